@@ -13,7 +13,7 @@ from _claims import Claim, show
 from discreet import attacks
 from discreet.attacks.reconstruction import subset_counts
 from discreet.attacks.reconstruction.linear_reconstruction import repeat_attack
-from discreet.attacks.reconstruction.subset_counts import Answerer, GaussianPrivate, Noisy, Private
+from discreet.attacks.reconstruction.subset_counts import Answerer, GaussianAnswerer, NoisyAnswerer, PrivateAnswerer
 from discreet.noise import SeededBits
 from discreet.noise.experiment import coins, uniforms
 from discreet.report.finding import wilson_interval
@@ -28,10 +28,10 @@ def rebuilt() -> list[Claim]:
     bits = SeededBits(1)
     secret, queries = coins(PEOPLE, bits=bits), subset_counts.random_subsets(4 * PEOPLE, PEOPLE, bits=bits)
     named: list[tuple[str, Answerer, float | None, float | None]] = [
-        ("noise of 0.25 sqrt(n)", Noisy(sd=0.25 * math.sqrt(PEOPLE)), 0.9, None),
-        ("epsilon 1 for all, pure, Laplace", Private(total=1), None, 0.6),
-        (f"epsilon 1 for all, delta {DELTA:g}, normal", Private(total=1, delta=DELTA), None, 0.6),
-        ("mu 1 for all, noise sqrt(m)", GaussianPrivate(mu=1, blind=True), None, None),
+        ("noise of 0.25 sqrt(n)", NoisyAnswerer(sd=0.25 * math.sqrt(PEOPLE)), 0.9, None),
+        ("epsilon 1 for all, pure, Laplace", PrivateAnswerer(total=1), None, 0.6),
+        (f"epsilon 1 for all, delta {DELTA:g}, normal", PrivateAnswerer(total=1, delta=DELTA), None, 0.6),
+        ("mu 1 for all, noise sqrt(m)", GaussianAnswerer(mu=1, blind=True), None, None),
     ]
     claims = []
     for name, answerer, least, most in named:
@@ -47,12 +47,12 @@ def large() -> list[Claim]:
     bits = SeededBits(2)
     secret, queries = coins(LARGE, bits=bits), subset_counts.random_subsets(LARGE_QUERIES, LARGE, bits=bits)
     noise = 0.25 * math.sqrt(LARGE)
-    answers = Noisy(sd=noise).answer(secret, queries, bits=bits)
+    answers = NoisyAnswerer(sd=noise).answer(secret, queries, bits=bits)
     start = time.perf_counter()
     found = attacks.reconstruct(queries, answers, noise=noise, truth=secret)
     took = time.perf_counter() - start
     few, asked = coins(20, bits=bits), subset_counts.random_subsets(400, 20, bits=bits)
-    rough = subset_counts.Bounded(alpha=4.0).answer(few, asked, bits=bits)
+    rough = subset_counts.BoundedNoiseAnswerer(alpha=4.0).answer(few, asked, bits=bits)
     start = time.perf_counter()
     tried = attacks.reconstruct(asked, rough, method="exhaustive", alpha=4.0, truth=few)
     all_of_them = time.perf_counter() - start

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from discreet.deep import Flat
-from discreet.deep.clipping import PerExampleGradients, Recorder
+from discreet.deep.clipping import LayerCallRecorder, PerExampleGradients
 from tests.deep.small_models import MODELS, WORDS, names_of, seeded, values, words
 
 EXAMPLES = 5
@@ -36,7 +36,7 @@ def losses_of(out: Tensor) -> Tensor:
 
 
 def gradients(model: nn.Module, x: Tensor, precision: str) -> PerExampleGradients:
-    recorder = Recorder(model)
+    recorder = LayerCallRecorder(model)
     recorder.start(len(x))
     cast: Any = torch.autocast("cuda", torch.bfloat16) if precision == "bfloat16" else contextlib.nullcontext()
     with cast:

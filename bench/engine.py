@@ -25,8 +25,8 @@ import duckdb
 from _timing import Row, cpu, show
 
 from discreet.engines import DuckDB
-from discreet.plan.model.nodes import Column
-from discreet.plan.model.readings import Bounding, Reading, Statistic
+from discreet.plan.model.nodes import ColumnRef
+from discreet.plan.model.readings import ContributionBounding, Reading, Statistic
 from discreet.plan.model.types import Type
 
 REPEATS = 3
@@ -56,13 +56,13 @@ def generate(path: Path, rows: int) -> None:
         )
 
 
-def reading(bounding: Bounding | None, key: str = "g") -> Reading:
+def reading(bounding: ContributionBounding | None, key: str = "g") -> Reading:
     """COUNT and AVG by group."""
-    x = Column("x", Type.FLOAT)
+    x = ColumnRef("x", Type.FLOAT)
     total = Statistic(kind="sum", argument=x, exponent=-STEPS, low=0, high=500 << STEPS, shift=250 << STEPS)
     return Reading(
         table="t",
-        keys=(Column(key, COLUMNS[key]),),
+        keys=(ColumnRef(key, COLUMNS[key]),),
         bounding=bounding,
         statistics=(Statistic(kind="rows"), Statistic(kind="values", argument=x), total),
     )
@@ -95,7 +95,7 @@ class Bench:
     def by_user(self, what: str, unit: str, key: str, target: Fraction | None, *, alone: bool = False) -> list[Row]:
         """COUNT and AVG of one kind of table, and COUNT alone if that is wanted."""
         distinct = self.peer(f"SELECT {key}, COUNT(DISTINCT {unit}) FROM {{t}} GROUP BY {key}")
-        asked = reading(Bounding(unit=unit, groups=3, rows=1, salt="salt"), key)
+        asked = reading(ContributionBounding(unit=unit, groups=3, rows=1, salt="salt"), key)
         rows = [Row(f"user level, {what}", self.ours(asked), distinct, target)]
         return rows + [Row("  COUNT alone", self.ours(count_alone(asked)), distinct, target)] * alone
 
@@ -120,7 +120,7 @@ def tiny(folder: Path) -> list[Row]:
         engine.register("t", plain.sql("SELECT * FROM t").to_arrow_table(), COLUMNS)
         count = Reading(table="t", statistics=(Statistic(kind="rows"),))
         public = tuple((str(ward),) for ward in range(20))
-        by_ward = dataclasses.replace(count, keys=(Column("ward", Type.TEXT),), public_keys=public)
+        by_ward = dataclasses.replace(count, keys=(ColumnRef("ward", Type.TEXT),), public_keys=public)
 
         def often(work: Callable[[], object]) -> float:
             return cpu(lambda: [work() for _ in range(TIMES)], REPEATS) / TIMES

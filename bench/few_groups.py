@@ -16,8 +16,8 @@ from rich.console import Console
 from rich.table import Table
 
 from discreet.curator.asking.explanation import errors
-from discreet.measurement.program.program import Edition, Program, choose
-from discreet.plan.model.schema import Bounds, ColumnSchema, Limits, TableSchema
+from discreet.measurement.program.program import Program, ReleaseFormat, choose
+from discreet.plan.model.schema import ColumnBounds, ColumnSchema, Limits, TableSchema
 from discreet.plan.model.types import Type
 from discreet.privacy import Neighbours
 from discreet.sql.select import parse
@@ -27,9 +27,9 @@ COLUMNS = {
     "patient": ColumnSchema(name="patient", type=Type.INT),
     "sex": ColumnSchema(name="sex", type=Type.TEXT, keys=("female", "male")),
     "ward": ColumnSchema(name="ward", type=Type.TEXT, keys=tuple("ABCDEFGH")),
-    "age": ColumnSchema(name="age", type=Type.INT, bounds=Bounds(Fraction(0), Fraction(120))),
+    "age": ColumnSchema(name="age", type=Type.INT, bounds=ColumnBounds(Fraction(0), Fraction(120))),
     "smoker": ColumnSchema(name="smoker", type=Type.BOOL),
-    "cost": ColumnSchema(name="cost", type=Type.FLOAT, bounds=Bounds(Fraction(0), Fraction(1000))),
+    "cost": ColumnSchema(name="cost", type=Type.FLOAT, bounds=ColumnBounds(Fraction(0), Fraction(1000))),
 }
 
 
@@ -63,7 +63,7 @@ CASES = (
 )
 
 
-def program(case: Case, edition: Edition) -> Program:
+def program(case: Case, edition: ReleaseFormat) -> Program:
     schema = TableSchema(
         name="visits", columns=COLUMNS, unit="patient", limits=Limits(case.limit, 1), neighbours=case.neighbours
     )
@@ -79,7 +79,7 @@ def main() -> int:
     table = Table(*heads, title=f"epsilon {EPSILON}, one row per patient and group")
     missed = 0
     for case in CASES:
-        before, now = (program(case, edition) for edition in (Edition.BY_LIMITS, Edition.NOW))
+        before, now = (program(case, edition) for edition in (ReleaseFormat.BY_LIMITS, ReleaseFormat.NOW))
         (old,), (new,) = (errors(made, confidence=CONFIDENCE, rows=ROWS).values() for made in (before, now))
         missed += old < case.target * new
         told = f"{old:.3g}", f"{new:.3g}", f"{old / new:.2f}", f"{case.target:g}"

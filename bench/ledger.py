@@ -18,7 +18,7 @@ from statistics import median
 
 from _timing import Row, show
 
-from discreet.ledger import Book, changes
+from discreet.ledger import Ledger, changes
 from discreet.ledger.entry import seal
 from discreet.ledger.serialization import canonical
 from discreet.ledger.tallies import prices
@@ -47,7 +47,7 @@ def bare(path: str) -> Callable[[], None]:
 
 
 def charging(path: str) -> Callable[[], None]:
-    book = Book(path)
+    book = Ledger(path)
     book.stewardship.open_account("patients", unit=Unit("patient", "id"), budget=BUDGET)
 
     def charge() -> None:
@@ -92,10 +92,10 @@ def latency(work: Callable[[], None]) -> float:
     return median(times)
 
 
-def filled(path: str, count: int) -> Book:
+def filled(path: str, count: int) -> Ledger:
     """A book with so many charges, written in one transaction by the book's own pieces."""
     charging(path)()
-    book = Book(path)
+    book = Ledger(path)
     price = prices(EVENT, BUDGET, Neighbours.ADD_REMOVE)
     price_text = canonical(price.write())
     first = book.history("patients", after=1, limit=1)[0]

@@ -31,8 +31,8 @@ import duckdb
 from _timing import Row, show
 
 from discreet.engines import DuckDB, Engine
-from discreet.plan.model.nodes import Column
-from discreet.plan.model.readings import Bounding, Reading, Statistic
+from discreet.plan.model.nodes import ColumnRef
+from discreet.plan.model.readings import ContributionBounding, Reading, Statistic
 from discreet.plan.model.types import Type
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # the server that tests start
@@ -59,14 +59,14 @@ def generate(path: Path, rows: int) -> None:
 
 def questions() -> dict[str, Reading]:
     """COUNT and AVG of groups that anybody can have, and of public ones."""
-    x = Column("x", Type.FLOAT)
+    x = ColumnRef("x", Type.FLOAT)
     total = Statistic(kind="sum", argument=x, exponent=-STEPS, low=0, high=500 << STEPS, shift=250 << STEPS)
     statistics = (Statistic(kind="rows"), total, Statistic(kind="values", argument=x))
-    limits = Bounding(unit="u", groups=3, rows=1, salt="salt")
+    limits = ContributionBounding(unit="u", groups=3, rows=1, salt="salt")
     public = tuple((group,) for group in range(GROUPS))
     return {
         what: Reading(
-            table="t", keys=(Column("g", Type.INT),), bounding=limits, statistics=statistics, public_keys=keys
+            table="t", keys=(ColumnRef("g", Type.INT),), bounding=limits, statistics=statistics, public_keys=keys
         )
         for what, keys in (("private keys", None), ("public keys", public))
     }

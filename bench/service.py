@@ -31,7 +31,7 @@ from urllib.parse import urlsplit
 from _timing import Row, show
 
 from discreet.curator import Curator
-from discreet.ledger import Book
+from discreet.ledger import Ledger
 from discreet.service import demo_clinic
 
 CLIENTS, WORKERS = 32, 2
@@ -226,7 +226,7 @@ def main() -> None:
             ),
             ("a question without end, beside its deadline + 1 s", late, DEADLINE + 1, Fraction(1)),
         ]
-        with Book(str(folder / "clinic.ledger")) as book:
+        with Ledger(str(folder / "clinic.ledger")) as book:
             kinds = [entry.kind for entry in book.history("patients")]
             book.verify()
         show("The service beside bare curators", [Row(*row) for row in rows], unit="s", per=1)

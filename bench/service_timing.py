@@ -22,10 +22,10 @@ import duckdb
 from rich.console import Console
 from rich.table import Table
 
-from discreet.ledger import Book
-from discreet.service.caller import Caller, ServiceRole
-from discreet.service.desk import Operation, Work
-from discreet.service.owner.service_desk import ServiceDesk
+from discreet.ledger import Ledger
+from discreet.service.caller import AuthenticatedCaller, ServiceRole
+from discreet.service.desk import JobRequest, Operation
+from discreet.service.owner.service_desk import WorkerExecutor
 from discreet.service.settings import Settings
 
 PEOPLE_ROWS, HEAVY_ROWS = 200_000, 1_000_000
@@ -46,8 +46,8 @@ epsilon = 1000
 [analysts.ana.visits]
 [analysts.ben.small]
 """
-ANA = Caller(name="ana", role=ServiceRole.ANALYST, credential="a")
-BEN = Caller(name="ben", role=ServiceRole.ANALYST, credential="b")
+ANA = AuthenticatedCaller(name="ana", role=ServiceRole.ANALYST, credential="a")
+BEN = AuthenticatedCaller(name="ben", role=ServiceRole.ANALYST, credential="b")
 
 
 def write(folder: Path, heavy: int) -> Path:
@@ -61,18 +61,18 @@ def write(folder: Path, heavy: int) -> Path:
     return folder / "discreet.toml"
 
 
-def ask(table: str, number: int) -> Work:
+def ask(table: str, number: int) -> JobRequest:
     sql = f"SELECT COUNT(*) AS n, SUM(x) AS s FROM {table} WHERE x + {number} > 3"
-    return Work(operation=Operation.ASK, arguments={"sql": sql, "epsilon": "0.01"})
+    return JobRequest(operation=Operation.ASK, arguments={"sql": sql, "epsilon": "0.01"})
 
 
-async def timed(desk: ServiceDesk, caller: Caller, work: Work) -> float:
+async def timed(desk: WorkerExecutor, caller: AuthenticatedCaller, work: JobRequest) -> float:
     start = time.perf_counter()
     await desk.perform(caller, work)
     return time.perf_counter() - start
 
 
-async def pair(desk: ServiceDesk, number: int) -> tuple[float, float]:
+async def pair(desk: WorkerExecutor, number: int) -> tuple[float, float]:
     """Ana's time, and Ben's, who begins right after her."""
     ana = asyncio.ensure_future(timed(desk, ANA, ask("visits", number)))
     await asyncio.sleep(0.005)
@@ -86,9 +86,9 @@ async def measured(scratch: Path, runs: int, *, hold: bool) -> list[list[tuple[f
         desks = []
         for name, heavy in (("with", HEAVY_ROWS), ("without", 0)):
             config = write(scratch / f"{name}-{hold}", heavy)
-            book = stack.enter_context(Book(str(config.parent / "ledger")))
+            book = stack.enter_context(Ledger(str(config.parent / "ledger")))
             settings = Settings(folder=config.parent, workers=1, tick=TICK, hold_slots=hold)
-            desk = ServiceDesk(book, settings, config=str(config))
+            desk = WorkerExecutor(book, settings, config=str(config))
             stack.push_async_callback(desk.close, grace=0.1)
             await desk.open()
             desks.append(desk)

@@ -27,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from _timing import Row, show
 
 from discreet.errors import InsufficientBudget, LedgerError
-from discreet.ledger import Book
+from discreet.ledger import Ledger
 from discreet.privacy import Budget, Unit, events
 from tests.postgres_server import PostgresServer
 
@@ -38,7 +38,7 @@ FORK = multiprocessing.get_context("fork")
 
 
 def opened(place: str, epsilon: Fraction | int) -> None:
-    with Book(place) as book:
+    with Ledger(place) as book:
         for number in range(ACCOUNTS):
             unit = Unit(f"unit {number}", "id")
             book.stewardship.open_account(f"account {number}", unit=unit, budget=Budget(epsilon=epsilon))
@@ -62,7 +62,7 @@ def crowd(work: Callable[..., Any], *arguments: Any) -> list[Any]:
 
 
 def charge_for_a_while(client: int, place: str) -> tuple[int, float]:
-    with Book(place, timeout=120) as book:
+    with Ledger(place, timeout=120) as book:
         book.charge("account 0", EVENT, analyst=f"client {client}", question=QUESTION)
         done, start = 0, time.perf_counter()
         while time.perf_counter() < start + SECONDS:
@@ -75,14 +75,14 @@ def rate(place: str) -> float:
     """Charges per second of all clients together."""
     opened(place, 10**7)
     done = crowd(charge_for_a_while, place)
-    with Book(place, read_only=True) as book:
+    with Ledger(place, read_only=True) as book:
         book.verify()
     return sum(count for count, _ in done) / max(seconds for _, seconds in done)
 
 
 def attempt(client: int, place: str, attempts: int) -> int:
     passed = 0
-    with Book(place, timeout=120) as book:
+    with Ledger(place, timeout=120) as book:
         for number in range(attempts):
             try:
                 book.charge(f"account {(client + number) % ACCOUNTS}", EVENT, analyst=f"client {client}")
@@ -98,7 +98,7 @@ def overspend(place: str, attempts: int) -> None:
     start = time.perf_counter()
     passed = sum(crowd(attempt, place, attempts // CLIENTS))
     seconds = time.perf_counter() - start
-    with Book(place, read_only=True) as book:
+    with Ledger(place, read_only=True) as book:
         book.verify()
         written = sum(entry.kind == "charge" for entry in book.history())
     print(f"{attempts} attempts by {CLIENTS} clients in {seconds:.0f} s: {passed} passed, {written} written, ", end="")
@@ -107,7 +107,7 @@ def overspend(place: str, attempts: int) -> None:
 
 def charge_until(client: int, place: str, stop: Any) -> list[tuple[str, int, str]]:
     told, number = [], 0
-    with Book(place, timeout=60) as book:
+    with Ledger(place, timeout=60) as book:
         while not stop.is_set():
             key = f"{client}-{number}"
             try:
@@ -135,7 +135,7 @@ def kills(server: PostgresServer, place: str, times: int) -> None:
     killer.start()
     told = [each for client in crowd(charge_until, place, stop) for each in client]
     killer.join()
-    with Book(place, read_only=True) as book:
+    with Ledger(place, read_only=True) as book:
         book.verify()
         charges = [entry for entry in book.history() if entry.kind == "charge"]
     written = {(entry.key, entry.sequence, entry.hash) for entry in charges}

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from discreet.ledger import Book
+from discreet.ledger import Ledger
 from docs.generators.terminal import Terminal, discreet
 from docs.generators.walkthroughs import DOCS, filled
 from docs.site.code_blocks import Block, blocks
@@ -97,7 +97,7 @@ def test_the_page_about_serving(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
             terminal.type(first)
         terminal.type(second)
         restore.ran()
-    with Book("clinic.ledger", read_only=True) as book:
+    with Ledger("clinic.ledger", read_only=True) as book:
         book.verify()
 
 

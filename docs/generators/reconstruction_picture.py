@@ -31,7 +31,9 @@ def picture() -> str:
     bits = SeededBits(2026)
     secret = coins(PEOPLE, bits=bits)
     groups = subset_counts.random_subsets(COUNTS, PEOPLE, bits=bits)
-    subset_counts.Noisy(sd=2.0).answer(secret, groups, bits=bits)  # drawn and left, as on the page attacks_rebuilding
+    subset_counts.NoisyAnswerer(sd=2.0).answer(
+        secret, groups, bits=bits
+    )  # drawn and left, as on the page attacks_rebuilding
     compared = attacks.reconstruct.compare(secret, queries=groups, bits=bits)
     panels = [(20, "from exact counts", compared.raw), (320, "from counts at epsilon 1", compared["epsilon 1"])]
     drawn = "\n".join(_panel(left, words, found, secret) for left, words, found in panels)

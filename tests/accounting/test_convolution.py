@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from discreet.accounting import pld
 from discreet.accounting.composition import Terms
 from discreet.accounting.loss_distributions.convolution import GridLaw, View, _weight_norm, compose, connect
-from discreet.accounting.loss_distributions.pairs import GaussianPair, LaplacePair, Pair, SampledPair
+from discreet.accounting.loss_distributions.pairs import DistributionPair, GaussianPair, LaplacePair, SampledPair
 from discreet.privacy import events
 from tests.accounting import reference
 
@@ -102,7 +102,7 @@ def test_what_lies_above_the_window_counts_in_full_at_every_epsilon(heads: float
     ],
     ids=repr,
 )
-def test_the_grid_is_never_better_than_the_pair(pair: Pair) -> None:
+def test_the_grid_is_never_better_than_the_pair(pair: DistributionPair) -> None:
     """On the grid's points the profiles agree, between them the grid's lies on the chord, above the convex truth."""
     law = connect(pair, 0.05, -60.0)
     for epsilon in (0.0, 0.01, 0.05, 0.12, 0.6):

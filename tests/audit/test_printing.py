@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from discreet import audit
-from discreet.audit import Audit, Audited, Exact, Fit, QueryAudit, Violation
+from discreet.audit import Audit, ExactLoss, GoodnessOfFit, QueryAudit, QueryVerdict, Violation
 from discreet.mechanisms import DiscreteLaplace
 from discreet.privacy import Neighbours
 from tests.report.reader import Page
@@ -26,7 +26,7 @@ BOUND = Audit(
     second=200,
     counted=500,
 )
-QUESTION = Audited(
+QUESTION = QueryVerdict(
     sql="SELECT COUNT(*) FROM visits",
     answered=4,
     replayed=0,
@@ -56,14 +56,14 @@ def test_a_certified_bound_stands_beside_the_claim() -> None:
 
 def test_an_exact_loss_prints_with_its_verdict() -> None:
     found = audit.exact(DiscreteLaplace(scale=2, sensitivity=1), 0, 1)
-    assert isinstance(found, Exact)
+    assert isinstance(found, ExactLoss)
     assert "within the claim" in str(found)
     assert "Other neighbours may cost more." in found._repr_html_()
 
 
 @pytest.mark.parametrize(("p_value", "verdict"), [(0.5, "follows the declared law"), (1e-9, "does not follow")])
 def test_a_fit_prints_with_its_verdict(p_value: float, verdict: str) -> None:
-    found = Fit(p_value=p_value, gap=0.01, draws=1000, level=1e-6)
+    found = GoodnessOfFit(p_value=p_value, gap=0.01, draws=1000, level=1e-6)
     assert verdict in str(found)
     assert verdict in found._repr_html_()
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from discreet.cli import audits
-from discreet.measurement.releases.additive import Measure
+from discreet.measurement.releases.additive import AdditiveNoise
 from tests.cli.clinic import BY_WARD, COUNT, TOML, run, write
 
 QUICK = ("--neighbours", "2", "--rows", "30")
@@ -81,13 +81,13 @@ def test_a_standard_set_of_questions(clinic: Path) -> None:
 
 @pytest.mark.ci
 def test_a_violation_ends_with_five(clinic: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    right = Measure.laplace.__func__  # type: ignore[attr-defined]
+    right = AdditiveNoise.laplace.__func__  # type: ignore[attr-defined]
 
-    def halved(cls: type[Measure], *arguments: Any) -> Measure:
-        found: Measure = right(cls, *arguments)
+    def halved(cls: type[AdditiveNoise], *arguments: Any) -> AdditiveNoise:
+        found: AdditiveNoise = right(cls, *arguments)
         return replace(found, scales=tuple(scale / 2 for scale in found.scales))
 
-    monkeypatch.setattr(Measure, "laplace", classmethod(halved))
+    monkeypatch.setattr(AdditiveNoise, "laplace", classmethod(halved))
     page = clinic / "report.html"
     told = run("audit", "--sql", COUNT, "--report", str(page), *QUICK)
     assert told.code == 5

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from discreet.cli import app, declarations
-from discreet.ledger import Book
+from discreet.ledger import Ledger
 from docs.site.code_blocks import blocks
 from docs.site.navigation import DOCS
 from tests.cli.clinic import BY_WARD, COUNT, CSV, TOML, run, write
@@ -28,7 +28,7 @@ def edit(folder: Path, *changes: tuple[str, str]) -> None:
 
 
 def head(folder: Path) -> str:
-    with Book(str(folder / "clinic.ledger"), read_only=True) as book:
+    with Ledger(str(folder / "clinic.ledger"), read_only=True) as book:
         return str(book.verify())
 
 
@@ -144,7 +144,7 @@ def test_next_month(clinic: Path) -> None:
     assert "column pain (int): added" in run("protect", "--yes").out
     fresh = run("ask", COUNT, "--epsilon", "0.1")
     assert (fresh.code, "replayed" in fresh.out.lower()) == (0, False)
-    with Book(str(clinic / "clinic.ledger"), read_only=True) as book:
+    with Ledger(str(clinic / "clinic.ledger"), read_only=True) as book:
         assert book.origins()["visits"]["versions"] == ["1", "2"]
         assert len(book.origins()["visits"]["files"]) == 2
 

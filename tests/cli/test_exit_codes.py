@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from discreet.ledger import AnchoredBook, Book
+from discreet.ledger import AnchoredLedger, Ledger
 from discreet.privacy import events
 from tests.cli.clinic import COUNT, TOML, run, write
 
@@ -96,7 +96,7 @@ def test_what_failed_ends_with_5(capped: Path) -> None:
 
 
 def test_used_up_failure_credits_are_a_budget_that_is_refused(capped: Path) -> None:
-    with AnchoredBook(str(capped / "clinic.ledger")) as book:
+    with AnchoredLedger(str(capped / "clinic.ledger")) as book:
         for _ in range(3):
             book.fail(book.charge("patients", events.Pure("0.01"), analyst="ana"))
     refused = run("ask", COUNT, "--epsilon", "0.1", *ANA)
@@ -115,7 +115,7 @@ def test_an_anchor_that_cannot_be_written_is_a_warning(capped: Path, monkeypatch
     assert answered.code == 0
     assert "Cost: epsilon=0.1" in answered.out
     assert "Warning: The anchor" in answered.err
-    with Book(str(capped / "clinic.ledger"), read_only=True) as book:
+    with Ledger(str(capped / "clinic.ledger"), read_only=True) as book:
         newest = str(book.head())
     assert run("budget").code == 0
     assert run("anchor").out.splitlines()[-1] == newest

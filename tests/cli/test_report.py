@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from discreet.ledger import Book
+from discreet.ledger import Ledger
 from tests.cli.clinic import COUNT, run, write
 
 
@@ -31,7 +31,7 @@ def test_the_page_is_written_and_the_head_printed(folder: Path) -> None:
     (folder / "visits.csv").unlink()  # no data are read
     told = run("report", "--out", "monday.html")
     assert told.code == 0, told.err
-    with Book("clinic.ledger", read_only=True) as book:
+    with Ledger("clinic.ledger", read_only=True) as book:
         assert told.out.splitlines()[-1] == str(book.head())
     page = (folder / "monday.html").read_text(encoding="utf-8")
     assert "Verified" in page

@@ -18,7 +18,7 @@ from discreet.cli.verbs.request_options import _FORMS, offered_arguments, option
 from discreet.curator import curator as curators
 from discreet.curator.curator import Curator
 from discreet.errors import InternalError
-from discreet.requests.argument_kinds import Arg, Kind, check_kinds
+from discreet.requests.argument_kinds import Arg, ArgumentKind, check_kinds
 from discreet.requests.request import Request, arguments
 from discreet.requests.verb_table import VERBS, Permission, Queue, Verb
 from tests.cli.clinic import BY_WARD, COUNT, TOML, run, write
@@ -31,9 +31,9 @@ class CountTables(Request[str]):
     """Count the tables of an account; reads no data, spends nothing."""
 
     verb: ClassVar[str] = "count_tables"
-    account: Annotated[str, Arg(Kind.NAME, "The account.", example="patients")]
-    words: Annotated[tuple[str, ...] | None, Arg(Kind.TEXT, "Words to say.", many=True, option="word")] = None
-    times: Annotated[int, Arg(Kind.COUNT, "How often they are said.", most=9)] = 1
+    account: Annotated[str, Arg(ArgumentKind.NAME, "The account.", example="patients")]
+    words: Annotated[tuple[str, ...] | None, Arg(ArgumentKind.TEXT, "Words to say.", many=True, option="word")] = None
+    times: Annotated[int, Arg(ArgumentKind.COUNT, "How often they are said.", most=9)] = 1
 
 
 def count_tables(curator: Curator, request: CountTables, caller: Any) -> str:
@@ -108,9 +108,9 @@ def test_every_argument_of_every_verb_is_an_option(verb: Verb) -> None:
 
 
 def test_a_kind_that_is_missing_fails_when_the_table_is_made() -> None:
-    assert set(_FORMS) == set(Kind)
+    assert set(_FORMS) == set(ArgumentKind)
     with pytest.raises(InternalError, match="'cli' has no type for LIMITS"):
-        check_kinds({kind: form for kind, form in _FORMS.items() if kind is not Kind.LIMITS}, "cli")
+        check_kinds({kind: form for kind, form in _FORMS.items() if kind is not ArgumentKind.LIMITS}, "cli")
 
 
 def test_what_no_option_can_hold_is_refused_when_a_command_is_made() -> None:
@@ -119,13 +119,13 @@ def test_what_no_option_can_hold_is_refused_when_a_command_is_made() -> None:
         verb: ClassVar[str] = "taught"
         learner: Any = None
 
-    Taught.__annotations__["learner"] = Annotated[Any, Arg(Kind.LEARNER, "A learner.")]
+    Taught.__annotations__["learner"] = Annotated[Any, Arg(ArgumentKind.LEARNER, "A learner.")]
     with pytest.raises(InternalError, match="cannot be written on the command line"):
         list(offered_arguments(Taught))
 
 
 def test_no_verb_with_a_learner_is_on_the_command_line() -> None:
-    taught = [v.name for v in VERBS.values() if any(a.arg.kind is Kind.LEARNER for a in arguments(v.request))]
+    taught = [v.name for v in VERBS.values() if any(a.arg.kind is ArgumentKind.LEARNER for a in arguments(v.request))]
     assert taught == ["fit", "plan_fit"]
     assert not {verb.name for verb in ON_THE_COMMAND_LINE} & set(taught)
 
@@ -166,15 +166,15 @@ RIGHT: dict[str, list[str]] = {
 }
 """What the verbs are called with, before one of the arguments is made wrong."""
 
-WRONG: dict[Kind, tuple[str, ...]] = {
-    Kind.AMOUNT: ("0", "-1", "much", "nan"),
-    Kind.SHARE: ("2", "0", "x"),
-    Kind.DELTA: ("1", "-1", "x"),
-    Kind.PRICE: ("0", "x"),
-    Kind.COUNT: ("0", "x", "1.5"),
-    Kind.VALUES: ("ward", "=3"),
-    Kind.DOMAIN: ("nowhere.toml",),
-    Kind.DOMAINS: ("nowhere.toml",),
+WRONG: dict[ArgumentKind, tuple[str, ...]] = {
+    ArgumentKind.AMOUNT: ("0", "-1", "much", "nan"),
+    ArgumentKind.SHARE: ("2", "0", "x"),
+    ArgumentKind.DELTA: ("1", "-1", "x"),
+    ArgumentKind.PRICE: ("0", "x"),
+    ArgumentKind.COUNT: ("0", "x", "1.5"),
+    ArgumentKind.VALUES: ("ward", "=3"),
+    ArgumentKind.DOMAIN: ("nowhere.toml",),
+    ArgumentKind.DOMAINS: ("nowhere.toml",),
 }
 """Values that no argument of a kind has."""
 
@@ -187,9 +187,9 @@ def mistakes(verb: Verb) -> Iterator[tuple[str, str]]:
         arg, word = argument.arg, (argument.arg.option or argument.name).replace("_", "-")
         for value in WRONG.get(arg.kind, (WITH_CHOICES,) if arg.choices else ()):
             yield f"--{word}", value
-        if arg.kind is Kind.LIMITS:
+        if arg.kind is ArgumentKind.LIMITS:
             yield from (("--limits-groups", "0"), ("--limits-rows", "0"), ("--limits-rows", "x"))
-        if arg.kind is Kind.BUDGET:
+        if arg.kind is ArgumentKind.BUDGET:
             yield from (("--epsilon", "-1"), ("--delta", "2"), ("--rho", "much"))
 
 

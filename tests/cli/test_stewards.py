@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from discreet import count
 from discreet.cli import app
 from discreet.curator import Curator
-from discreet.ledger import Book, is_anchored
+from discreet.ledger import Ledger, is_anchored
 from tests.cli.clinic import COUNT, TOML, run, told_budget, told_history, write
 
 OLDER = f"{COUNT} WHERE age > 30"
@@ -220,5 +220,5 @@ def test_without_its_anchor_a_printed_head_is_enough(clinic: Path) -> None:
     assert run("restore", "copy", "--anchor", head).code == 0
     joined = run("verify").out.splitlines()[-1]
     assert int(joined.split(":")[0]) == int(head.split(":")[0]) + 1  # by which head it was, is an entry
-    with Book(str(clinic / "clinic.ledger"), read_only=True) as book:
+    with Ledger(str(clinic / "clinic.ledger"), read_only=True) as book:
         assert not book.is_frozen

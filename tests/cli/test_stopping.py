@@ -15,7 +15,7 @@ import pytest
 from discreet.cli.verbs import verb_commands
 from discreet.curator.asking.planner import Planner
 from discreet.engines import DuckDB
-from discreet.ledger import Book
+from discreet.ledger import Ledger
 from discreet.ledger.outcomes import MOST_RUNS
 from discreet.progress import told_to
 from tests.cli.clinic import COUNT, run, told_budget
@@ -85,13 +85,13 @@ def test_a_command_runs_its_charge_three_times_and_tells_nothing_of_it(
     drawn, told, seen = list[str](), list[str](), list[tuple[str, ...]]()
     command = [*CALLS[call], "--key", "k"]
 
-    def stopping(_book: Book, _receipt: Any, _key: str, payload: str, **_: Any) -> None:
+    def stopping(_book: Ledger, _receipt: Any, _key: str, payload: str, **_: Any) -> None:
         drawn.append(payload)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(verb_commands, "stages", lambda first: told_to(told.append))  # noqa: ARG005 - for a terminal
     with monkeypatch.context() as patch:
-        patch.setattr(Book, "store_answer", stopping)
+        patch.setattr(Ledger, "store_answer", stopping)
         for _ in range(MOST_RUNS):
             stopped = run(*command)
             assert (stopped.code, stopped.out) == (130, "")

@@ -15,7 +15,7 @@ from discreet.cli.declarations import TEMPLATE
 from discreet.curator import Curator
 from discreet.curator.config.toml_file import load
 from discreet.errors import InvalidParameter
-from discreet.ledger import Book
+from discreet.ledger import Ledger
 from discreet.presentation.documents.answer_documents import ANSWER
 from tests.cli.clinic import BY_WARD, COUNT, TOML, records, run, told_budget, told_history, write
 
@@ -272,7 +272,7 @@ def test_a_book_that_was_changed_or_lacks_its_anchor_fails(clinic: Path) -> None
     wrong = run("verify", "--anchor", f"7:{'0' * 64}")
     assert wrong.code == 5
     assert "older than its anchor" in wrong.error["LedgerTampered"]
-    with Book(str(clinic / "clinic.ledger"), read_only=True) as book:
+    with Ledger(str(clinic / "clinic.ledger"), read_only=True) as book:
         assert book.is_frozen
     assert run("ask", COUNT, "--epsilon", "0.1").code == 5
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from discreet.audit.queries.recorder import Watched
+from discreet.audit.queries.recorder import RecordingEngine
 from discreet.curator import Curator
 from discreet.engines import Memory
 from discreet.errors import DiscreetError, UnsupportedQuery
@@ -88,7 +88,7 @@ def test_explain_and_rehearse_refuse_it_too(case: Case, closed: dict[str, Curato
 def _neighbours(change: Any = None) -> Pair:
     """The clinic with and without somebody, kept by the same salt."""
     world = clinic.world(PATIENTS)
-    engines = [Watched(Memory()) if change is None else changed(change) for _ in range(2)]
+    engines = [RecordingEngine(Memory()) if change is None else changed(change) for _ in range(2)]
     with same_salt():
         one, other = (
             _held(state, engine) for state, engine in zip((world, world.without(SOMEBODY)), engines, strict=True)
@@ -96,7 +96,7 @@ def _neighbours(change: Any = None) -> Pair:
     return Pair((one, engines[0]), (other, engines[1]))
 
 
-def _held(world: World, engine: Watched) -> Curator:
+def _held(world: World, engine: RecordingEngine) -> Curator:
     return world.curator(engine, **TIGHT)
 
 

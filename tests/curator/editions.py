@@ -11,10 +11,10 @@ import pytest
 from discreet.curator import measurement_plan
 from discreet.curator.asking import performer
 from discreet.curator.replay.stored_releases import pack
-from discreet.measurement.program.program import Edition, choose
+from discreet.measurement.program.program import ReleaseFormat, choose
 
 
-def packed(edition: Edition) -> Callable[..., str]:
+def packed(edition: ReleaseFormat) -> Callable[..., str]:
     """Returns `pack` as it was, for releases by the rules of an edition: in one line, and by row."""
 
     def pack_by_row(*given: Any, **more: Any) -> str:
@@ -36,7 +36,7 @@ def by_row(block: dict[str, Any]) -> dict[str, Any]:
     return {**kept, "keys": keys, "noisy": noisy, **inside}
 
 
-def as_of(patch: pytest.MonkeyPatch, edition: Edition) -> None:
+def as_of(patch: pytest.MonkeyPatch, edition: ReleaseFormat) -> None:
     """Has all questions be planned and stored by the rules of an edition."""
     patch.setattr(measurement_plan, "choose", lambda *given, **more: choose(*given, **{**more, "edition": edition}))
     patch.setattr(performer, "pack", packed(edition))

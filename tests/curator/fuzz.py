@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeVar
 
-from discreet.audit.queries.recorder import Asking
+from discreet.audit.queries.recorder import AuditedQuery
 from discreet.noise import SeededBits, uniform_below
 from discreet.plan.model.schema import Limits
 from discreet.plan.model.types import Type
@@ -159,7 +159,7 @@ LITERALS, RULES = listed(_LITERALS), listed(_RULES)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Question(Asking):
+class Question(AuditedQuery):
     """A question with its budget and limits, and what the checks must know of it."""
 
     private: bool

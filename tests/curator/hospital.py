@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from discreet.noise import SeededBits, uniform_below
-from discreet.plan.model.schema import Bounds, ColumnSchema, Limits, TableSchema
+from discreet.plan.model.schema import ColumnBounds, ColumnSchema, Limits, TableSchema
 from discreet.plan.model.types import Type
 from discreet.privacy import Neighbours
 
@@ -39,7 +39,7 @@ def _schema(table: str, limits: Limits, neighbours: Neighbours) -> TableSchema:
         name: ColumnSchema(
             name=name,
             type=kind,
-            bounds=Bounds(*map(Fraction, _BOUNDS[name])) if name in _BOUNDS else None,
+            bounds=ColumnBounds(*map(Fraction, _BOUNDS[name])) if name in _BOUNDS else None,
             keys=_KEYS.get(name) if table != "wards" else None,
         )
         for name, kind in TYPES[table].items()

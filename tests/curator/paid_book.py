@@ -25,7 +25,7 @@ from discreet.curator import Answer
 from discreet.errors import QueryFailed
 from discreet.learn import GaussianNB
 from discreet.learn.persistence.store import to_json
-from discreet.ledger import Book
+from discreet.ledger import Ledger
 from discreet.privacy import events
 from tests.curator.old_book import Hooked, _stopped
 
@@ -185,7 +185,7 @@ def stream(curator: Curator, name: str) -> Any:
     return curator.stream(STREAM, every="day", horizon=4, start="2026-01-01", epsilon=2, periods=4, name=name)
 
 
-def joined(book: Book, key: str) -> Any:
+def joined(book: Ledger, key: str) -> Any:
     """Charges both accounts."""
     return book.charge_all(BESIDE, question='{"join":1}', key=key, replay_key=key, terms="1")
 
@@ -220,12 +220,12 @@ def write(folder: Path) -> None:
         opened = stream(curator, "daily")
         found["stream"] = [told(opened.release()) for _ in range(2)]
         stream(curator, "unused")
-    with Book(str(path)) as book:
+    with Ledger(str(path)) as book:
         first, _ = joined(book, "joined")
         book.store_answer(first, "joined", "{}")
         book.interrupt(joined(book, "joined stopped")[0])
     _vanish(path)
-    with Book(str(path)) as book:
+    with Ledger(str(path)) as book:
         found["head"] = str(book.verify())
         found["spent"] = {name: str(book.balance(name).spent) for name in book.accounts()}
         found["ana"] = str(book.balance("patients", analyst="ana").spent)

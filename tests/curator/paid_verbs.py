@@ -11,7 +11,7 @@ from discreet.curator import Curator
 from discreet.engines import Memory
 from discreet.errors import DiscreetError
 from discreet.lazy import load
-from discreet.ledger import Book
+from discreet.ledger import Ledger
 from discreet.measurement.releases.exact_groups import ExactGroups
 from discreet.noise import SeededBits
 from discreet.plan.model.readings import Reading
@@ -73,7 +73,7 @@ def rows(people: int = 60) -> list[dict[str, Any]]:
     ]
 
 
-def hospital(ledger: str | Book = ":memory:", *, seed: int = 1, seen: list[str] | None = None) -> Curator:
+def hospital(ledger: str | Ledger = ":memory:", *, seed: int = 1, seen: list[str] | None = None) -> Curator:
     """A curator of two tables of the same people, whose noise has a seed."""
     engine = Watched([] if seen is None else seen)
     curator = Curator.for_tests(ledger, engine=engine, bits=SeededBits(seed))  # type: ignore[arg-type]  # a book is taken

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from discreet.curator.paid_release import ChargeRequest, Kept, Outcome, Run
-from discreet.ledger import Book, Caller
+from discreet.curator.paid_release import ChargedRelease, ChargeRequest, ChargeRun, ReleaseOutcome
+from discreet.ledger import Caller, Ledger
 from discreet.privacy import Budget, Loss, Unit, events
 from discreet.privacy.events import Event
 
@@ -16,15 +16,15 @@ ANA = Caller(analyst="ana", key="k")
 BOTH = ("patients", "shop")
 
 
-def book_of(*, budgets: Mapping[str, Loss] | None = None) -> Book:
+def book_of(*, budgets: Mapping[str, Loss] | None = None) -> Ledger:
     """A ledger of two accounts."""
-    book = Book()
+    book = Ledger()
     for account, budget in (budgets or dict.fromkeys(BOTH, Budget(epsilon=10))).items():
         book.stewardship.open_account(account, unit=Unit("person"), budget=budget)
     return book
 
 
-def kinds(book: Book) -> list[tuple[str, str]]:
+def kinds(book: Ledger) -> list[tuple[str, str]]:
     """What is in a ledger after its accounts were opened."""
     return [(entry.kind, entry.account) for entry in book.history() if entry.kind != "open"]
 
@@ -44,7 +44,7 @@ class PlainRelease:
         refuses: what is raised before the charge.
     """
 
-    book: Book
+    book: Ledger
     accounts: tuple[str, ...] = ("patients",)
     event: Event = field(default_factory=lambda: events.Pure(1))
     releases: Event | None = None
@@ -71,16 +71,16 @@ class PlainRelease:
         if self.refuses is not None:
             raise self.refuses
 
-    def execute(self, run: Run) -> Outcome:
+    def execute(self, run: ChargeRun) -> ReleaseOutcome:
         self.before()
         self.seen.append("read")
         for key, event in self.probes.items():
             run.keep(key, written(event, "a probe"), event=event, question='{"probe":1}')
         made = self.event if self.releases is None else self.releases
         payload = written(made, f"run {run.receipt.claim}")
-        return Outcome(event=made, replay_key=f"release of {self.question}", payload=payload)
+        return ReleaseOutcome(event=made, replay_key=f"release of {self.question}", payload=payload)
 
-    def read(self, kept: Kept) -> str | None:
+    def read(self, kept: ChargedRelease) -> str | None:
         self.seen.append("stored")
         return str(json.loads(kept.payload)["result"])
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from discreet.accounting.zcdp import zcdp
-from discreet.audit.queries.mechanism_recorder import Handed, MechanismRecorder, watch_mechanisms
+from discreet.audit.queries.mechanism_recorder import MechanismCall, MechanismRecorder, watch_mechanisms
 from discreet.curator import Curator
 from discreet.curator.observation import observe_curator
 from discreet.engines import Memory
@@ -56,7 +56,7 @@ class Case:
 class Made:
     """What a curator did with a table: what mechanisms were given, what everybody sees, and what was charged."""
 
-    handed: list[Handed]
+    handed: list[MechanismCall]
     strayed: bool
     seen: dict[str, Any] = field(default_factory=dict)
     event: Event | None = None
@@ -137,7 +137,7 @@ def neighbour(found: Case, seed: int) -> list[Row]:
 # ------------------------------------------------------------------------------------------------------------- a run
 
 
-def made(found: Case, rows: list[Row], frozen: list[Handed] | None = None) -> Made:
+def made(found: Case, rows: list[Row], frozen: list[MechanismCall] | None = None) -> Made:
     """Makes a table under a curator whose mechanisms are watched; with what came out before, that comes out again."""
     recorder = MechanismRecorder(SeededBits(3), frozen=frozen)  # rows are drawn with other bits: the same both times
     with Curator.for_tests(engine=Memory(), bits=SeededBits(5)) as curator:
@@ -163,12 +163,12 @@ def charged_in(curator: Curator) -> list[Event]:
     return [from_json(entry.content["event"]) for entry in curator.entries() if entry.kind == "charge"]
 
 
-def drawn(handed: list[Handed]) -> Fraction:
+def drawn(handed: list[MechanismCall]) -> Fraction:
     """What all that was drawn costs in zCDP, by the mechanisms themselves."""
     return sum((zcdp(one.mechanism.event).rho for one in handed), Fraction(0))
 
 
-def share_moved(one: Handed, other: Handed) -> float:
+def share_moved(one: MechanismCall, other: MechanismCall) -> float:
     """How far an input moved, as a part of what the mechanism hides."""
     apart = np.asarray(one.inputs[0], dtype=object) - np.asarray(other.inputs[0], dtype=object)
     if isinstance(one.mechanism, Exponential):

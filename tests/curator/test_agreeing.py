@@ -10,10 +10,10 @@ import pytest
 
 from discreet import audit
 from discreet.curator import Curator
-from discreet.curator.catalog.declarations import Terms
+from discreet.curator.catalog.declarations import QueryBudget
 from discreet.curator.measurement_plan import MeasurementPlan
 from discreet.engines import DuckDB, Memory
-from discreet.measurement.program.program import Edition, Program
+from discreet.measurement.program.program import Program, ReleaseFormat
 from discreet.noise import SeededBits
 from discreet.privacy import Budget, Neighbours
 from tests.cases import try_all
@@ -81,14 +81,14 @@ def test_the_law_is_the_quieter_one_and_quieter_than_apart() -> None:
     """The product of all variances: of the law that is taken, of the other one, and of groupings each by itself."""
     keys = "ward, kind, age > 40 AS old"
     text = f"SELECT {keys}, COUNT(*) AS n FROM visits GROUP BY CUBE (ward, kind, old)"
-    curator, terms = by_rows(), Terms(Fraction(1), Fraction("1e-5"))
+    curator, terms = by_rows(), QueryBudget(Fraction(1), Fraction("1e-5"))
     plan = planned(curator, text)
     taken = variances(plan.program(terms, plan.facts))
     for law in ("laplace", "gaussian"):
         assert taken <= variances(plan.program(terms, plan.facts, law)) * (1 + 1e-12)
-    assert taken < 1e-3 * variances(plan.program(terms, plan.facts, edition=Edition.UNCUT))
+    assert taken < 1e-3 * variances(plan.program(terms, plan.facts, edition=ReleaseFormat.UNCUT))
     forced = plan.program(terms, plan.facts, "gaussian")
-    apart = plan.program(terms, plan.facts, "gaussian", edition=Edition.UNCUT)
+    apart = plan.program(terms, plan.facts, "gaussian", edition=ReleaseFormat.UNCUT)
     name = apart.question.aggregates[0].name
     noisy = [one.estimators[name].variance(one.noise) for one in forced.groupings]
     assert all(each < apart.estimators[name].variance(apart.noise) for each in noisy)
@@ -179,7 +179,7 @@ def test_what_was_released_before_stays_what_it_was(monkeypatch: pytest.MonkeyPa
         patch.setattr(
             MeasurementPlan, "_choose_program", lambda self, plan, **more: usual(self, plan, **{**more, "edition": 5})
         )
-        patch.setattr("discreet.curator.asking.performer.pack", packed(Edition.UNCUT))
+        patch.setattr("discreet.curator.asking.performer.pack", packed(ReleaseFormat.UNCUT))
         old = curator.ask(ROLLUP, epsilon=1, delta=0)
     again = curator.ask(ROLLUP, epsilon=1, delta=0)
     assert again.replayed

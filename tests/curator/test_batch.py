@@ -13,7 +13,7 @@ from discreet.accounting.zcdp import compose, rho_for
 from discreet.curator import Curator, paid_release
 from discreet.curator.asking import batch as asking
 from discreet.curator.asking.batch_plan import BatchPlan, share_terms
-from discreet.curator.catalog.declarations import Terms
+from discreet.curator.catalog.declarations import QueryBudget
 from discreet.curator.paid_release import AGAIN, LOST, STAYS, STORED
 from discreet.engines import Memory
 from discreet.errors import (
@@ -24,7 +24,7 @@ from discreet.errors import (
     UnknownTable,
     UnsupportedQuery,
 )
-from discreet.ledger import Book
+from discreet.ledger import Ledger
 from discreet.noise import SeededBits
 from discreet.plan.model.schema import Limits
 from discreet.privacy import Budget, PureDP, events
@@ -197,7 +197,7 @@ def test_people_are_counted_by_the_keys_of_each_question() -> None:
 
 
 def test_gaussian_shares_grow_with_the_root() -> None:
-    terms = Terms(Fraction(1), Fraction(1, 10**6))
+    terms = QueryBudget(Fraction(1), Fraction(1, 10**6))
     whole = Fraction(rho_for(1.0, 1e-6))
     for count in (2, 4, 9, 100):
         share = share_terms(terms, count, "gaussian")
@@ -293,7 +293,7 @@ def test_a_batch_that_is_stopped_anywhere_goes_on_under_its_key(monkeypatch: pyt
 def _stopped_and_run_again(texts: list[str], name: str, call: int, *, late: bool) -> None:
     curator, calls = clinic(engine=(spy := Spy())), iter(range(100))
     with pytest.MonkeyPatch.context() as patch:
-        usual = getattr(Book, name)
+        usual = getattr(Ledger, name)
 
         def halting(*arguments: Any, **options: Any) -> Any:
             now = next(calls) == call
@@ -304,7 +304,7 @@ def _stopped_and_run_again(texts: list[str], name: str, call: int, *, late: bool
                 stop()
             return found
 
-        patch.setattr(Book, name, halting)
+        patch.setattr(Ledger, name, halting)
         with pytest.raises(KeyboardInterrupt) as caught:
             curator.ask_many(texts, epsilon=1, delta=0, key="k")
     ended = name == "store_answer" and late

@@ -25,7 +25,7 @@ from discreet.errors import (
     UnknownTable,
     UnsupportedQuery,
 )
-from discreet.ledger import Book, Role
+from discreet.ledger import Ledger, Role
 from discreet.noise import SecureBits, SeededBits
 from discreet.plan.model.nodes import Value
 from discreet.plan.model.schema import Limits
@@ -112,7 +112,7 @@ def test_a_stored_answer_is_not_for_everybody(tmp_path: Path) -> None:
     ledger = str(tmp_path / "book")
     curator = clinic(Budget(epsilon=1), ledger=ledger)
     curator.ask(COUNT, epsilon=0.25)
-    with Book(ledger) as book:
+    with Ledger(ledger) as book:
         book.stewardship.appoint("ana", "analyst", account="visits")
         book.stewardship.appoint("otto", "auditor", account="visits")
     assert curator.ask(COUNT, epsilon=0.25, analyst="ana").replayed

@@ -21,7 +21,7 @@ from discreet.curator.config.declared_changes import declared_changes
 from discreet.curator.config.toml_file import load
 from discreet.engines import Memory
 from discreet.errors import DeclarationChanged, InvalidParameter, LedgerTampered
-from discreet.ledger import Book
+from discreet.ledger import Ledger
 from discreet.ledger.redeclaration import LONGEST_LIST, keys_place, named_keys
 from discreet.ledger.serialization import LONGEST_TEXT
 from discreet.noise import SeededBits
@@ -195,7 +195,7 @@ def test_a_changed_list_is_found_by_verifying(tmp_path: Path) -> None:
     path = tmp_path / "ledger"
     opened(path)._book.close()
     tamper(path, "UPDATE answers SET payload = CAST(replace(payload, '149x', '150x') AS BLOB)")
-    with Book(str(path)) as book, pytest.raises(LedgerTampered, match="list of keys was changed"):
+    with Ledger(str(path)) as book, pytest.raises(LedgerTampered, match="list of keys was changed"):
         book.verify()
 
 

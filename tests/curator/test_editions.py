@@ -14,7 +14,7 @@ from discreet import Budget, Curator, Limits
 from discreet.curator.replay import replay
 from discreet.engines import Memory
 from discreet.errors import QueryFailed
-from discreet.measurement.program.program import Edition
+from discreet.measurement.program.program import ReleaseFormat
 from discreet.measurement.releases.exact_groups import ExactGroups
 from discreet.noise import SeededBits
 from discreet.plan.model.readings import Reading
@@ -40,7 +40,7 @@ class Stopping(Memory):
 def as_before() -> Iterator[None]:
     """Curators as they were when limits alone decided."""
     with pytest.MonkeyPatch.context() as patch:
-        as_of(patch, Edition.BY_LIMITS)
+        as_of(patch, ReleaseFormat.BY_LIMITS)
         yield
 
 
@@ -121,7 +121,7 @@ def test_a_charge_of_before_is_run_by_the_rules_of_today(tmp_path: Path) -> None
     assert now.ask(QUANTILE, epsilon=1, key="once").records == answer.records
     assert now.ask(QUANTILE, epsilon=1).replayed
     (last,) = now._book.read_answers(now.entries()[-1].content["replay_key"])
-    assert json.loads(last.payload)["version"] == Edition.NOW
+    assert json.loads(last.payload)["version"] == ReleaseFormat.NOW
     assert str(now.budget("t").spent) == spent
 
 
@@ -137,6 +137,6 @@ def test_a_charge_of_before_that_pays_for_less_is_not_run(tmp_path: Path) -> Non
 
 def test_mutant_every_release_is_of_today(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It would be shown with intervals that are too short, or not found and charged again."""
-    monkeypatch.setattr(replay, "edition_of", lambda _: Edition.NOW)
+    monkeypatch.setattr(replay, "edition_of", lambda _: ReleaseFormat.NOW)
     with pytest.raises((AssertionError, QueryFailed)):
         test_a_release_stays_what_it_was(tmp_path)

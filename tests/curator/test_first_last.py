@@ -16,7 +16,7 @@ from discreet.errors import UnsupportedQuery
 from discreet.noise import SeededBits
 from discreet.plan.analysis.relation_schema import describe
 from discreet.plan.canonical import replay
-from discreet.plan.model.schema import Bounds, Limits
+from discreet.plan.model.schema import ColumnBounds, Limits
 from discreet.privacy import Budget, Neighbours
 from discreet.sql.select import parse
 from tests.cases import try_all
@@ -179,8 +179,8 @@ def test_bounds_and_keys_of_the_value_are_those_of_its_column() -> None:
     assert asked.source is not None
     columns = describe(asked.source, declared).columns
     assert columns["w"].keys == columns["m"].keys == ("A", "B", "C")
-    assert columns["a"].bounds == Bounds(Fraction(0), Fraction(120))
-    assert columns["c"].bounds == Bounds(Fraction(0), Fraction(2000))
+    assert columns["a"].bounds == ColumnBounds(Fraction(0), Fraction(120))
+    assert columns["c"].bounds == ColumnBounds(Fraction(0), Fraction(2000))
 
 
 def test_groups_of_the_first_ward_need_no_delta() -> None:

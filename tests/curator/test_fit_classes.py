@@ -10,13 +10,13 @@ import pytest
 from sklearn.base import is_classifier
 
 from discreet.curator import Curator
-from discreet.curator.training.features import LONGEST_LABEL, Labels
+from discreet.curator.training.features import LONGEST_LABEL, ClassLabels
 from discreet.curator.training.trainer import CONSTANT
 from discreet.engines import Memory
 from discreet.errors import InvalidParameter
 from discreet.learn import DecisionTreeClassifier, GaussianNB, LogisticRegression, base, from_json, to_json
 from discreet.noise import SeededBits
-from discreet.plan.model.nodes import Column
+from discreet.plan.model.nodes import ColumnRef
 from discreet.plan.model.types import Type
 from discreet.privacy import Budget
 from tests.curator.spies import COUNT, clinic
@@ -112,11 +112,11 @@ def test_a_plan_that_would_cost_more_than_it_may_is_refused_before_it_is_paid(mo
 
 def test_one_long_label_takes_the_room_of_one_label() -> None:
     """An array of texts would have taken 32 GB for these."""
-    labels = Labels(value=Column("kind", Type.TEXT), classes=None)
+    labels = ClassLabels(value=ColumnRef("kind", Type.TEXT), classes=None)
     found = labels.decode(["x" * (1 << 20), "y" * LONGEST_LABEL, None, *("a" * 8000)])
     assert found[:3].tolist() == ["", "y" * LONGEST_LABEL, ""]
     assert found.nbytes == 8 * len(found)
-    public = Labels(value=Column("kind", Type.TEXT), classes=("a", "b"))
+    public = ClassLabels(value=ColumnRef("kind", Type.TEXT), classes=("a", "b"))
     assert public.decode(["a", "x" * (1 << 20), None]).tolist() == ["a", "", ""]
 
 

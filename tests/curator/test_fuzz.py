@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from discreet.audit.queries.recorder import Seen, Watched, ask
+from discreet.audit.queries.recorder import QueryRecord, RecordingEngine, ask
 from discreet.curator import Curator
 from discreet.curator.asking import answer as answer_module
 from discreet.engines import DuckDB, Memory
 from discreet.engines.postgres.posix_patterns import UNCERTAIN
 from discreet.errors import DiscreetError, InvalidParameter, QueryFailed, UnknownTable, UnsupportedQuery
-from discreet.ledger import Book
-from discreet.measurement.releases.additive import Measure
+from discreet.ledger import Ledger
+from discreet.measurement.releases.additive import AdditiveNoise
 from discreet.measurement.releases.exact_groups import ExactGroups
 from discreet.plan.model.group_columns import GroupColumns
 from discreet.plan.model.readings import Reading
@@ -46,12 +46,14 @@ def salted() -> Iterator[None]:
         yield
 
 
-def pair(made: World, engine: Callable[[], Watched] = lambda: Watched(Memory())) -> Pair:
+def pair(made: World, engine: Callable[[], RecordingEngine] = lambda: RecordingEngine(Memory())) -> Pair:
     one, other = engine(), engine()
     return Pair((made.curator(one, made.rows), one), (made.curator(other, made.other), other))
 
 
-def judged(seeds: range, engine: Callable[[], Watched] = lambda: Watched(Memory())) -> list[Seen]:
+def judged(
+    seeds: range, engine: Callable[[], RecordingEngine] = lambda: RecordingEngine(Memory())
+) -> list[QueryRecord]:
     """Every question of these seeds, judged on a pair of tables that a few of them share."""
     found = []
     for start in range(seeds.start, seeds.stop, SAME_WORLD):
@@ -80,22 +82,22 @@ def test_neighbours_differ_by_noise_alone(start: int) -> None:
 @shadowed(POSTGRES)
 @pytest.mark.parametrize("start", [0, *(pytest.param(b, marks=pytest.mark.slow) for b in batches(BATCH, ALL))])
 def test_neighbours_differ_by_noise_alone_on_postgres(start: int, postgres_tables: PostgresTables) -> None:
-    seen = judged(range(start, start + BATCH), lambda: Watched(PostgresOfRows(postgres_tables)))
+    seen = judged(range(start, start + BATCH), lambda: RecordingEngine(PostgresOfRows(postgres_tables)))
     assert not [one for one in seen if one.status == "failed"]
 
 
 # ------------------------------------------------------------------------------------------------------- both engines
 
 
-def both(made: World, asked: Question) -> tuple[Seen, Seen]:
+def both(made: World, asked: Question) -> tuple[QueryRecord, QueryRecord]:
     """The same question on both engines, rows in another order on the second."""
-    memory, duckdb = Watched(Memory()), Watched(DuckDB(threads=1))
+    memory, duckdb = RecordingEngine(Memory()), RecordingEngine(DuckDB(threads=1))
     one = ask(made.curator(memory, made.rows), memory, asked)
     with made.curator(duckdb, arrow(made.rows[::-1], made.types)) as curator:
         return one, ask(curator, duckdb, asked)
 
 
-def agree(one: Seen, other: Seen) -> None:
+def agree(one: QueryRecord, other: QueryRecord) -> None:
     assert (one.status, one.error, one.spent) == (other.status, other.error, other.spent)
     assert [noise.exact for noise in one.noises] == [noise.exact for noise in other.noises]
     assert [noise.keys for noise in one.noises] == [noise.keys for noise in other.noises]
@@ -118,7 +120,7 @@ def test_engines_agree_whatever_the_order_of_rows(start: int) -> None:
 def test_postgres_agrees_whatever_the_order_of_rows(start: int, postgres_tables: PostgresTables) -> None:
     for seed in range(10_000 + start, 10_010 + start):
         made = world(seed)
-        memory, postgres = Watched(Memory()), Watched(PostgresOfRows(postgres_tables))
+        memory, postgres = RecordingEngine(Memory()), RecordingEngine(PostgresOfRows(postgres_tables))
         asked, rows = question(seed, made.setting), list(map(stored, made.rows))
         one = ask(made.curator(memory, rows), memory, asked)
         with made.curator(postgres, rows[::-1]) as curator:
@@ -138,7 +140,7 @@ def test_mutant_where_after_bounding() -> None:
 
     made = world(3)
     asked = replace(question(1, made.setting), sql="SELECT COUNT(*) AS n FROM visits WHERE age > 50")
-    late, duckdb = Watched(Late()), Watched(DuckDB(threads=1))
+    late, duckdb = RecordingEngine(Late()), RecordingEngine(DuckDB(threads=1))
     one = ask(made.curator(late, made.rows), late, asked)
     other = ask(made.curator(duckdb, arrow(made.rows, made.types)), duckdb, asked)
     with pytest.raises(AssertionError):
@@ -226,32 +228,32 @@ def test_refusals_say_why_and_where_and_read_nothing() -> None:
 # ------------------------------------------------------------------------------------------------------------- mutants
 
 
-def noticed(engine: Callable[[], Watched] = lambda: Watched(Memory())) -> None:
+def noticed(engine: Callable[[], RecordingEngine] = lambda: RecordingEngine(Memory())) -> None:
     """A few hundred questions at most bring a mutant to light."""
     with pytest.raises(AssertionError):
         judged(range(300), engine)
 
 
 def test_mutant_half_the_noise(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = Measure.laplace.__func__  # type: ignore[attr-defined]
+    right = AdditiveNoise.laplace.__func__  # type: ignore[attr-defined]
 
-    def halved(cls: type[Measure], *arguments: Any) -> Measure:
-        found: Measure = right(cls, *arguments)
+    def halved(cls: type[AdditiveNoise], *arguments: Any) -> AdditiveNoise:
+        found: AdditiveNoise = right(cls, *arguments)
         return replace(found, scales=tuple(scale / 2 for scale in found.scales))
 
-    monkeypatch.setattr(Measure, "laplace", classmethod(halved))
+    monkeypatch.setattr(AdditiveNoise, "laplace", classmethod(halved))
     noticed()
 
 
 @pytest.mark.ci
 def test_mutant_gaussian_noise_a_tenth_too_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = Measure.gaussian.__func__  # type: ignore[attr-defined]
+    right = AdditiveNoise.gaussian.__func__  # type: ignore[attr-defined]
 
-    def smaller(cls: type[Measure], *arguments: Any) -> Measure:
-        found: Measure = right(cls, *arguments)
+    def smaller(cls: type[AdditiveNoise], *arguments: Any) -> AdditiveNoise:
+        found: AdditiveNoise = right(cls, *arguments)
         return replace(found, scales=tuple(scale * Fraction(9, 10) for scale in found.scales))
 
-    monkeypatch.setattr(Measure, "gaussian", classmethod(smaller))
+    monkeypatch.setattr(AdditiveNoise, "gaussian", classmethod(smaller))
     noticed()
 
 
@@ -284,10 +286,10 @@ def test_mutant_each_row_its_own_unit() -> None:
 
 
 def test_mutant_an_exact_number_in_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[Watched] = []
+    made: list[RecordingEngine] = []
 
-    def engine() -> Watched:
-        made.append(Watched(Memory()))
+    def engine() -> RecordingEngine:
+        made.append(RecordingEngine(Memory()))
         return made[-1]
 
     def telling(program: Any) -> tuple[str, ...]:
@@ -298,7 +300,7 @@ def test_mutant_an_exact_number_in_a_note(monkeypatch: pytest.MonkeyPatch) -> No
     noticed(engine)
 
 
-class Fragile(Watched):
+class Fragile(RecordingEngine):
     """Fails on what only one table has."""
 
     def __init__(self) -> None:
@@ -336,11 +338,11 @@ def test_mutant_everything_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_mutant_half_is_charged(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = Book.charge
+    right = Ledger.charge
 
-    def cheap(book: Book, account: str, event: events.Event, **options: Any) -> Any:
+    def cheap(book: Ledger, account: str, event: events.Event, **options: Any) -> Any:
         assert isinstance(event, events.Composed)
         return right(book, account, events.Composed(event.events[:1]), **options)
 
-    monkeypatch.setattr(Book, "charge", cheap)
+    monkeypatch.setattr(Ledger, "charge", cheap)
     noticed()

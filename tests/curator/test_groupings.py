@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from discreet.curator import Curator
 from discreet.engines import DuckDB, Engine, Memory
 from discreet.errors import UnsupportedQuery
-from discreet.measurement.program.program import Edition, Program, choose
+from discreet.measurement.program.program import Program, ReleaseFormat, choose
 from discreet.noise import SeededBits
-from discreet.plan.analysis.stability import Contribution
+from discreet.plan.analysis.stability import QueryContribution
 from discreet.plan.canonical import canonical, recall, replay
 from discreet.plan.model.schema import Limits, TableSchema
 from discreet.privacy import Budget, Neighbours, events
@@ -43,7 +43,9 @@ PRIVATE = (
 )
 
 
-def plan(sql: str, declared: dict[str, TableSchema], delta: str = "1e-3", edition: Edition = Edition.UNCUT) -> Program:
+def plan(
+    sql: str, declared: dict[str, TableSchema], delta: str = "1e-3", edition: ReleaseFormat = ReleaseFormat.UNCUT
+) -> Program:
     """Groupings that are counted each by itself, unless an edition is given."""
     asked = parse(sql, declared)
     return choose(asked, declared["visits"], epsilon=Fraction(1), delta=Fraction(delta), salt="pepper", edition=edition)
@@ -137,8 +139,8 @@ def greedy() -> tuple[Data, Data]:
 def test_mutant_groupings_are_free(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each grouping counts the same people once more: noise for one of them is too little for all."""
     check(plan(PUBLIC[1], schemas(Limits(1, 1)), "0"), *greedy())
-    right = Contribution.of
-    monkeypatch.setattr(Contribution, "of", lambda *, shown, **options: right(shown=shown[:1], **options))
+    right = QueryContribution.of
+    monkeypatch.setattr(QueryContribution, "of", lambda *, shown, **options: right(shown=shown[:1], **options))
     with pytest.raises(AssertionError):
         check(plan(PUBLIC[1], schemas(Limits(1, 1)), "0"), *greedy())
 

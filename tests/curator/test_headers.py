@@ -11,12 +11,12 @@ import pytest
 
 from discreet.curator import Curator
 from discreet.curator.asking import performer
-from discreet.curator.catalog.declarations import Terms
+from discreet.curator.catalog.declarations import QueryBudget
 from discreet.curator.replay import derivation, replay
 from discreet.curator.replay.stored_releases import LISTS, WORDS, header_of, open_body, pack, rebuild_program
 from discreet.engines import Memory
 from discreet.ledger.serialization import read_header
-from discreet.measurement.program.program import Edition
+from discreet.measurement.program.program import ReleaseFormat
 from discreet.noise import SeededBits
 from discreet.privacy import Budget
 from tests.curator.editions import packed
@@ -108,7 +108,7 @@ def clinic_at(path: Path) -> Curator:
 
 def test_releases_without_headers_are_found_and_opened_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(performer, "pack", packed(Edition.NOW))
+        patch.setattr(performer, "pack", packed(ReleaseFormat.NOW))
         with clinic_at(tmp_path) as old:
             first = one(old, "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward", 5)
             one(old, f"{COUNT} WHERE age > 40", 1)
@@ -161,7 +161,7 @@ def test_mutant_seeded_releases_are_served_as_private(tmp_path: Path, monkeypatc
             one(seeded, COUNT, 5)
             private = replay.Replay(seeded._book, private=True)
             measurement = seeded._planner.plan(seeded._catalog.read(COUNT), limits=None, other=None)
-            terms = Terms.of(5, None, Budget(epsilon=100))
+            terms = QueryBudget.of(5, None, Budget(epsilon=100))
             assert seeded._replay.find(measurement, terms) is not None
             assert private.find(measurement, terms) is None
 

@@ -16,20 +16,30 @@ from typing import Any
 
 import pytest
 
-from discreet.audit.queries.recorder import Seen, Watched, ask
+from discreet.audit.queries.recorder import QueryRecord, RecordingEngine, ask
 from discreet.engines import DuckDB, Memory
 from discreet.engines.memory import relations as gather_module
 from discreet.engines.memory import relations as places_module
 from discreet.engines.memory.relations import fold_rows, gather
 from discreet.engines.row_choice import normalize_id
 from discreet.measurement.program import program as program_module
-from discreet.mechanisms.ranks import Target
-from discreet.plan.analysis.stability import Contribution
+from discreet.mechanisms.ranks import RankTarget
+from discreet.plan.analysis.stability import QueryContribution
 from discreet.plan.expressions.evaluation import evaluate
 from discreet.plan.model.group_columns import GroupColumns
 from discreet.plan.model.nodes import UNIT, Relation
 from discreet.plan.model.readings import Groups, Reading
-from discreet.plan.model.relations import Join, Marked, Matched, PerUnit, Reached, Table, Window, children, tables
+from discreet.plan.model.relations import (
+    BaseTable,
+    Join,
+    LinkedTable,
+    MarkJoin,
+    SemiJoin,
+    UnitAggregation,
+    Window,
+    children,
+    tables,
+)
 from discreet.plan.model.schema import Limits
 from discreet.sql.clauses import from_clause as origin_module
 from tests.curator.families import CALLS, DAYS, HOSPITAL, SHOP
@@ -60,11 +70,11 @@ def salted() -> Iterator[None]:
         yield
 
 
-Engines = Callable[[], Watched]
+Engines = Callable[[], RecordingEngine]
 
 
-def memory() -> Watched:
-    return Watched(Memory())
+def memory() -> RecordingEngine:
+    return RecordingEngine(Memory())
 
 
 def pair(world: Joined, engine: Engines = memory) -> Pair:
@@ -85,7 +95,7 @@ def place(start: int, stop: int) -> tuple[Joined, list[Question]]:
     return world, [question(seed, world) for seed in range(start, stop)]
 
 
-def judged(world: Joined, questions: Sequence[Question], engine: Engines = memory) -> list[Seen]:
+def judged(world: Joined, questions: Sequence[Question], engine: Engines = memory) -> list[QueryRecord]:
     curators = pair(world, engine)
     alone = [world.filled(engine(), data) for data in world.alone]
     found = []
@@ -100,7 +110,7 @@ def judged(world: Joined, questions: Sequence[Question], engine: Engines = memor
     return found
 
 
-def watched(curators: Pair, asked: Question) -> tuple[Seen, list[tuple[Reading, Groups, Groups]]]:
+def watched(curators: Pair, asked: Question) -> tuple[QueryRecord, list[tuple[Reading, Groups, Groups]]]:
     """What a question did, and what was read for it of both neighbours, but for second looks at the same rows."""
     engines = [engine for _, engine in (curators.one, curators.other)]
     before = [len(engine.seen) for engine in engines]
@@ -202,13 +212,13 @@ def test_postgres_agrees_whatever_the_order_of_rows(start: int, postgres_tables:
 @pytest.mark.slow
 def test_neighbours_on_postgres_differ_by_noise_alone(postgres_tables: PostgresTables) -> None:
     """Whole questions, as on the referee: status, charge, shape, and how far one person moves each input of noise."""
-    made: list[Watched] = []
+    made: list[RecordingEngine] = []
 
-    def engine() -> Watched:
-        made.append(Watched(PostgresOfRows(postgres_tables)))
+    def engine() -> RecordingEngine:
+        made.append(RecordingEngine(PostgresOfRows(postgres_tables)))
         return made[-1]
 
-    found: list[Seen] = []
+    found: list[QueryRecord] = []
     for world, questions in places(range(30_000, 30_060)):
         found += judged(world, questions, engine)
         while made:
@@ -278,19 +288,19 @@ def along_links(word: str) -> Callable[[Joined, str], bool]:
 
 @pytest.mark.slow
 def test_mutant_exists_over_other_peoples_rows() -> None:
-    with replaced(Matched, across_people(lambda relation: not relation.negated)):
+    with replaced(SemiJoin, across_people(lambda relation: not relation.negated)):
         noticed(along_links("(?<!NOT )(EXISTS|IN)"), first=4 * FIRST)
 
 
 @pytest.mark.slow
 def test_mutant_not_in_over_other_peoples_rows() -> None:
-    with replaced(Matched, across_people(lambda relation: relation.negated)):
+    with replaced(SemiJoin, across_people(lambda relation: relation.negated)):
         noticed(along_links("NOT (EXISTS|IN)"), first=4 * FIRST)
 
 
 @pytest.mark.ci
 def test_mutant_in_inside_an_expression_over_other_peoples_rows() -> None:
-    with replaced(Marked, across_people(lambda _: True)):
+    with replaced(MarkJoin, across_people(lambda _: True)):
         linked = along_links("(EXISTS|IN)")
         noticed(lambda world, sql: linked(world, sql) and _MARKED.search(sql) is not None, first=5 * FIRST)
 
@@ -307,7 +317,7 @@ def test_mutant_a_join_that_need_not_be_on_the_unit(monkeypatch: pytest.MonkeyPa
 @pytest.mark.slow
 def test_mutant_a_fold_over_everybody() -> None:
     def mutant(right: Gather) -> Gather:
-        def together(relation: PerUnit, stored: Any, declared: Any) -> list[Any]:
+        def together(relation: UnitAggregation, stored: Any, declared: Any) -> list[Any]:
             rows = gather(relation.source, stored, declared)
 
             def alike(made: Any) -> list[Any]:
@@ -321,7 +331,7 @@ def test_mutant_a_fold_over_everybody() -> None:
 
         return together
 
-    with replaced(PerUnit, mutant):
+    with replaced(UnitAggregation, mutant):
         noticed(lambda _, sql: "AS c0 FROM" in sql and ("MAX(a" in sql or "MIN(a" in sql or "COUNT(a" in sql))
 
 
@@ -340,7 +350,7 @@ def test_mutant_a_row_belongs_to_the_last_who_claims_it() -> None:
     """Whoever claims an order takes its items from those who claimed it before."""
 
     def mutant(right: Gather) -> Gather:
-        def claimed(relation: Reached, stored: Any, declared: Any) -> list[Any]:
+        def claimed(relation: LinkedTable, stored: Any, declared: Any) -> list[Any]:
             last: dict[Any, Any] = {}
             for row in right(relation, stored, declared):
                 own = tuple(value for name, value in row.items() if name != UNIT)
@@ -349,7 +359,7 @@ def test_mutant_a_row_belongs_to_the_last_who_claims_it() -> None:
 
         return claimed
 
-    with replaced(Reached, mutant):
+    with replaced(LinkedTable, mutant):
         noticed(lambda world, sql: world.family is SHOP and "items" in sql)
 
 
@@ -375,7 +385,7 @@ def count(seen: dict[Any, int], who: Any) -> int:
 
 
 def owned(relation: Relation) -> Iterator[tuple[str, str]]:
-    if isinstance(relation, Table) and isinstance(relation.unit, str):
+    if isinstance(relation, BaseTable) and isinstance(relation.unit, str):
         yield relation.name, relation.unit
     for child in children(relation):
         yield from owned(child)
@@ -383,7 +393,7 @@ def owned(relation: Relation) -> Iterator[tuple[str, str]]:
 
 @pytest.mark.slow
 def test_mutant_rows_are_bounded_before_the_join() -> None:
-    noticed(lambda world, sql: world.family is HOSPITAL and " JOIN " in sql, lambda: Watched(Early()))
+    noticed(lambda world, sql: world.family is HOSPITAL and " JOIN " in sql, lambda: RecordingEngine(Early()))
 
 
 @pytest.mark.ci
@@ -413,12 +423,12 @@ RANKED = ("MEDIAN", "QUANTILE", "MIN(", "MAX(")
 @pytest.mark.ci
 @pytest.mark.parametrize("law", ["l1", "l2_squared"])
 def test_mutant_ranks_are_paid_for_one_row(monkeypatch: pytest.MonkeyPatch, law: str) -> None:
-    right = getattr(Target, law)
+    right = getattr(RankTarget, law)
 
-    def one_row(target: Target, contribution: Contribution) -> Fraction:
+    def one_row(target: RankTarget, contribution: QueryContribution) -> Fraction:
         limits = Limits(contribution.limits.groups, 1)
         found: Fraction = right(target, replace(contribution, limits=limits))
         return found
 
-    monkeypatch.setattr(Target, law, one_row)
+    monkeypatch.setattr(RankTarget, law, one_row)
     noticed(lambda world, sql: world.setting.unit and any(word in sql for word in RANKED))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from discreet.ledger import Book
+from discreet.ledger import Ledger
 from discreet.ledger.outcomes import MOST_RUNS
 from discreet.privacy import PureDP
 
@@ -70,7 +70,7 @@ def check(folder: Path, verbs: list[str]) -> None:
         assert len(set(told)) == 1
         assert told[0].splitlines()[-2] == "Charging the account"
         assert told[0].splitlines()[-1].startswith("Reading visits and ")
-        with Book(str(folder / name)) as book:
+        with Ledger(str(folder / name)) as book:
             kinds = [entry.kind for entry in book.history()]
             assert [kind for kind in kinds if kind in ("charge", "claim", "answer", "fail")] == [
                 "charge",

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from discreet import Budget, Curator
-from discreet.audit.queries.recorder import Seen, Watched
+from discreet.audit.queries.recorder import QueryRecord, RecordingEngine
 from discreet.curator import Answer
 from discreet.curator.catalog import catalog
 from discreet.engines import DuckDB, Engine, Memory
@@ -27,7 +27,7 @@ from discreet.errors import UnsupportedQuery
 from discreet.noise import SeededBits
 from discreet.plan.analysis import join_rows
 from discreet.plan.model.nodes import UNIT, Relation
-from discreet.plan.model.relations import Cut, Join, Matched, children, with_children
+from discreet.plan.model.relations import Cut, Join, SemiJoin, children, with_children
 from discreet.plan.model.schema import Limits
 from discreet.plan.model.types import Type
 from tests.curator.many_rows import question, world
@@ -38,7 +38,7 @@ from tests.engines.tables import arrow
 from tests.open_groups import unsealed
 from tests.redteam.salts import same_salt
 
-Engines = Callable[[], Watched]
+Engines = Callable[[], RecordingEngine]
 
 QUICK, PAIRS, BATCH, SAME_WORLD = 5, 500, 50, 5
 MOST = 64
@@ -58,12 +58,12 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(join_rows, "MOST_PAIRS", MOST)
 
 
-def memory() -> Watched:
-    return Watched(Memory())
+def memory() -> RecordingEngine:
+    return RecordingEngine(Memory())
 
 
-def duckdb() -> Watched:
-    return Watched(DuckDB(threads=1))
+def duckdb() -> RecordingEngine:
+    return RecordingEngine(DuckDB(threads=1))
 
 
 @contextmanager
@@ -97,13 +97,13 @@ def _rows_by_unit(rows: list[Any]) -> Counter[Any]:
     return Counter(row[UNIT] for row in rows if row.get(UNIT) is not None)
 
 
-def judge(seeds: range, engine: Engines = memory) -> list[Seen]:
+def judge(seeds: range, engine: Engines = memory) -> list[QueryRecord]:
     """Asks on neighbouring worlds: status, charge, notes, and how far the inputs of noise move."""
-    found: list[Seen] = []
+    found: list[QueryRecord] = []
     for start in range(seeds.start, seeds.stop, SAME_WORLD):
-        made: list[Watched] = []
+        made: list[RecordingEngine] = []
 
-        def kept(made: list[Watched] = made) -> Watched:
+        def kept(made: list[RecordingEngine] = made) -> RecordingEngine:
             made.append(engine())
             return made[-1]
 
@@ -114,7 +114,7 @@ def judge(seeds: range, engine: Engines = memory) -> list[Seen]:
     return found
 
 
-def check_answered(found: list[Seen]) -> None:
+def check_answered(found: list[QueryRecord]) -> None:
     assert sum(seen.status == "answered" for seen in found) >= 0.9 * len(found)
     assert any(seen.answer is not None and "of each joined table" in " ".join(seen.answer.notes) for seen in found)
 
@@ -153,7 +153,7 @@ def test_neighbours_on_duckdb_differ_by_noise_alone_at_length(start: int) -> Non
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("start", range(QUICK, QUICK + PAIRS, BATCH))
 def test_neighbours_on_postgres_differ_by_noise_alone(start: int, postgres_tables: PostgresTables) -> None:
-    check_answered(judge(range(start, start + BATCH), lambda: Watched(PostgresOfRows(postgres_tables))))
+    check_answered(judge(range(start, start + BATCH), lambda: RecordingEngine(PostgresOfRows(postgres_tables))))
 
 
 @pytest.mark.ci
@@ -409,7 +409,7 @@ def test_mutant_a_cut_of_rows_that_are_only_looked_for(monkeypatch: pytest.Monke
 
     def everything(relation: Relation) -> Relation:
         made = with_children(relation, [everything(child) for child in children(relation)])
-        return replace(made, other=Cut(source=made.other, by=(), rows=1000)) if isinstance(made, Matched) else made
+        return replace(made, other=Cut(source=made.other, by=(), rows=1000)) if isinstance(made, SemiJoin) else made
 
     def mutant(plan: Any, schemas: Any) -> Any:
         found = right(plan, schemas)
@@ -440,7 +440,7 @@ def test_mutant_sides_that_choose_by_themselves(monkeypatch: pytest.MonkeyPatch)
 def matches() -> int:
     """Of 100 days that 10,000 rows of one person have on both sides of a join: 10 stay on average, or 1."""
     declared = {"patient": "int", "day": "int", "x": "int"}
-    with Curator.for_tests(engine=(engine := Watched(Memory())), bits=SeededBits(1)) as curator:
+    with Curator.for_tests(engine=(engine := RecordingEngine(Memory())), bits=SeededBits(1)) as curator:
         for name, first in (("v", 0), ("w", 9900)):
             table = [{"patient": 1, "day": first + place, "x": first} for place in range(10_000)]
             budget = Budget(epsilon=100) if name == "v" else None

@@ -15,9 +15,9 @@ from discreet.errors import InvalidParameter, UnsupportedQuery
 from discreet.noise import SeededBits
 from discreet.plan.analysis.relation_schema import describe
 from discreet.plan.canonical import replay
-from discreet.plan.model.nodes import Column
+from discreet.plan.model.nodes import ColumnRef
 from discreet.plan.model.readings import Reading, Statistic
-from discreet.plan.model.relations import Marked, Table
+from discreet.plan.model.relations import BaseTable, MarkJoin
 from discreet.plan.model.schema import Limits
 from discreet.plan.model.types import Type
 from discreet.privacy import Budget, Neighbours
@@ -135,7 +135,7 @@ def test_what_is_written_twice_is_looked_up_once() -> None:
     same = "patient IN (SELECT person FROM labs)"
     other = "patient IN (SELECT person FROM labs WHERE test = 'x')"
     sources = [parse(sql.format(text), schemas(Limits(1, 1))).source for text in (same, other)]
-    assert [isinstance(source, Marked) and isinstance(source.source, Marked) for source in sources] == [False, True]
+    assert [isinstance(source, MarkJoin) and isinstance(source.source, MarkJoin) for source in sources] == [False, True]
     forms = {replay(parse(sql.format(text), schemas(Limits(1, 1)))) for text in (same, other, f"NOT {same}")}
     assert len(forms) == 3
 
@@ -162,14 +162,14 @@ def test_what_is_refused(sql: str, reason: str) -> None:
     assert reason in f"{refused.value.reason} {refused.value.hint}"
 
 
-WARD = ((Column("ward", Type.TEXT), Column("ward", Type.TEXT)),)
+WARD = ((ColumnRef("ward", Type.TEXT), ColumnRef("ward", Type.TEXT)),)
 
 
 def test_a_plan_made_by_hand_is_held_to_the_same_rules() -> None:
-    visits, calls, staff = Table("visits", "patient"), Table("calls", None), Table("staff", "id")
+    visits, calls, staff = BaseTable("visits", "patient"), BaseTable("calls", None), BaseTable("staff", "id")
     for other in (calls, staff):
         with pytest.raises(UnsupportedQuery):
-            describe(Marked(source=visits, other=other, on=WARD, name="m"), schemas(Limits(1, 1)))
-    taken = Marked(source=visits, other=Table("wards", None), on=WARD, name="ward")
+            describe(MarkJoin(source=visits, other=other, on=WARD, name="m"), schemas(Limits(1, 1)))
+    taken = MarkJoin(source=visits, other=BaseTable("wards", None), on=WARD, name="ward")
     with pytest.raises(InvalidParameter):
         loaded(Memory(), data(1)).read(Reading(table="visits", source=taken, statistics=(Statistic(kind="rows"),)))

@@ -19,7 +19,7 @@ from discreet.measurement.program.execution import run
 from discreet.measurement.program.program import Program, choose
 from discreet.measurement.releases import additive as measure_module
 from discreet.measurement.releases.releaser import Releaser
-from discreet.measurement.selection import Optimal, Threshold, Weighted
+from discreet.measurement.selection import OptimalGroupSelection, Threshold, WeightedGroupSelection
 from discreet.noise import SeededBits
 from discreet.plan.model.readings import Groups
 from discreet.plan.model.schema import Limits, TableSchema
@@ -122,12 +122,12 @@ def check_within(program: Program, one: Read, other: Read) -> None:
 def check_keys(program: Program, one: Read, other: Read) -> None:
     """Private groups that only one table has: few, small, and below the threshold without luck."""
     selection = program.selection
-    if selection is None or isinstance(selection, Weighted):
+    if selection is None or isinstance(selection, WeightedGroupSelection):
         return
     a, b = exact(program, one), exact(program, other)
     alone = [met(program, values) for key, values in a.items() if key not in b]
     assert len(alone) <= program.contribution.limits.groups
-    if isinstance(selection, Optimal):
+    if isinstance(selection, OptimalGroupSelection):
         assert all(values[-1] == 1 for values in alone)
         return
     sizes = [selection.size.linear.value(values) for values in alone]
@@ -225,14 +225,14 @@ def test_a_greedy_patient_with_a_private_key(sql: str, limits: Limits) -> None:
 
 
 def test_mutant_half_the_noise(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = measure_module.Measure.laplace.__func__  # type: ignore[attr-defined]
+    right = measure_module.AdditiveNoise.laplace.__func__  # type: ignore[attr-defined]
 
     def halved(cls: Any, *arguments: Any) -> Any:
         found = right(cls, *arguments)
         scales = tuple(scale / 2 for scale in found.scales)
         return cls(form=found.form, law=found.law, scales=scales, event=found.event)
 
-    monkeypatch.setattr(measure_module.Measure, "laplace", classmethod(halved))
+    monkeypatch.setattr(measure_module.AdditiveNoise, "laplace", classmethod(halved))
     with pytest.raises(AssertionError):
         check_greedy("SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward", "0", Limits(3, 2))
 

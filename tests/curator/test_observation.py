@@ -11,7 +11,7 @@ from discreet.curator import Curator
 from discreet.curator.observation import bits_of, engine_of, is_in_memory, observe_curator, schemas_of
 from discreet.engines import Memory
 from discreet.errors import InvalidParameter
-from discreet.measurement.releases.additive import Integers, Measure
+from discreet.measurement.releases.additive import AdditiveNoise, Integers
 from discreet.measurement.releases.exact_groups import ExactGroups
 from discreet.measurement.releases.open_exact import open_exact
 from discreet.measurement.releases.releaser import Releaser
@@ -23,7 +23,7 @@ from tests.curator.spies import COUNT, OPTIONS, Spy, clinic
 class Silent(Releaser):
     """Lets exact numbers out: what must never happen to somebody's data."""
 
-    def noise(self, measure: Measure, exact: ExactGroups) -> Integers:
+    def noise(self, measure: AdditiveNoise, exact: ExactGroups) -> Integers:
         del measure
         return np.array(open_exact(exact).numbers, dtype=object)
 

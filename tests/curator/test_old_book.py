@@ -18,7 +18,7 @@ import pytest
 from discreet import Curator
 from discreet.errors import AnchorMissing, InsufficientBudget, KeyConflict, LedgerError, NotPermitted, QueryFailed
 from discreet.learn import GaussianNB
-from discreet.ledger import Book, Head
+from discreet.ledger import Head, Ledger
 from discreet.noise import SeededBits
 from discreet.privacy import Budget, events
 from tests.curator import old_book
@@ -66,7 +66,7 @@ def test_the_book_verifies_and_holds_what_it_held(path: Path, curator: Curator) 
     assert str(curator.analyst_cap("ana", account="patients")) == "epsilon=5, delta=0.0001"
     assert str(curator.project_cap("prices", account="shop")) == "rho=20"
     assert str(curator.budget("survey").total) == "epsilon=50"
-    with Book(str(path)) as book:
+    with Ledger(str(path)) as book:
         book.check_anchor(Head.parse(EXPECTED["head"]))
 
 
@@ -205,8 +205,8 @@ def test_a_stopped_fit_that_costs_more_than_its_charge_reads_nothing(
 def test_a_charge_whose_process_has_died_can_be_claimed(
     curator: Curator, engine: Hooked, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    claim, before = Book.claim, charges(curator)
-    monkeypatch.setattr(Book, "claim", lambda book, receipt, *, wait: claim(book, receipt, wait=0 * wait))
+    claim, before = Ledger.claim, charges(curator)
+    monkeypatch.setattr(Ledger, "claim", lambda book, receipt, *, wait: claim(book, receipt, wait=0 * wait))
     answer = VANISHED.ask(curator)
     assert (answer.replayed, engine.reads, charges(curator)) == (False, 1, before)
     assert VANISHED.ask(curator).records == answer.records

@@ -17,8 +17,8 @@ from discreet.curator import Curator
 from discreet.engines import DuckDB, Memory
 from discreet.engines.duckdb.sources import FileTable
 from discreet.errors import InvalidParameter
-from discreet.ledger import AnchoredBook, Book, stewardship
-from discreet.ledger.stewardship import Origin
+from discreet.ledger import AnchoredLedger, Ledger, stewardship
+from discreet.ledger.stewardship import DataOrigin
 from discreet.privacy import Budget
 
 BUDGET = Budget(epsilon=1)
@@ -219,7 +219,7 @@ def test_an_identity_is_a_name(file: Path, bad: str) -> None:
 
 def ledger_gone(path: Path) -> None:
     """Removes a ledger with its anchor, or it would be missed."""
-    with AnchoredBook(str(path), read_only=True) as book:
+    with AnchoredLedger(str(path), read_only=True) as book:
         Path(book.anchor_file).unlink()
     path.unlink()
 
@@ -230,7 +230,7 @@ def test_books_without_files_are_read_and_learn_them_once(file: Path) -> None:
     declaration = curator._book.declaration("visits")
     curator.close()
     ledger_gone(file.parent / "book.ledger")
-    with Book(str(file.parent / "book.ledger")) as old:  # as earlier versions wrote it
+    with Ledger(str(file.parent / "book.ledger")) as old:  # as earlier versions wrote it
         old.stewardship.open_account("visits", unit=_unit(), budget=BUDGET)
         old.stewardship.attach("visits", account="visits", declaration=declaration or "")
         entries = old.verify().sequence
@@ -252,8 +252,8 @@ def test_the_book_itself_refuses(file: Path) -> None:
     curator = curator_of(file.parent)
     protect(curator, file, "visits")
     state = file.stat()
-    origin = Origin({"/elsewhere.csv": f"{state.st_dev}:{state.st_ino}"}, "")
-    with AnchoredBook(str(file.parent / "book.ledger")) as book:
+    origin = DataOrigin({"/elsewhere.csv": f"{state.st_dev}:{state.st_ino}"}, "")
+    with AnchoredLedger(str(file.parent / "book.ledger")) as book:
         book.stewardship.open_account("staff", unit=curator.account("visits").unit, budget=BUDGET)
         with pytest.raises(InvalidParameter):
             book.stewardship.attach("staff", account="staff", declaration="{}", origin=origin)
@@ -320,12 +320,14 @@ def test_two_tables_of_a_configuration_on_one_file(file: Path) -> None:
 
 
 def by_path_alone(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Origin, "is_origin_of", lambda self, told: bool(self.files.keys() & told.get("files", {}).keys()))
+    patch.setattr(DataOrigin, "is_origin_of", lambda self, told: bool(self.files.keys() & told.get("files", {}).keys()))
 
 
 def by_file_alone(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(
-        Origin, "is_origin_of", lambda self, told: bool(set(self.files.values()) & set(told.get("files", {}).values()))
+        DataOrigin,
+        "is_origin_of",
+        lambda self, told: bool(set(self.files.values()) & set(told.get("files", {}).values())),
     )
 
 

@@ -26,9 +26,9 @@ from discreet.measurement.releases.releaser import Releaser
 from discreet.measurement.selection import Threshold
 from discreet.noise import SeededBits
 from discreet.plan.analysis.group_keys import values
-from discreet.plan.analysis.stability import Contribution
+from discreet.plan.analysis.stability import QueryContribution
 from discreet.plan.expressions.calls import call
-from discreet.plan.model.nodes import Column, Literal
+from discreet.plan.model.nodes import ColumnRef, Literal
 from discreet.plan.model.schema import ColumnSchema, Limits, TableSchema
 from discreet.plan.model.types import Type
 from discreet.privacy import Budget, Neighbours
@@ -95,7 +95,7 @@ def test_a_greedy_patient(sql: str, limits: Limits, neighbours: Neighbours) -> N
 def test_the_distances_are_those_of_the_worst_unit() -> None:
     """One row in each of G groups, all of them hidden: G by themselves, and G together, whose square is G^2."""
     for groups, rows in ((1, 1), (2, 3)):
-        apart = Contribution.of(limits=Limits(groups, rows), neighbours=ADD, shown=[None])
+        apart = QueryContribution.of(limits=Limits(groups, rows), neighbours=ADD, shown=[None])
         made = replace(apart, gathers=True)
         assert made.l1([(1,)], [Fraction(1)]) == 2 * groups * rows
         assert made.l2_squared([(1,)], [Fraction(1)]) == groups * rows**2 + (groups * rows) ** 2
@@ -108,19 +108,19 @@ def test_the_distances_are_those_of_the_worst_unit() -> None:
 @pytest.mark.parametrize("delta", ["1e-6", "1e-2"])
 def test_mutant_the_rest_is_for_nothing(monkeypatch: pytest.MonkeyPatch, delta: str) -> None:
     for name in ("l1", "l2_squared"):
-        right = getattr(Contribution, name)
+        right = getattr(QueryContribution, name)
 
-        def free(made: Contribution, *arguments: Any, right: Any = right, **options: Any) -> Any:
+        def free(made: QueryContribution, *arguments: Any, right: Any = right, **options: Any) -> Any:
             return right(replace(made, gathers=False), *arguments, **options)
 
-        monkeypatch.setattr(Contribution, name, free)
+        monkeypatch.setattr(QueryContribution, name, free)
     with pytest.raises(AssertionError):
         check_greedy(BY_KIND, Limits(3, 2), ADD, delta)
 
 
 def test_mutant_the_rest_counts_as_one_group(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows of several hidden groups add up."""
-    monkeypatch.setattr(Contribution, "_in_all_groups", lambda made, once: 1 if once else made.limits.rows)
+    monkeypatch.setattr(QueryContribution, "_in_all_groups", lambda made, once: 1 if once else made.limits.rows)
     with pytest.raises(AssertionError):
         check_greedy(BY_KIND, Limits(3, 2), ADD)
 
@@ -345,7 +345,7 @@ def test_a_label_is_of_the_type_of_the_keys_and_none_of_them(other: Any, sql: st
 
 def test_only_a_list_that_is_written_out_is_public() -> None:
     """A column in the list would bring in values of rows; NULL in it is equal to nothing."""
-    x, y = Column("x", Type.TEXT), Column("y", Type.TEXT)
+    x, y = ColumnRef("x", Type.TEXT), ColumnRef("y", Type.TEXT)
     a, rest, nothing = (Literal(value, Type.TEXT) for value in ("a", "rest", None))
     known = TableSchema(name="t", columns={name: ColumnSchema(name=name, type=Type.TEXT) for name in "xy"})
     for listed, found in (((a,), ("a", "rest")), ((a, y), None), ((nothing, a), ("a", "rest"))):

@@ -19,9 +19,9 @@ from discreet.errors import InvalidParameter, UnsupportedQuery
 from discreet.measurement.program.program import Program, choose
 from discreet.noise import SeededBits
 from discreet.plan.analysis.relation_schema import describe, own_rows
-from discreet.plan.model.nodes import UNIT, Aggregate, Column, Output, Question, Relation
+from discreet.plan.model.nodes import UNIT, Aggregate, ColumnRef, Output, Question, Relation
 from discreet.plan.model.readings import Groups
-from discreet.plan.model.relations import Reached, Table
+from discreet.plan.model.relations import BaseTable, LinkedTable
 from discreet.plan.model.schema import Limits, TableSchema
 from discreet.plan.model.types import Type
 from discreet.privacy import Budget, Neighbours
@@ -198,9 +198,9 @@ def test_one_day_of_one_person_moves_no_input_farther_than_charged(
 
 def test_mutant_a_key_of_two_people_belongs_to_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     """The tempting rule: who claims others' orders makes their items disappear, without limit."""
-    right = gather_module.gather.dispatch(Reached)
+    right = gather_module.gather.dispatch(LinkedTable)
 
-    def dropping(relation: Reached, *arguments: Any) -> list[dict[str, Any]]:
+    def dropping(relation: LinkedTable, *arguments: Any) -> list[dict[str, Any]]:
         rows = right(relation, *arguments)
         owners: dict[Any, set[Any]] = {}
         for row in rows:
@@ -208,7 +208,9 @@ def test_mutant_a_key_of_two_people_belongs_to_nobody(monkeypatch: pytest.Monkey
         return [row for row in rows if len(owners[row[relation.column]]) == 1]
 
     def patched(relation: Relation, *arguments: Any) -> Any:
-        return dropping(relation, *arguments) if isinstance(relation, Reached) else right_gather(relation, *arguments)
+        return (
+            dropping(relation, *arguments) if isinstance(relation, LinkedTable) else right_gather(relation, *arguments)
+        )
 
     right_gather = gather_module.gather
     monkeypatch.setattr("discreet.engines.memory.engine.gather", patched)
@@ -283,20 +285,20 @@ def test_a_plan_made_by_hand_is_read_along_the_declared_way() -> None:
     asked = Question(
         table="items",
         aggregates=(Aggregate(name="#1", kind="count"),),
-        outputs=(Output("n", Column("#1", Type.INT)),),
+        outputs=(Output("n", ColumnRef("#1", Type.INT)),),
     )
     made = curator()
     assert made.ask(asked, epsilon="0.25").event == made.ask("SELECT COUNT(*) AS n FROM items", epsilon="0.25").event
     declared = schemas(Limits(1, 1))
     for relation in (
-        Table("items", None),
-        Table("items", UNIT),
-        Table("items", "order_id"),
-        Table("steps", "person"),
-        Table("steps", ("day", "person")),
-        Reached("items", "code", own_rows("orders", declared), "id"),
-        Reached("items", "order_id", Table("customers", "id"), "id"),
-        Reached("orders", "customer", Table("customers", "id"), "id"),
+        BaseTable("items", None),
+        BaseTable("items", UNIT),
+        BaseTable("items", "order_id"),
+        BaseTable("steps", "person"),
+        BaseTable("steps", ("day", "person")),
+        LinkedTable("items", "code", own_rows("orders", declared), "id"),
+        LinkedTable("items", "order_id", BaseTable("customers", "id"), "id"),
+        LinkedTable("orders", "customer", BaseTable("customers", "id"), "id"),
     ):
         with pytest.raises(UnsupportedQuery):
             describe(relation, declared)

@@ -14,7 +14,7 @@ import pytest
 
 from discreet import Curator
 from discreet.errors import KeyConflict, LedgerError, QueryFailed, RunsUsedUp
-from discreet.ledger import Book, Head
+from discreet.ledger import Head, Ledger
 from tests.curator import paid_book
 from tests.curator.old_book import Hooked
 from tests.curator.paid_book import ANSWERED, FAILED, STOPPED, USED_UP, VANISHED, Call
@@ -91,8 +91,8 @@ def test_what_was_stopped_is_claimed_and_answered_once(curator: Curator, engine:
 def test_what_vanished_is_claimed_after_a_wait(
     curator: Curator, engine: Hooked, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    claim = Book.claim
-    monkeypatch.setattr(Book, "claim", lambda book, receipt, *, wait: claim(book, receipt, wait=0 * wait))
+    claim = Ledger.claim
+    monkeypatch.setattr(Ledger, "claim", lambda book, receipt, *, wait: claim(book, receipt, wait=0 * wait))
     first = VANISHED(curator)
     assert (added(curator), engine.reads) == (["claim", "answer"], 1)
     assert VANISHED(curator).records == first.records

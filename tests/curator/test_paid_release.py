@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from discreet.curator import paid_release
-from discreet.curator.paid_release import AGAIN, LOST, STAYS, STORED, Bought, costs_no_more, release_once
+from discreet.curator.paid_release import AGAIN, LOST, STAYS, STORED, PricedResult, costs_no_more, release_once
 from discreet.errors import (
     AccountLocked,
     InsufficientBudget,
@@ -19,7 +19,7 @@ from discreet.errors import (
     QueryFailed,
     RunsUsedUp,
 )
-from discreet.ledger import FAILURE_CREDITS, Book, Caller, Receipt
+from discreet.ledger import FAILURE_CREDITS, Caller, Ledger, Receipt
 from discreet.ledger.outcomes import MOST_RUNS
 from discreet.privacy import Budget, PureDP, events
 from tests.curator.paid_verbs import VERBS, PaidVerb, hospital
@@ -40,12 +40,12 @@ def stop(*_: Any, **__: Any) -> None:
 
 def stopped_when_all_was_drawn(paid: PlainRelease) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Book, "store_answer", stop)
+        patch.setattr(Ledger, "store_answer", stop)
         with pytest.raises(KeyboardInterrupt):
             released(paid)
 
 
-def spent(book: Book) -> list[str]:
+def spent(book: Ledger) -> list[str]:
     return [str(book.balance(account).spent) for account in book.accounts()]
 
 
@@ -66,7 +66,7 @@ def test_all_accounts_are_charged_before_anything_is_read_and_it_is_stored_befor
     seen: list[Any] = []
     paid.before = lambda: seen.append(kinds(paid.book))
 
-    def show(bought: Bought[str]) -> str:
+    def show(bought: PricedResult[str]) -> str:
         seen.append(kinds(paid.book))
         return bought.result
 
@@ -158,7 +158,7 @@ def test_a_stopped_release_is_not_run_again_by_who_was_locked_out_of_one_account
 # ------------------------------------------------------------------------------------------------- event and its price
 
 
-def header(book: Book) -> events.Event:
+def header(book: Ledger) -> events.Event:
     """What the last answer says that was released."""
     last = book.history()[-1]
     assert last.kind == "answer"
@@ -320,7 +320,7 @@ def test_a_release_of_two_accounts_is_run_three_times() -> None:
 def test_a_fault_while_it_is_stored_shows_nothing_that_was_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Error reporters print the variables of frames."""
     paid = PlainRelease(book_of())
-    monkeypatch.setattr(Book, "store_answer", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr(Ledger, "store_answer", lambda *_, **__: 1 / 0)
     with pytest.raises(ZeroDivisionError) as caught:
         released(paid)
     found = traceback.TracebackException.from_exception(caught.value, capture_locals=True)
@@ -328,7 +328,7 @@ def test_a_fault_while_it_is_stored_shows_nothing_that_was_drawn(monkeypatch: py
 
 
 def test_a_fault_while_it_is_shown_keeps_its_frames() -> None:
-    def show(bought: Bought[str]) -> None:
+    def show(bought: PricedResult[str]) -> None:
         raise ValueError(bought.result)
 
     paid = PlainRelease(book_of())

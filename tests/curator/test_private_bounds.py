@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 from discreet.accounting import epsilon as epsilon_of
-from discreet.audit.queries.recorder import Seen, Watched, ask
+from discreet.audit.queries.recorder import QueryRecord, RecordingEngine, ask
 from discreet.audit.queries.releases import allowance
 from discreet.audit.queries.sensitivity import measure_distance
 from discreet.curator import Answer, Curator
@@ -24,13 +24,13 @@ from discreet.engines import DuckDB, Memory
 from discreet.errors import InsufficientBudget, InvalidParameter, KeyConflict, QueryFailed, UnsupportedQuery
 from discreet.measurement.probes.magnitudes import buckets
 from discreet.measurement.probes.probes import SHARE, BoundsProbe
-from discreet.measurement.program.execution import Released, run
-from discreet.measurement.releases.additive import Measure
+from discreet.measurement.program.execution import ReleasedStatistics, run
+from discreet.measurement.releases.additive import AdditiveNoise
 from discreet.measurement.releases.exact_groups import ExactGroups
 from discreet.measurement.releases.releaser import Releaser
 from discreet.noise import SeededBits
 from discreet.plan.model.readings import Reading
-from discreet.plan.model.schema import Bounds, Limits
+from discreet.plan.model.schema import ColumnBounds, Limits
 from discreet.plan.model.types import Type
 from discreet.privacy import Budget, Loss, Neighbours, PureDP, events
 from discreet.sql.frame import mean
@@ -77,7 +77,7 @@ def curator(
     return made
 
 
-def bounds_of(made: Curator, sql: str = MEAN) -> dict[tuple[str, str], Bounds]:
+def bounds_of(made: Curator, sql: str = MEAN) -> dict[tuple[str, str], ColumnBounds]:
     return dict(planned(made, sql).facts.bounds)
 
 
@@ -93,7 +93,7 @@ def test_one_call_answers_and_costs_what_was_asked() -> None:
     assert sum("chosen privately" in note for note in answer.notes) == 2
     assert epsilon_of(answer.event, 0) == 4.0  # probes and question together, no more and no less
     found = bounds_of(made, BOTH)
-    assert found["visits", "age"] == Bounds(Fraction(16), Fraction(128))
+    assert found["visits", "age"] == ColumnBounds(Fraction(16), Fraction(128))
     assert found["visits", "charge"].high in (512, 1024)
 
 
@@ -236,9 +236,9 @@ def test_too_few_people_pay_the_same_and_get_a_fixed_range() -> None:
 # ------------------------------------------------------------------------------------------------ neighbours and prices
 
 
-def pair(rows: list[Row], other: list[Row], **declared: Any) -> list[tuple[Curator, Watched]]:
+def pair(rows: list[Row], other: list[Row], **declared: Any) -> list[tuple[Curator, RecordingEngine]]:
     with same_salt():
-        engines = [Watched(Memory()) for _ in range(2)]
+        engines = [RecordingEngine(Memory()) for _ in range(2)]
         return [
             (curator(each, engine=engine, **declared), engine)
             for each, engine in zip((rows, other), engines, strict=True)
@@ -256,7 +256,7 @@ def entries(made: Curator) -> list[Any]:
 
 def compare(
     rows: list[Row], other: list[Row], sql: str, *, epsilon: str = "3", delta: str = "0", **declared: Any
-) -> Seen:
+) -> QueryRecord:
     """Asks both, the second with the first one's noise: only inputs of noise differ, by what was paid."""
     (one, first_engine), (two, second_engine) = pair(rows, other, **declared)
     asked = Question(
@@ -272,7 +272,7 @@ def compare(
     total = Fraction(0)
     for a, b in zip(first.noises, second.noises, strict=True):
         assert a.release == b.release
-        assert isinstance(a.release, Measure)
+        assert isinstance(a.release, AdditiveNoise)
         assert measure_distance(a, b) <= allowance(a.release.event)
         total += allowance(a.release.event) if a.release.law == "laplace" else 0
     assert total <= Fraction(epsilon)
@@ -480,7 +480,7 @@ def test_intervals_cover_the_clipped_table_as_stated(confidence: str) -> None:
     sql = "SELECT g, SUM(charge) AS s FROM t GROUP BY g"
     answer = made.ask(sql, epsilon=4, confidence=confidence)
     found = bounds_of(made, sql)["t", "charge"]
-    assert found == Bounds(Fraction(2), Fraction(1024))
+    assert found == ColumnBounds(Fraction(2), Fraction(1024))
     true = sum(min(max(Fraction(x), found.low), found.high) for x in EACH if x is not None)
     share = sum(row["s_low"] <= true <= row["s_high"] for row in answer) / GROUPS
     p = float(confidence)
@@ -509,9 +509,9 @@ def test_bounds_are_wider_where_a_bucket_beyond_is_too_large_for_its_distance(ex
     keys = [(bucket,) for bucket in buckets(Type.INT)]
     counts = {1: 500, 7: 500, **extra}
     noisy = np.array([[counts.get(bucket, 0)] for (bucket,) in keys], dtype=object)
-    released = Released(probe.program(Fraction(1, 5)), keys, noisy)
-    assert probe.find_fact(released) == Bounds(Fraction(0), Fraction(high))
-    assert probe.find_fact(released, former=True) == Bounds(Fraction(0), Fraction(64))
+    released = ReleasedStatistics(probe.program(Fraction(1, 5)), keys, noisy)
+    assert probe.find_fact(released) == ColumnBounds(Fraction(0), Fraction(high))
+    assert probe.find_fact(released, former=True) == ColumnBounds(Fraction(0), Fraction(64))
 
 
 @pytest.mark.ci
@@ -524,7 +524,7 @@ def test_noise_alone_hardly_ever_widens_bounds(bits: SeededBits) -> None:
     program = probe.program(Fraction(1, 5))
     once = ReadOnce(engine)
     found = [probe.find_fact(run(program, once, Releaser(bits))) for _ in range(500)]
-    wider = sum(each != Bounds(Fraction(32), Fraction(64)) for each in found)
+    wider = sum(each != ColumnBounds(Fraction(32), Fraction(64)) for each in found)
     assert 4 < wider < 32
 
 
@@ -539,7 +539,7 @@ def test_mutant_bounds_of_the_data_themselves(monkeypatch: pytest.MonkeyPatch) -
         found = right(self, reading)
         used: list[Any] = [key[0] for key in unsealed(found) if reading.public_keys and len(reading.public_keys) > 50]
         if used:
-            exact = Bounds(Fraction(0), Fraction(2) ** max(used))
+            exact = ColumnBounds(Fraction(0), Fraction(2) ** max(used))
             monkeypatch.setattr(BoundsProbe, "find_fact", lambda *_, **__: exact)
         seen.append(reading)
         return found

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from discreet.accounting import epsilon as epsilon_of
-from discreet.audit.queries.recorder import Watched
+from discreet.audit.queries.recorder import RecordingEngine
 from discreet.audit.queries.recorder import ask as recorded
 from discreet.audit.queries.releases import allowance
 from discreet.audit.queries.sensitivity import measure_distance
@@ -143,7 +143,7 @@ def test_rows_that_are_people_need_no_limits_and_nonsense_is_refused() -> None:
 def compare(rows: list[Row], other: list[Row], sql: str, epsilon: str, **declared: Any) -> None:
     """Asks both, the second with the first one's noise: only inputs of noise differ, by what was paid."""
     with same_salt():
-        engines = [Watched(Memory()) for _ in range(2)]
+        engines = [RecordingEngine(Memory()) for _ in range(2)]
         both = [curator(each, engine=e, **declared) for each, e in zip((rows, other), engines, strict=True)]
     choosing: Any = "choose"
     asked = Question(

@@ -15,12 +15,12 @@ import pytest
 from discreet import audit
 from discreet.curator import Curator, measurement_plan
 from discreet.curator.catalog.catalog import Catalog
-from discreet.curator.catalog.declarations import Terms
+from discreet.curator.catalog.declarations import QueryBudget
 from discreet.curator.replay import replay
 from discreet.engines import DuckDB, Memory
 from discreet.errors import DeclarationChanged, DiscreetError, InvalidParameter, KeyConflict, UnsupportedQuery
 from discreet.learn import DecisionTreeClassifier
-from discreet.ledger import Book
+from discreet.ledger import Ledger
 from discreet.noise import SeededBits
 from discreet.plan.model.readings import Reading
 from discreet.plan.model.types import Type
@@ -82,7 +82,7 @@ OWNED = [("A", -500), ("A", 500), ("B", 500)]  # a ward, and an age beyond all b
 def test_one_person_moves_a_sum_as_far_as_the_new_declaration_says(change: dict[str, Any], sql: str) -> None:
     """All that one person can own, of few values: no more than the noise was made for, and exactly as much by one."""
     measurement = planned(redeclared(**change), sql)
-    program = measurement.program(Terms(Fraction(1), Fraction(0)), measurement.facts)
+    program = measurement.program(QueryBudget(Fraction(1), Fraction(0)), measurement.facts)
     (measure,) = program.measures
     allowed = program.contribution.l1(measure.form.corners, [Fraction(1)] * len(measure.form.statistics))
     nobody = statistic(CROWD[:3], program.reading)
@@ -411,7 +411,7 @@ def test_the_book_tells_every_change(tmp_path: Path) -> None:
     stale, fresh, _ = both(tmp_path / "book")
     stale.close()
     fresh.close()
-    with Book(str(tmp_path / "book"), read_only=True) as book:
+    with Ledger(str(tmp_path / "book"), read_only=True) as book:
         kinds = [entry.kind for entry in book.history("visits")]
         assert kinds == ["open", "attach", "attach"]
         book.verify()

@@ -21,7 +21,7 @@ from discreet.curator import Curator, paid_release
 from discreet.curator.paid_release import AGAIN, LOST, STAYS, USED_UP
 from discreet.engines import Memory
 from discreet.errors import LedgerError, QueryFailed, RunsUsedUp
-from discreet.ledger import AnchoredBook, Book, restore, restore_anchored
+from discreet.ledger import AnchoredLedger, Ledger, restore, restore_anchored
 from discreet.ledger.outcomes import MOST_RUNS
 from discreet.measurement.releases.exact_groups import ExactGroups
 from discreet.noise import SeededBits
@@ -46,10 +46,10 @@ CASES = [
 def stopped_at(method: str, outside: Outside) -> Iterator[None]:
     """Has Ctrl-C come when all that a run draws was drawn, and nothing of it is stored."""
 
-    kept = {name: getattr(Book, name) for name in ("store_answer", "store_beside")}
+    kept = {name: getattr(Ledger, name) for name in ("store_answer", "store_beside")}
 
     def storing(name: str) -> Callable[..., Any]:
-        def store(book: Book, receipt: Any, replay_key: str, payload: Any, **how: Any) -> Any:
+        def store(book: Ledger, receipt: Any, replay_key: str, payload: Any, **how: Any) -> Any:
             outside.drawn.append(payload)
             if name == method and ("batch" not in json.loads(payload) or name == "store_answer"):
                 outside.seen.append("STORE")
@@ -60,7 +60,7 @@ def stopped_at(method: str, outside: Outside) -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         for name in kept:
-            patch.setattr(Book, name, storing(name))
+            patch.setattr(Ledger, name, storing(name))
         yield
 
 
@@ -289,7 +289,7 @@ def test_an_exit_is_noted_as_a_stop() -> None:
             raise SystemExit(3)
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(Book, "store_answer", leave)
+            patch.setattr(Ledger, "store_answer", leave)
             with pytest.raises(SystemExit) as caught:
                 verb.call(curator, key="k")
         assert caught.value.__notes__ == [STAYS, AGAIN]
@@ -301,14 +301,14 @@ def test_what_was_open_in_a_restored_copy_is_not_run(tmp_path: Path) -> None:
     """It may have been answered in the book that was lost, also where nothing was spent in between."""
     anchor, copy, again = (str(tmp_path / name) for name in ("anchor", "copy", "again"))
     verb = BY_NAME["ask"]
-    book = AnchoredBook(str(tmp_path / "book"), anchor_file=anchor)
+    book = AnchoredLedger(str(tmp_path / "book"), anchor_file=anchor)
     with hospital(book) as curator:
         run_stopped(verb, curator, Outside())
         book.keep_anchor(backup=book.backup(copy))
         assert not verb.call(curator, key="k").replayed
     restored = restore_anchored(copy, again, anchor_file=anchor, accept_loss=True)
     assert (restored.missing, restored.lost) == (2, {})
-    with hospital(AnchoredBook(again, anchor_file=anchor)) as curator:
+    with hospital(AnchoredLedger(again, anchor_file=anchor)) as curator:
         with pytest.raises(LedgerError, match="restored from a copy"):
             verb.call(curator, key="k")
         assert curator.budget("patients").spent == PureDP(1)

@@ -19,9 +19,9 @@ from discreet.measurement.program import program as program_module
 from discreet.measurement.program.program import Program, choose
 from discreet.noise import SeededBits
 from discreet.plan.analysis.relation_schema import describe
-from discreet.plan.model.nodes import Column, Relation
+from discreet.plan.model.nodes import ColumnRef, Relation
 from discreet.plan.model.readings import Groups
-from discreet.plan.model.relations import Join, Matched, PerUnit, Select, Table, Union
+from discreet.plan.model.relations import BaseTable, Join, RelationUnion, Select, SemiJoin, UnitAggregation
 from discreet.plan.model.schema import Limits, TableSchema
 from discreet.plan.model.types import Type
 from discreet.privacy import Budget, Neighbours
@@ -314,27 +314,27 @@ def test_a_join_in_a_question_is_charged_once_and_replayed() -> None:
 
 
 VISITS, LABS, CALLS, WARDS = (
-    Table("visits", "patient"),
-    Table("labs", "person"),
-    Table("calls", None),
-    Table("wards", None),
+    BaseTable("visits", "patient"),
+    BaseTable("labs", "person"),
+    BaseTable("calls", None),
+    BaseTable("wards", None),
 )
-ON = ((Column("ward", Type.TEXT), Column("ward", Type.TEXT)),)
+ON = ((ColumnRef("ward", Type.TEXT), ColumnRef("ward", Type.TEXT)),)
 
 
 @pytest.mark.parametrize(
     "relation",
     [
         Join(left=CALLS, right=WARDS, on=ON),
-        Join(left=VISITS, right=Table("labs", None), on=ON),
-        Join(left=VISITS, right=Table("staff", "id"), on=ON),
+        Join(left=VISITS, right=BaseTable("labs", None), on=ON),
+        Join(left=VISITS, right=BaseTable("staff", "id"), on=ON),
         Join(left=WARDS, right=VISITS, on=ON),
-        Matched(source=CALLS, other=VISITS, on=ON),
-        Matched(source=VISITS, other=CALLS, on=ON),
-        Union((CALLS, CALLS)),
-        Union((VISITS, WARDS)),
-        PerUnit(CALLS, (), ()),
-        Select(Table("visits", "ward"), ()),
+        SemiJoin(source=CALLS, other=VISITS, on=ON),
+        SemiJoin(source=VISITS, other=CALLS, on=ON),
+        RelationUnion((CALLS, CALLS)),
+        RelationUnion((VISITS, WARDS)),
+        UnitAggregation(CALLS, (), ()),
+        Select(BaseTable("visits", "ward"), ()),
     ],
 )
 def test_a_plan_made_by_hand_is_held_to_the_same_rules(relation: Relation) -> None:

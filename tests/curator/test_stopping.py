@@ -15,7 +15,7 @@ from discreet.curator import paid_release as module
 from discreet.curator.asking import answer as answer_module
 from discreet.curator.paid_release import AGAIN, LOST, STAYS, STORED, UNKNOWN, costs_no_more
 from discreet.errors import AccountLocked, LedgerError, NotPermitted, QueryFailed
-from discreet.ledger import FAILURE_CREDITS, Book
+from discreet.ledger import FAILURE_CREDITS, Ledger
 from discreet.privacy import Budget, PureDP, events
 from tests.curator.spies import COUNT, Broken, Spy, clinic, filtered
 from tests.measurement.test_rounding import as_before
@@ -83,17 +83,17 @@ def test_without_a_key_nothing_ties_another_question_to_the_charge() -> None:
 def test_stopped_while_the_charge_is_committed(
     monkeypatch: pytest.MonkeyPatch, key: str | None, notes: list[str]
 ) -> None:
-    curator, charge = clinic(Budget(epsilon=1)), Book.charge
+    curator, charge = clinic(Budget(epsilon=1)), Ledger.charge
 
     def late(*arguments: object, **options: object) -> None:
         charge(*arguments, **options)  # type: ignore[arg-type]
         stop()
 
-    monkeypatch.setattr(Book, "charge", late)
+    monkeypatch.setattr(Ledger, "charge", late)
     with pytest.raises(KeyboardInterrupt) as caught:
         curator.ask(COUNT, epsilon=0.25, key=key)
     assert caught.value.__notes__ == notes
-    monkeypatch.setattr(Book, "charge", charge)
+    monkeypatch.setattr(Ledger, "charge", charge)
     monkeypatch.setattr(module, "WAIT", 0.0)  # nobody noted that it was stopped
     assert not curator.ask(COUNT, epsilon=0.25, key=key).replayed
     assert curator.budget("visits").spent == PureDP("0.25" if key else "0.5")
@@ -101,7 +101,7 @@ def test_stopped_while_the_charge_is_committed(
 
 def test_stopped_before_the_charge_nothing_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     curator = clinic(Budget(epsilon=1))
-    monkeypatch.setattr(Book, "charge", lambda *_, **__: stop())
+    monkeypatch.setattr(Ledger, "charge", lambda *_, **__: stop())
     with pytest.raises(KeyboardInterrupt) as caught:
         curator.ask(COUNT, epsilon=0.25, key="k")
     assert not hasattr(caught.value, "__notes__")
@@ -283,7 +283,7 @@ def test_ctrl_c_stops_an_endless_question_and_the_process_goes_on(tmp_path: Path
         code = asking.wait()
         watch.cancel()
     assert (code, told, after.split()[:1]) == (0, f"{STAYS} {AGAIN}\n", ["n"])
-    with Book(str(tmp_path / "book"), read_only=True) as book:
+    with Ledger(str(tmp_path / "book"), read_only=True) as book:
         kinds = [entry.kind for entry in book.history("t")]
         assert kinds == ["open", "attach", "charge", "interrupt", "charge", "answer"]
         assert book.balance("t").spent == PureDP("0.75")

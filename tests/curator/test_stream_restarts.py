@@ -16,7 +16,7 @@ from discreet.curator import Curator
 from discreet.curator.streams.curated_stream import MOST_RUNS, CuratedStream
 from discreet.engines import Memory
 from discreet.errors import AccountLocked, StreamError
-from discreet.ledger import Book
+from discreet.ledger import Ledger
 from discreet.measurement.releases.exact_groups import ExactGroups
 from discreet.plan.model.readings import Reading
 from discreet.privacy import Budget
@@ -82,8 +82,8 @@ def torn(*, calls: int = 0) -> None:
 
 
 MOMENTS: dict[str, tuple[Callable[[], None], int]] = {
-    "before the charge": (lambda: before(Book, "charge"), 0),
-    "after the charge": (lambda: after(Book, "charge"), 0),
+    "before the charge": (lambda: before(Ledger, "charge"), 0),
+    "after the charge": (lambda: after(Ledger, "charge"), 0),
     "before the state is made": (lambda: before(state_file, "_open_file"), 0),
     "an empty state": (lambda: after(state_file, "_open_file"), 0),
     "half of the first line": (torn, 0),
@@ -93,14 +93,14 @@ MOMENTS: dict[str, tuple[Callable[[], None], int]] = {
     "before the first period is saved": (lambda: before(StateFile, "append"), 0),
     "half of the first period": (lambda: torn(calls=1), 0),
     "after the first period is saved": (lambda: after(StateFile, "_write", calls=1), 1),
-    "before the first period is in the ledger": (lambda: before(Book, "store_beside"), 1),
-    "after the first period is in the ledger": (lambda: after(Book, "store_beside"), 1),
+    "before the first period is in the ledger": (lambda: before(Ledger, "store_beside"), 1),
+    "after the first period is in the ledger": (lambda: after(Ledger, "store_beside"), 1),
     "before the second period is read": (lambda: before(Memory, "read", calls=1), 1),
     "before the second period is saved": (lambda: before(StateFile, "append", calls=1), 1),
     "half of the second period": (lambda: torn(calls=2), 1),
     "after the second period is saved": (lambda: after(StateFile, "_write", calls=2), 2),
-    "before the second period is in the ledger": (lambda: before(Book, "store_beside", calls=1), 2),
-    "after the second period is in the ledger": (lambda: after(Book, "store_beside", calls=1), 2),
+    "before the second period is in the ledger": (lambda: before(Ledger, "store_beside", calls=1), 2),
+    "after the second period is in the ledger": (lambda: after(Ledger, "store_beside", calls=1), 2),
 }
 """Moments while a stream is started and releases two periods, each with how many periods its state then has."""
 
@@ -214,7 +214,7 @@ def test_a_period_that_is_cut_off_again_and_again_uses_up_failure_credits(tmp_pa
         with curator, pytest.raises(Crash):
             stream.release()
         failures.append(
-            [entry.kind for entry in Book(str(tmp_path / "book"), read_only=True).history("visits")].count("fail")
+            [entry.kind for entry in Ledger(str(tmp_path / "book"), read_only=True).history("visits")].count("fail")
         )
     assert failures == [0, 0, 0, 1, 2, 3]
     Fragile.deaths = 0

@@ -19,7 +19,7 @@ import pytest
 from discreet import accounting
 from discreet.curator import Curator
 from discreet.curator.streams.curated_stream import CuratedStream
-from discreet.curator.streams.stream_plan import Calendar
+from discreet.curator.streams.stream_plan import PeriodCalendar
 from discreet.engines import DuckDB, Memory
 from discreet.errors import (
     AccountLocked,
@@ -504,6 +504,6 @@ def test_pure_accounts_have_trees_and_reported_lifetimes() -> None:
     ],
 )
 def test_periods_follow_the_calendar(every_: Any, start: Any, kind: Type, third: Any) -> None:
-    calendar = Calendar.of(every_, start, kind)
+    calendar = PeriodCalendar.of(every_, start, kind)
     assert calendar.ends(2)[0] == third
     assert calendar.ends(1)[1] == third

@@ -19,7 +19,7 @@ from discreet import accounting
 from discreet.audit.queries.mechanism_recorder import MechanismRecorder, watch_mechanisms
 from discreet.curator import Curator, paid_release
 from discreet.errors import InsufficientBudget, QueryFailed
-from discreet.ledger import Book
+from discreet.ledger import Ledger
 from discreet.ledger.tallies import prices
 from discreet.noise import Bits, SeededBits
 from discreet.privacy import Budget, Loss, Neighbours
@@ -114,7 +114,7 @@ def test_before_a_row_is_read_the_whole_charge_is_on_disk_and_nothing_was_drawn(
     seen: list[Any] = []
 
     def look() -> None:
-        with Book(str(path)) as book:
+        with Ledger(str(path)) as book:
             charges = [entry for entry in book.history() if entry.kind == "charge"]
             seen.append((bits.drawn, len(charges), book.verify().sequence == charges[-1].sequence))
 

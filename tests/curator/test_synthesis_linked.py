@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from discreet.audit.queries.mechanism_recorder import Handed, MechanismRecorder, watch_mechanisms
+from discreet.audit.queries.mechanism_recorder import MechanismCall, MechanismRecorder, watch_mechanisms
 from discreet.curator import Curator
 from discreet.curator.observation import observe_curator
 from discreet.engines import Memory
@@ -41,7 +41,7 @@ def without(found: Shop, who: int, neighbours: Neighbours, seed: int) -> Shop:
     return left[::-1], items[::-1]
 
 
-def made(found: Shop, neighbours: Neighbours, frozen: list[Handed] | None = None, **how: Any) -> Made:
+def made(found: Shop, neighbours: Neighbours, frozen: list[MechanismCall] | None = None, **how: Any) -> Made:
     recorder = MechanismRecorder(SeededBits(3), frozen=frozen)
     with Curator.for_tests(engine=Memory(), bits=SeededBits(5)) as curator:
         types = {"id": "int", "customer": "int", "total": "int"}

@@ -30,7 +30,7 @@ from discreet.errors import (
 )
 from discreet.measurement.releases.releaser import Releaser
 from discreet.noise import SeededBits
-from discreet.plan.model.readings import Bounding, Reading
+from discreet.plan.model.readings import ContributionBounding, Reading
 from discreet.presentation.ledger_view.query_text import plan_text
 from discreet.privacy import Budget, Neighbours
 from tests.curator.clinic import DECLARED, neighbour, visits
@@ -467,7 +467,7 @@ def test_a_wrong_limit_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     def wide(self: Any) -> Reading:
         made: Reading = right(self)
         assert made.bounding is not None
-        limit = Bounding(unit=made.bounding.unit, groups=3, rows=1, salt=made.bounding.salt)
+        limit = ContributionBounding(unit=made.bounding.unit, groups=3, rows=1, salt=made.bounding.salt)
         return Reading(table=made.table, source=made.source, keys=made.keys, bounding=limit, statistics=made.statistics)
 
     monkeypatch.setattr(synthesis_plan.SynthesisPlan, "reading", property(wide))

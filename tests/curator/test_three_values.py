@@ -15,11 +15,11 @@ from discreet.engines.base import Engine
 from discreet.engines.memory import relations as gather
 from discreet.errors import UnsupportedQuery
 from discreet.noise import SeededBits
-from discreet.plan.model.relations import Marked, Matched
+from discreet.plan.model.relations import MarkJoin, SemiJoin
 from discreet.plan.model.schema import Limits
 from discreet.privacy import Budget, Neighbours
 from discreet.sql.clauses import subqueries
-from discreet.sql.clauses.from_clause import From
+from discreet.sql.clauses.from_clause import FromClause
 from discreet.sql.select import parse
 from tests.cases import try_all
 from tests.curator.hospital import data, schemas, without
@@ -113,7 +113,7 @@ def test_mutants_that_take_null_for_false(plain: duckdb.DuckDBPyConnection, monk
     """If rows with NULL fell out of NOT EXISTS, or stayed in NOT IN, the comparison above would see it."""
     count = "SELECT COUNT(*) AS n FROM people AS p WHERE NOT {}"
     with _curator(Memory()) as curator:
-        monkeypatch.setattr(From, "_is_known", lambda *_: True)
+        monkeypatch.setattr(FromClause, "_is_known", lambda *_: True)
         with pytest.raises(AssertionError):
             _compare(count.format(f"EXISTS ({INSIDE[2]})"), curator, plain)
         monkeypatch.setattr(subqueries, "_is_tested", lambda *_: True)
@@ -204,13 +204,13 @@ def test_where_null_makes_no_difference_rows_are_read_as_before() -> None:
     """Their texts are those of answers that are kept."""
     declared = schemas(Limits(1, 1))
     for condition in NEVER_NULL:
-        assert isinstance(parse(COUNT.format(condition), declared).source, Matched), condition
+        assert isinstance(parse(COUNT.format(condition), declared).source, SemiJoin), condition
     for condition in TESTED:
         source = parse(COUNT.format(condition), declared).source
-        assert isinstance(source, Marked), condition
-        assert not isinstance(source.source, Marked), condition
+        assert isinstance(source, MarkJoin), condition
+        assert not isinstance(source.source, MarkJoin), condition
     filtered = "SELECT COUNT(*) FILTER (WHERE ward IN (SELECT ward FROM wards)) AS n FROM visits"
-    assert isinstance(parse(filtered, declared).source, Marked)
+    assert isinstance(parse(filtered, declared).source, MarkJoin)
 
 
 def test_selects_that_triple_end_soon() -> None:

@@ -83,8 +83,8 @@ def test_other_intervals_cover_at_least(text: str) -> None:
 
 
 def test_noise_of_a_sum_taken_for_that_of_one_group_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    reach = laws.Summed.reach
-    monkeypatch.setattr(laws.Summed, "reach", lambda self, _: reach(self, 1))
+    reach = laws.SummedGroupNoise.reach
+    monkeypatch.setattr(laws.SummedGroupNoise, "reach", lambda self, _: reach(self, 1))
     text = next(iter(LAWFUL))
     answer = crowd().ask(text, epsilon="0.02", delta=0, confidence="0.9")
     assert hits(answer, TOTAL) < 0.9 - 4 * math.sqrt(0.9 * 0.1 / GROUPS)

@@ -11,7 +11,7 @@ import pytest
 
 from discreet.curator import paid_release as module
 from discreet.errors import InsufficientBudget, LedgerError
-from discreet.ledger import Book
+from discreet.ledger import Ledger
 from discreet.ledger.store import sqlite
 from discreet.measurement.probes import probes
 from discreet.privacy import Budget, PureDP
@@ -135,7 +135,7 @@ def test_a_race_for_a_charge_without_an_answer_has_one_answer(tmp_path: Path) ->
     answered = run("race", path, 4)
     assert len(answered) == 4
     assert len(set(answered)) == 1
-    with Book(str(path), read_only=True) as book:
+    with Ledger(str(path), read_only=True) as book:
         kinds = [entry.kind for entry in book.history()]
         assert (kinds.count("charge"), kinds.count("answer")) == (1, 1)
         book.verify()

@@ -10,9 +10,9 @@ import pytest
 
 from discreet import Budget, Curator, audit
 from discreet.engines import Memory
-from discreet.measurement.program.program import Edition, Program, choose
+from discreet.measurement.program.program import Program, ReleaseFormat, choose
 from discreet.measurement.releases.exact_groups import ExactGroups
-from discreet.measurement.selection import Optimal, Threshold, Weighted
+from discreet.measurement.selection import OptimalGroupSelection, Threshold, WeightedGroupSelection
 from discreet.mechanisms import WeightedSelection
 from discreet.noise import SeededBits
 from discreet.plan.model.readings import Reading
@@ -53,7 +53,7 @@ def test_neighbours_differ_by_what_noise_covers(relation: Neighbours) -> None:
     assert found.passed, found.summary()
 
 
-def mutated(name: str, value: Any, owner: type = Weighted) -> audit.QueryAudit:
+def mutated(name: str, value: Any, owner: type = WeightedGroupSelection) -> audit.QueryAudit:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(owner, name, value)
         return audit.query(curator, WORDS, notes(30), epsilon=3, delta="1e-3", neighbours=3)
@@ -100,7 +100,7 @@ def test_no_words_are_an_answer_too() -> None:
     assert len(made.rehearse(WORDS, epsilon=1, delta="1e-6")) > 0
 
 
-def program(sql: str, limits: Limits, edition: Edition = Edition.NOW, **options: Any) -> Program:
+def program(sql: str, limits: Limits, edition: ReleaseFormat = ReleaseFormat.NOW, **options: Any) -> Program:
     columns = {name: ColumnSchema(name=name, type=kind) for name, kind in (("id", Type.INT), ("word", Type.TEXT))}
     schema = TableSchema(name="notes", columns=columns, unit="id", limits=limits)
     given: dict[str, Any] = {"epsilon": Fraction(1), "delta": Fraction(1, 10**6)} | options
@@ -108,14 +108,16 @@ def program(sql: str, limits: Limits, edition: Edition = Edition.NOW, **options:
 
 
 def test_the_selection_is_chosen_by_public_facts() -> None:
-    assert isinstance(program(WORDS, Limits(1, 1)).selection, Optimal)
-    assert isinstance(program(WORDS, Limits(10, 1)).selection, Weighted)
-    assert isinstance(program(WORDS, Limits(10, 1), Edition.UNCUT).selection, Optimal)  # what was kept is unpacked
+    assert isinstance(program(WORDS, Limits(1, 1)).selection, OptimalGroupSelection)
+    assert isinstance(program(WORDS, Limits(10, 1)).selection, WeightedGroupSelection)
+    assert isinstance(
+        program(WORDS, Limits(10, 1), ReleaseFormat.UNCUT).selection, OptimalGroupSelection
+    )  # what was kept is unpacked
     assert isinstance(program(COUNTED, Limits(10, 1)).selection, Threshold)
-    assert isinstance(program(COUNTED, Limits(10, 30)).selection, Weighted)
-    assert isinstance(program(WORDS, Limits(10, 1), epsilon=Fraction(1, 10**7)).selection, Optimal)
+    assert isinstance(program(COUNTED, Limits(10, 30)).selection, WeightedGroupSelection)
+    assert isinstance(program(WORDS, Limits(10, 1), epsilon=Fraction(1, 10**7)).selection, OptimalGroupSelection)
     rolled = "SELECT word, COUNT(*) AS n FROM notes GROUP BY ROLLUP (word)"
-    assert not isinstance(program(rolled, Limits(10, 30)).selection, Weighted)
+    assert not isinstance(program(rolled, Limits(10, 30)).selection, WeightedGroupSelection)
     for made in (program(WORDS, Limits(10, 1)), program(COUNTED, Limits(10, 30))):
         assert made.selection is not None
         assert made.readings[0].spread is not None

@@ -15,9 +15,9 @@ from discreet.measurement.program.program import Program
 from discreet.noise import SeededBits
 from discreet.plan.analysis.relation_schema import describe
 from discreet.plan.canonical import replay
-from discreet.plan.model.nodes import UNIT, Column, Order
+from discreet.plan.model.nodes import UNIT, ColumnRef, SortKey
 from discreet.plan.model.readings import Reading, Statistic
-from discreet.plan.model.relations import Table, Window, Windowed
+from discreet.plan.model.relations import BaseTable, Window, WindowedRelation
 from discreet.plan.model.schema import Limits
 from discreet.plan.model.types import Type
 from discreet.privacy import Budget, Neighbours
@@ -196,14 +196,14 @@ def test_an_id_of_several_columns_stands_in_the_partition_as_a_whole() -> None:
 
 
 def test_a_plan_made_by_hand_is_held_to_the_same_rules() -> None:
-    window = Window(name="#w0", kind="rank", type=Type.INT, order=(Order(Column("minutes", Type.INT)),))
+    window = Window(name="#w0", kind="rank", type=Type.INT, order=(SortKey(ColumnRef("minutes", Type.INT)),))
     with pytest.raises(UnsupportedQuery):
-        describe(Windowed(Table("calls", None), (window,)), schemas(Limits(1, 1)))
+        describe(WindowedRelation(BaseTable("calls", None), (window,)), schemas(Limits(1, 1)))
     engine = loaded(Memory(), data(1))
     for relation in (
-        Windowed(Table("calls", None), (window,)),
-        Windowed(Table("visits", "patient"), (window,)),
-        Windowed(Table("labs", "person"), (Window(name="test", kind="count", type=Type.INT),)),
+        WindowedRelation(BaseTable("calls", None), (window,)),
+        WindowedRelation(BaseTable("visits", "patient"), (window,)),
+        WindowedRelation(BaseTable("labs", "person"), (Window(name="test", kind="count", type=Type.INT),)),
     ):
         with pytest.raises(InvalidParameter):
             unsealed(engine.read(Reading(table="calls", source=relation, statistics=(Statistic(kind="rows"),))))

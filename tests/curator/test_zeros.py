@@ -15,9 +15,9 @@ from discreet.engines import Memory
 from discreet.exact import float_above, float_below
 from discreet.noise import SeededBits
 from discreet.plan.expressions.evaluation import evaluate
-from discreet.plan.model.nodes import Call, Literal
+from discreet.plan.model.nodes import FunctionCall, Literal
 from discreet.plan.model.types import Type
-from discreet.plan.post.outputs import Noisy
+from discreet.plan.post.outputs import NoisyNumber
 from discreet.presentation.documents.answer_documents import ANSWER
 from discreet.privacy import Budget, Estimate, events
 from discreet.report.csv_text import csv_text
@@ -77,9 +77,9 @@ def test_no_form_of_an_answer_has_a_negative_zero(zeros: Curator, sql: str, epsi
 def test_the_parts_that_write_numbers_have_one_zero() -> None:
     """Each of them by itself, so that none rests on another."""
     negative: list[Any] = [float_above(Fraction(-1, 10**400)), float_below(Fraction(0)), float_below(0)]
-    noisy = Noisy(-0.0, -0.0, -0.0)
+    noisy = NoisyNumber(-0.0, -0.0, -0.0)
     negative += [noisy.value, noisy.low, noisy.high]
-    negative.append(evaluate(Call("negate", (Literal(0.0, Type.FLOAT),), Type.FLOAT), {}))
+    negative.append(evaluate(FunctionCall("negate", (Literal(0.0, Type.FLOAT),), Type.FLOAT), {}))
     assert all(math.copysign(1, value) == 1 for value in negative)
     shown = [plain(-0.0), amount(-0.0), number(-0.0), percent(-0.0), format_measured(-0.0, -1.0, -0.0)]
     shown += [csv_text(["a"], [{"a": -0.0}]), (encode_value(-0.0, FLOAT8, 0) or b"").decode()]

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from discreet.deep.clipping import PerExampleGradients, Recorder
+from discreet.deep.clipping import LayerCallRecorder, PerExampleGradients
 
 
 class Summed(nn.Module):
@@ -212,7 +212,7 @@ def names_of(model: nn.Module) -> dict[nn.Parameter, str]:
 
 def gradients(model: nn.Module, x: Any, losses: Callable[[Tensor], Tensor] = losses_of) -> PerExampleGradients:
     """The gradients of a batch by one backward pass."""
-    recorder = Recorder(model)
+    recorder = LayerCallRecorder(model)
     recorder.active = True
     found = PerExampleGradients(recorder, losses(model(x)), names_of(model), len(x))
     recorder.close()

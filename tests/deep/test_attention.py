@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.utils.data import TensorDataset
 
 from discreet.deep import Trainer
-from discreet.deep.clipping import PerExampleGradients, Recorder
+from discreet.deep.clipping import LayerCallRecorder, PerExampleGradients
 from discreet.deep.clipping.attention import AttentionRule
 from discreet.errors import InvalidParameter
 from tests.deep.small_models import MODELS, Attention, Summed, gradients, losses_of, names_of, seeded, values
@@ -27,7 +27,7 @@ FORMS = sorted(name for name in MODELS if name.startswith("attention") and "lear
 def test_what_comes_out_is_what_comes_out_of_pytorch(name: str) -> None:
     model, x = seeded(MODELS[name][0]), values((3, *MODELS[name][1]))
     expected = model(x)
-    recorder = Recorder(model)
+    recorder = LayerCallRecorder(model)
     assert torch.equal(model(x), expected)  # nothing is recorded yet
     recorder.active = True
     assert torch.allclose(model(x), expected, atol=1e-6)
@@ -57,7 +57,7 @@ def test_parts_that_are_frozen_have_no_gradient() -> None:
 def test_copies_compute_with_their_own_parameters_and_record_nothing() -> None:
     model, x = seeded(Attention), values((3, 5, 4))
     names = model.state_dict().keys()
-    recorder = Recorder(model)
+    recorder = LayerCallRecorder(model)
     recorder.active = True
     for again in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
         with torch.no_grad():
@@ -66,7 +66,9 @@ def test_copies_compute_with_their_own_parameters_and_record_nothing() -> None:
         assert not again(x).any()
         assert not recorder.calls
         assert again.state_dict().keys() == names
-        assert type(Recorder(again).layers[again.attention][0]) is AttentionRule  # a copy can be trained itself
+        assert (
+            type(LayerCallRecorder(again).layers[again.attention][0]) is AttentionRule
+        )  # a copy can be trained itself
     assert model(x).any()
     assert len(recorder.calls) == 1
     recorder.close()
@@ -76,7 +78,7 @@ def test_copies_compute_with_their_own_parameters_and_record_nothing() -> None:
 def test_dropout_is_drawn_once(weights: bool) -> None:
     """What was dropped in the forward pass is what the gradients know of."""
     model, x = seeded(lambda: Attention(weights=weights, dropout=0.5)), values((3, 5, 4))
-    recorder = Recorder(model)
+    recorder = LayerCallRecorder(model)
     recorder.active = True
     torch.manual_seed(3)
     out = model(x)

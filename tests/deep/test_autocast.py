@@ -17,7 +17,7 @@ from torch.utils.data import TensorDataset
 
 from discreet.deep import Flat, Trainer
 from discreet.deep.clipping import layer_rule, linear_layers
-from discreet.deep.clipping.layer_rule import Call, pair_norms, squares
+from discreet.deep.clipping.layer_rule import LayerCall, pair_norms, squares
 from discreet.deep.clipping.linear_layers import LinearRule
 from discreet.errors import InvalidParameter
 from tests.deep.small_models import MODELS, WORDS, Summed, gradients, loop, losses_of, seeded, values, words
@@ -62,12 +62,12 @@ def test_clipped_sums_are_those_of_the_loop_under_autocast(name: str) -> None:
         assert float((found[key] - value).norm()) <= CLOSE * scale, key
 
 
-def made(positions: int, width: int = 40, height: int = 30) -> Call:
+def made(positions: int, width: int = 40, height: int = 30) -> LayerCall:
     a, e = values((EXAMPLES, positions, width)), values((EXAMPLES, positions, height), seed=1)
-    return Call(nn.Linear(width, height), (a.bfloat16(),), {}, (e.bfloat16(),))
+    return LayerCall(nn.Linear(width, height), (a.bfloat16(),), {}, (e.bfloat16(),))
 
 
-def off(call: Call) -> tuple[float, float]:
+def off(call: LayerCall) -> tuple[float, float]:
     """How far norms and weighted sums are from those in 64 bits, relatively."""
     rule, weights = LinearRule(), torch.tensor([0.3, 0.7, 1.1]).double()
     exact = torch.matmul(call.e.double().mT, call.a.double())

@@ -17,7 +17,7 @@ from torch import nn
 
 from discreet import accounting
 from discreet.deep import BandedNoise, Flat, Trainer
-from discreet.deep.banded_noise import Band, Correlation
+from discreet.deep.banded_noise import Band, CorrelatedNoiseState
 from discreet.deep.gradient_noise import NoisySum
 from discreet.deep.poisson_batches import PoissonBatches
 from discreet.errors import InvalidParameter
@@ -33,7 +33,7 @@ ONE = 1 << 12
 
 def encoded(band: Band, stream: Any) -> torch.Tensor:
     """C x, in steps of 2^-12."""
-    correlation = Correlation(band)
+    correlation = CorrelatedNoiseState(band)
     return torch.stack([correlation.encode(entry) for entry in torch.as_tensor(stream, dtype=torch.float64)]) * ONE
 
 
@@ -95,7 +95,7 @@ def test_coefficients_fall_from_one() -> None:
 
 def test_decoding_inverts() -> None:
     band = BandedNoise(bands=4).band(50)
-    correlation, stream = Correlation(band), torch.from_numpy(normals((50, 3), bits=SeededBits(2)))
+    correlation, stream = CorrelatedNoiseState(band), torch.from_numpy(normals((50, 3), bits=SeededBits(2)))
     back = torch.stack([correlation.decode(entry / ONE) for entry in encoded(band, stream)])
     assert torch.allclose(back, stream, atol=1e-12)
 

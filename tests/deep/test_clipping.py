@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from discreet.deep import Flat, Normalised, PerLayer
-from discreet.deep.clipping import PerExampleGradients, Recorder
+from discreet.deep.clipping import LayerCallRecorder, PerExampleGradients
 from discreet.deep.clipping.layer_rule import pair_norms, squares
 from discreet.errors import InvalidParameter
 from tests.deep.small_models import (
@@ -113,7 +113,7 @@ def test_a_refusal_does_not_tell_how_many_examples_there_are(losses: Callable[[i
     for count in (3, 7):
         model = seeded(lambda: Summed(nn.Linear(4, 3)))
         with pytest.raises(InvalidParameter) as refused:
-            PerExampleGradients(Recorder(model), losses(count), names_of(model), count)
+            PerExampleGradients(LayerCallRecorder(model), losses(count), names_of(model), count)
         told.add(str(refused.value))
     assert len(told) == 1
 

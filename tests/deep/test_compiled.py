@@ -17,7 +17,7 @@ from torch.nn.functional import cross_entropy
 from torch.utils.data import TensorDataset
 
 from discreet.deep import Flat, Trainer
-from discreet.deep.clipping import PerExampleGradients, Recorder
+from discreet.deep.clipping import LayerCallRecorder, PerExampleGradients
 from discreet.errors import InvalidParameter
 from tests.deep.small_models import MODELS, WORDS, Summed, gradients, losses_of, names_of, seeded, values, words
 from tests.learn.spying import Told, told
@@ -39,7 +39,7 @@ def fresh() -> Iterator[None]:
 
 def sums(model: nn.Module, batches: list[Tensor]) -> list[dict[str, Tensor]]:
     """Clipped sums of batches; the first of them goes through the model as it was written."""
-    recorder, names = Recorder(model), names_of(model)
+    recorder, names = LayerCallRecorder(model), names_of(model)
     found: list[dict[str, Tensor]] = []
     for x in batches:
         recorder.start(len(x))
@@ -115,7 +115,7 @@ def test_other_shapes_and_other_uses_than_before_are_recorded() -> None:
 def test_autocast() -> None:
     model, x = seeded(MODELS["encoder"][0]), values((4, 5, 4))
     fast = torch.compile(model, backend=BACKEND)
-    recorder, names = Recorder(fast), names_of(fast)
+    recorder, names = LayerCallRecorder(fast), names_of(fast)
     for stance in ("force_eager", "default"):
         recorder.start(4)
         with torch.compiler.set_stance(stance), torch.autocast("cpu", dtype=torch.bfloat16):
@@ -232,15 +232,15 @@ def test_an_evaluation_on_the_way_changes_nothing() -> None:
 
 @pytest.mark.slow
 def test_mutant_a_layer_that_the_compiled_model_does_not_tell_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = Recorder.note
+    honest = LayerCallRecorder.note
 
-    def broken(self: Recorder, layer: nn.Module, *rest: Any) -> None:
+    def broken(self: LayerCallRecorder, layer: nn.Module, *rest: Any) -> None:
         if not torch.compiler.is_compiling() or not isinstance(layer, nn.LayerNorm):
             honest(self, layer, *rest)
 
     fast = torch.compile(network(), backend=BACKEND)
     assert train(fast, fast).taken == 3
-    monkeypatch.setattr(Recorder, "note", broken)
+    monkeypatch.setattr(LayerCallRecorder, "note", broken)
     torch.compiler.reset()
     with pytest.raises(InvalidParameter, match="use its layers in every batch"):
         train(fast, fast)

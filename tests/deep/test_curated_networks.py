@@ -16,7 +16,7 @@ from torch import nn
 from discreet import accounting, deep, learn
 from discreet.curator import Curator
 from discreet.curator.observation import engine_of, observe_curator
-from discreet.deep.estimators.private_run import Run
+from discreet.deep.estimators.private_run import RunParameters
 from discreet.engines import Folder
 from discreet.errors import InsufficientBudget, InvalidParameter, QueryFailed
 from discreet.noise import SeededBits, uniform_below
@@ -234,14 +234,14 @@ def test_a_failure_stays_charged_and_says_nothing(monkeypatch: pytest.MonkeyPatc
         curator.fit(network(), WARD, target="ward")
     assert (failed.value.__cause__, charges(curator)) == (None, 1)
     curator, _ = spied()
-    train = Run.train
+    train = RunParameters.train
 
-    def leaking(self: Run, *given: Any, **options: Any) -> Any:
+    def leaking(self: RunParameters, *given: Any, **options: Any) -> Any:
         if options["most_steps"] is None:
             raise ValueError(f"ZZ-CANARY {given}")
         return train(self, *given, **options)
 
-    monkeypatch.setattr(Run, "train", leaking)
+    monkeypatch.setattr(RunParameters, "train", leaking)
     with pytest.raises(QueryFailed) as failed:
         curator.fit(network(), WARD, target="ward")
     assert "ZZ" not in repr(failed.value)

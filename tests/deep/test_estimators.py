@@ -396,7 +396,7 @@ def test_a_run_that_plans_something_else_is_stopped(monkeypatch: pytest.MonkeyPa
 
     def wrong(run: Any) -> Any:
         price = honest(run)
-        return private_run.Price(price.event, price.planned, price.noise / 2)
+        return private_run.TrainingPrice(price.event, price.planned, price.noise / 2)
 
     monkeypatch.setattr(private_run, "_price", wrong)
     with pytest.raises(Exception, match="something else than it planned"):

@@ -17,10 +17,10 @@ from torch import Tensor, nn
 from torch.utils.data import TensorDataset
 
 from discreet.deep import Trainer, model_check, public_examples
-from discreet.deep.check_surroundings import Mode, ModelState, Modes
-from discreet.deep.clipping import Recorder
+from discreet.deep.check_surroundings import ModelMode, ModelState, ModuleModes
+from discreet.deep.clipping import LayerCallRecorder
 from discreet.deep.model_check import ModelCheck
-from discreet.deep.public_examples import Far, PublicExamples
+from discreet.deep.public_examples import OutlierKind, PublicExamples
 from discreet.errors import InvalidParameter
 from tests.deep.mixing_models import HONEST, MIXING, Case, floats, mlp, plain, texts
 from tests.deep.small_models import MODELS, WORDS, Summed, values, words
@@ -334,12 +334,12 @@ def test_a_parameter_that_the_losses_use_is_refused() -> None:
 @pytest.mark.ci
 def test_mutant_outputs_that_share_an_edge(monkeypatch: pytest.MonkeyPatch) -> None:
     """The gradient of a cell's memory then counts what its output gets, once more: 12 % of the norm."""
-    honest = Recorder.watch
+    honest = LayerCallRecorder.watch
 
-    def broken(self: Recorder, made: Tensor, **_: Any) -> Any:
+    def broken(self: LayerCallRecorder, made: Tensor, **_: Any) -> Any:
         return honest(self, made)
 
-    monkeypatch.setattr(Recorder, "watch", broken)
+    monkeypatch.setattr(LayerCallRecorder, "watch", broken)
     with pytest.raises(InvalidParameter, match="to have the gradient that its layer tells"):
         run(HONEST["LSTM cell"])
 
@@ -426,7 +426,7 @@ def no_nan(monkeypatch: pytest.MonkeyPatch) -> None:
     honest = public_examples._made_up
 
     def broken(shape: Any, dtype: Any, kind: Any, *rest: Any) -> Tensor:
-        return honest(shape, dtype, kind if isinstance(kind, int) else (kind[0], Far.ABOVE), *rest)
+        return honest(shape, dtype, kind if isinstance(kind, int) else (kind[0], OutlierKind.ABOVE), *rest)
 
     monkeypatch.setattr(public_examples, "_made_up", broken)
 
@@ -454,8 +454,10 @@ def norms_alone(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def evaluated(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = Modes.set
-    monkeypatch.setattr(Modes, "set", lambda self, mode: honest(self, mode if mode is Mode.TRAINING else Mode.STILL))
+    honest = ModuleModes.set
+    monkeypatch.setattr(
+        ModuleModes, "set", lambda self, mode: honest(self, mode if mode is ModelMode.TRAINING else ModelMode.STILL)
+    )
 
 
 def not_beside(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -470,7 +472,7 @@ def two_words(monkeypatch: pytest.MonkeyPatch) -> None:
 def one_length(monkeypatch: pytest.MonkeyPatch) -> None:
     honest = public_examples._zeros_and_ones
 
-    def broken(shape: tuple[int, ...], place: int, far: Far | None) -> Tensor:
+    def broken(shape: tuple[int, ...], place: int, far: OutlierKind | None) -> Tensor:
         return (torch.arange(shape[-1]) + place) % 2 > 0 if shape else honest(shape, place, far)
 
     monkeypatch.setattr(public_examples, "_zeros_and_ones", broken)

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence
 
 from discreet.deep import Flat
-from discreet.deep.clipping import PerExampleGradients, Recorder
+from discreet.deep.clipping import LayerCallRecorder, PerExampleGradients
 from discreet.deep.clipping.layer_rule import squares
 from discreet.errors import InvalidParameter
 from tests.deep.small_models import MODELS, Recurrent, Summed, gradients, loop, losses_of, names_of, seeded, values
@@ -25,7 +25,7 @@ FORMS = sorted(name for name in MODELS if name.startswith("recurrent"))
 def test_what_comes_out_is_what_comes_out_of_pytorch(name: str) -> None:
     model, x = seeded(MODELS[name][0]), values((3, *MODELS[name][1]))
     expected = model(x)
-    recorder = Recorder(model)
+    recorder = LayerCallRecorder(model)
     recorder.start(3)
     assert torch.allclose(model(x), expected, atol=1e-6)
     assert recorder.calls
@@ -50,7 +50,7 @@ def test_projected_states_are_left_to_the_rule_for_any_layer() -> None:
 
 def test_dropout_between_layers_is_drawn_once() -> None:
     model, x = seeded(lambda: Recurrent(nn.GRU, num_layers=2, dropout=0.5)), values((3, 5, 4))
-    recorder, names = Recorder(model), names_of(model)
+    recorder, names = LayerCallRecorder(model), names_of(model)
     recorder.start(3)
     out = model(x)
     truth = torch.autograd.grad(losses_of(out).sum(), list(names), retain_graph=True)

@@ -19,8 +19,8 @@ from discreet.engines.spark import Spark
 from discreet.engines.sql.dialect import Strategy
 from discreet.engines.sql.printer import Access
 from discreet.errors import InvalidParameter
-from discreet.plan.model.nodes import Call, Column, Expression, Literal, Value, expressions_in, parts_of
-from discreet.plan.model.readings import Bounding, Groups, Reading, Statistic
+from discreet.plan.model.nodes import ColumnRef, Expression, FunctionCall, Literal, Value, expressions_in, parts_of
+from discreet.plan.model.readings import ContributionBounding, Groups, Reading, Statistic
 from discreet.plan.model.types import Type
 from tests.engines.postgres_tables import PostgresTables, storable
 from tests.open_groups import unsealed
@@ -174,7 +174,7 @@ def stored(row: Mapping[str, Any]) -> dict[str, Any]:
 def is_absent(reading: Reading) -> bool:
     """Whether PostgreSQL refuses a reading: its texts have no U+0000, and it prefers other matches of patterns."""
     parts = [part for expression in expressions_in(reading) for part in parts_of(expression)]
-    patterns = [part.arguments[1] for part in parts if isinstance(part, Call) and part.function == "extract"]
+    patterns = [part.arguments[1] for part in parts if isinstance(part, FunctionCall) and part.function == "extract"]
     uncertain = any(isinstance(each, Literal) and not is_certain(str(each.value)) for each in patterns)
     return uncertain or r"\x00" in repr(reading)
 
@@ -229,16 +229,16 @@ def bench_of(
     return Bench({name: made[name]() for name in names if name in made})
 
 
-def col(name: str, kind: Type) -> Column:
-    return Column(name, kind)
+def col(name: str, kind: Type) -> ColumnRef:
+    return ColumnRef(name, kind)
 
 
 def lit(value: Value, kind: Type) -> Literal:
     return Literal(value, kind)
 
 
-def call(function: str, kind: Type, *arguments: Expression) -> Call:
-    return Call(function, arguments, kind)
+def call(function: str, kind: Type, *arguments: Expression) -> FunctionCall:
+    return FunctionCall(function, arguments, kind)
 
 
 WIDE = 1 << 62
@@ -260,5 +260,5 @@ def value_of(expression: Expression) -> Reading:
     return Reading(table="t", keys=(col("id", N), *keys), statistics=statistics)
 
 
-def bounding(groups: int = 1, rows: int = 1, *, unit: str = "u", salt: str = "salt") -> Bounding:
-    return Bounding(unit=unit, groups=groups, rows=rows, salt=salt)
+def bounding(groups: int = 1, rows: int = 1, *, unit: str = "u", salt: str = "salt") -> ContributionBounding:
+    return ContributionBounding(unit=unit, groups=groups, rows=rows, salt=salt)

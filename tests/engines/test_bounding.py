@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from discreet.engines import DuckDB, Memory
 from discreet.engines.row_choice import BUCKET, BUCKETS, P, Salt, digest, stays
-from discreet.plan.model.readings import Bounding, Groups, Reading, Spread, Statistic
+from discreet.plan.model.readings import ContributionBounding, Groups, Reading, Spread, Statistic
 from discreet.plan.model.types import Type
 from tests.cases import try_all
 from tests.effort import some, tried
@@ -53,7 +53,9 @@ STATISTICS = (
 )
 
 
-def reading(limits: Bounding, *, keys: tuple[Any, ...] = (col("a", N), col("b", T)), **more: Any) -> Reading:
+def reading(
+    limits: ContributionBounding, *, keys: tuple[Any, ...] = (col("a", N), col("b", T)), **more: Any
+) -> Reading:
     return Reading(table="t", keys=keys, bounding=limits, statistics=STATISTICS, **more)
 
 

@@ -14,9 +14,20 @@ from discreet.engines.memory import relations as memory_relations
 from discreet.engines.row_choice import Salt, normalize_id
 from discreet.errors import InvalidParameter
 from discreet.noise import SeededBits, uniform_below
-from discreet.plan.model.nodes import UNIT, Column, Expression, Output, Relation
-from discreet.plan.model.readings import Bounding, Reading, Statistic
-from discreet.plan.model.relations import Cut, Fold, Join, PerUnit, Select, Table, Union, cuts, salt_cuts, shape
+from discreet.plan.model.nodes import UNIT, ColumnRef, Expression, Output, Relation
+from discreet.plan.model.readings import ContributionBounding, Reading, Statistic
+from discreet.plan.model.relations import (
+    BaseTable,
+    Cut,
+    Fold,
+    Join,
+    RelationUnion,
+    Select,
+    UnitAggregation,
+    cuts,
+    salt_cuts,
+    shape,
+)
 from tests.engines.tables import EDGES, B, Bench, D, F, N, S, T, call, col
 from tests.open_groups import unsealed
 
@@ -66,9 +77,9 @@ def cut(source: Relation, *by: Expression, most: int = MOST) -> Cut:
     return Cut(source=source, by=by, rows=most)
 
 
-V, P = Table("v", "u"), Table("p", "w")
-TWICE = Union((V, V))
-FOLDED = PerUnit(V, (Output("k", col("a", N)),), (Fold(name="n", kind="count", type=N),))
+V, P = BaseTable("v", "u"), BaseTable("p", "w")
+TWICE = RelationUnion((V, V))
+FOLDED = UnitAggregation(V, (Output("k", col("a", N)),), (Fold(name="n", kind="count", type=N),))
 KNOWN = Select(P, tuple(Output(name, col(name, kind)) for name, kind in RIGHT.items()), call("is_null", B, col("b", N)))
 SHAPES: dict[str, Relation] = {
     "one table": cut(V, col("a", N)),
@@ -90,7 +101,7 @@ SHAPES: dict[str, Relation] = {
 
 def reading(source: Relation, keys: tuple[Expression, ...] = (), **more: Any) -> Reading:
     statistics = (Statistic(kind="rows"), Statistic(kind="units"))
-    bounding = Bounding(unit=UNIT, groups=10**6, rows=10**6, salt="s")
+    bounding = ContributionBounding(unit=UNIT, groups=10**6, rows=10**6, salt="s")
     return Reading(table="v", source=source, keys=keys, bounding=bounding, statistics=statistics, **more)
 
 
@@ -103,7 +114,7 @@ def load(bench: Bench, seed: int) -> None:
 def columns(source: Relation) -> tuple[Expression, ...]:
     """All columns that can be a group's key: the kept rows themselves, but for doubles."""
     kinds = shape(source, {"v": LEFT, "p": RIGHT})
-    return tuple(Column(name, kind) for name, kind in kinds.items() if kind is not F and name != UNIT)
+    return tuple(ColumnRef(name, kind) for name, kind in kinds.items() if kind is not F and name != UNIT)
 
 
 def memory_of(seed: int, *, turned: bool = False) -> Memory:
@@ -133,7 +144,7 @@ def test_the_order_of_rows_decides_nothing(shape: str) -> None:
 def test_each_person_keeps_as_many_rows_as_are_there_and_as_the_cut_says() -> None:
     for seed in range(6):
         engine = memory_of(seed)
-        people = (Column(UNIT, T),)
+        people = (ColumnRef(UNIT, T),)
         everything, kept = unsealed(engine.read(reading(V, people))), unsealed(engine.read(reading(cut(V), people)))
         assert kept == {who: (min(count, MOST), 1) for who, (count, _) in everything.items()}
 
@@ -209,7 +220,7 @@ def test_what_stays_is_spread_over_the_rows() -> None:
 
 def test_a_cut_needs_a_salt_people_and_a_number(bench: Bench) -> None:
     load(bench, 1)
-    whose = cut(Table("v", None))
+    whose = cut(BaseTable("v", None))
     bench.check_refused(
         replace(reading(cut(V)), bounding=None),
         reading(replace(cut(V), rows=0)),

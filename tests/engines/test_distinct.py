@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 
 from discreet.engines import DuckDB, Memory
 from discreet.engines.base import steps
-from discreet.engines.sql.contribution_bounds import Bounded
-from discreet.measurement.releases.additive import Form
+from discreet.engines.sql.contribution_bounds import BoundedQuery
+from discreet.measurement.releases.additive import JointStatistics
 from discreet.measurement.releases.grids import Steps
 from discreet.measurement.releases.layouts import distinct_form, of_different
 from discreet.measurement.releases.moments import paired_form, sum_form
-from discreet.plan.analysis.stability import Contribution
-from discreet.plan.model.readings import Bounding, Groups, Reading, Statistic
+from discreet.plan.analysis.stability import QueryContribution
+from discreet.plan.model.readings import ContributionBounding, Groups, Reading, Statistic
 from discreet.plan.model.schema import Limits
 from discreet.plan.model.types import Type
 from discreet.privacy import Neighbours
@@ -91,7 +91,7 @@ def test_different_values_are_added_up_once(bench: Bench, kind: Type) -> None:
     limits=st.builds(bounding, st.integers(1, 3), st.integers(1, 3)),
     public=st.booleans(),
 )
-def test_engines_agree_on_random_tables(rows: list[Row], limits: Bounding, public: bool) -> None:
+def test_engines_agree_on_random_tables(rows: list[Row], limits: ContributionBounding, public: bool) -> None:
     referee = Memory()
     referee.register("t", rows, TYPES)
     keys = ((0,), (2,)) if public else None
@@ -109,20 +109,20 @@ NUMBERS = {"u": N, "g": N, "v": N}
 W = col("v", N)
 GRID = Steps(0, -1, 3)
 SUM, PAIR = of_different(sum_form(W, GRID)), of_different(paired_form(W, GRID, nulls=False))
-VALUES: dict[Form, tuple[Any, ...]] = {
+VALUES: dict[JointStatistics, tuple[Any, ...]] = {
     distinct_form(V): (None, "a", "b", "c"),
     SUM: (None, -9, 0, 3, 2, 70),  # two of them are one when they are clipped
     PAIR: (None, -9, 0, 3, 2, 70),
 }
 
 
-def crowds(form: Form) -> tuple[list[Row], ...]:
+def crowds(form: JointStatistics) -> tuple[list[Row], ...]:
     """Others, who have some of the values already."""
     _, a, b, c, *_ = VALUES[form]
     return [], [{"u": 1, "g": 0, "v": a}, {"u": 2, "g": 1, "v": b}, {"u": 2, "g": 1, "v": c}]
 
 
-def owned(form: Form, groups: int, rows: int) -> Iterator[list[Row]]:
+def owned(form: JointStatistics, groups: int, rows: int) -> Iterator[list[Row]]:
     """All that one unit can bring to so many groups, one row more than it may in one of them included."""
     bags = [bag for n in range(rows + 2) for bag in combinations_with_replacement(VALUES[form], n)]
     for choice in product(bags, repeat=groups):
@@ -135,7 +135,7 @@ def counted(asked: Reading, rows: list[Row]) -> Groups:
     return unsealed(engine.read(asked))
 
 
-def farthest(form: Form, limits: Limits, neighbours: Neighbours, *, grouped: bool) -> tuple[int, int]:
+def farthest(form: JointStatistics, limits: Limits, neighbours: Neighbours, *, grouped: bool) -> tuple[int, int]:
     """The largest L1 distance and the largest square of the L2 distance of neighbours."""
     asked = Reading(
         table="t",
@@ -159,10 +159,15 @@ def farthest(form: Form, limits: Limits, neighbours: Neighbours, *, grouped: boo
 
 
 def check_bound(
-    form: Form, limits: Limits, neighbours: Neighbours, *, grouped: bool, claims: Form | None = None
+    form: JointStatistics,
+    limits: Limits,
+    neighbours: Neighbours,
+    *,
+    grouped: bool,
+    claims: JointStatistics | None = None,
 ) -> None:
     """No neighbour is farther than claimed; and one is as far, where a value makes the largest move by itself."""
-    contribution = Contribution.of(limits=limits, neighbours=neighbours, shown=[None if grouped else 1])
+    contribution = QueryContribution.of(limits=limits, neighbours=neighbours, shown=[None if grouped else 1])
     one, claims = [Fraction(1)] * len(form.statistics), claims or form
     claimed = [bound(claims.corners, one, once=claims.once) for bound in (contribution.l1, contribution.l2_squared)]
     found = list(map(Fraction, farthest(form, limits, neighbours, grouped=grouped)))
@@ -174,7 +179,7 @@ def check_bound(
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("form", VALUES, ids=["count", "sum", "pair"])
 @pytest.mark.parametrize("neighbours", Neighbours)
-def test_one_unit_moves_values_no_farther_than_claimed(form: Form, neighbours: Neighbours) -> None:
+def test_one_unit_moves_values_no_farther_than_claimed(form: JointStatistics, neighbours: Neighbours) -> None:
     for rows, grouped in ((1, False), (1, True), (2, False)):
         check_bound(form, Limits(1, rows), neighbours, grouped=grouped)
     if form not in (SUM, PAIR):
@@ -182,7 +187,7 @@ def test_one_unit_moves_values_no_farther_than_claimed(form: Form, neighbours: N
 
 
 @pytest.mark.parametrize("form", [SUM, PAIR], ids=["sum", "pair"])
-def test_mutant_sums_move_as_counts_do(form: Form) -> None:
+def test_mutant_sums_move_as_counts_do(form: JointStatistics) -> None:
     small = replace(form, corners=((1,) * len(form.statistics),))
     with pytest.raises(AssertionError):
         check_bound(form, Limits(1, 1), Neighbours.ADD_REMOVE, grouped=False, claims=small)
@@ -219,7 +224,7 @@ def differs() -> bool:
 def test_mutants_in_the_statement(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows beyond the limits that are counted still, and values of people that are counted one by one."""
     assert not differs()
-    honest = Bounded.sql
+    honest = BoundedQuery.sql
     for old, new in (
         ("FROM placed WHERE n <= 2", "FROM placed WHERE TRUE"),
         ("WHERE d <= 3", "WHERE TRUE"),
@@ -228,5 +233,5 @@ def test_mutants_in_the_statement(monkeypatch: pytest.MonkeyPatch) -> None:
         ("r - abs(ceiling) < 0", "TRUE"),
     ):
         with monkeypatch.context() as patch:
-            patch.setattr(Bounded, "sql", lambda self, a=old, b=new: honest(self).replace(a, b))
+            patch.setattr(BoundedQuery, "sql", lambda self, a=old, b=new: honest(self).replace(a, b))
             assert differs(), old

@@ -13,7 +13,7 @@ import pyarrow.parquet
 import pytest
 
 from discreet.engines.base import read_as, read_value
-from discreet.engines.duckdb.cell_forms import Form, Mend
+from discreet.engines.duckdb.cell_forms import CellFormat, Mend
 from discreet.engines.duckdb.file_content import FileContent
 from discreet.engines.duckdb.tables import open_database
 from discreet.engines.row_choice import normalize_id
@@ -24,28 +24,28 @@ from tests.effort import some
 from tests.engines.test_ids import NOBODY, spellings
 
 CELLS = {
-    Form.MISSING: ["", "   "],
-    Form.WHOLE: ["0", "-7", "+12", "9223372036854775807"],
-    Form.PADDED: ["007", "-01", "00"],
-    Form.NUMBER: ["1.5", "-.5", "1e3", "99999999999999999999", "007.5"],
-    Form.TRUTH: ["true", "F", "False"],
-    Form.MARK: ["?", "NA", "n/a", "NULL", "-", "."],
-    Form.DAY: ["2024-02-29", "0001-01-01"],
-    Form.MOMENT: ["2024-02-29 10:00", "2024-02-29T10:00:01.5"],
-    Form.COMMA: ["1,234", "-12,345"],
-    Form.COMMA_GROUPS: ["1,234.5", "1,234,567"],
-    Form.DECIMAL_COMMA: ["1,5", "1234,56", "12 345,6", "0,1234"],
-    Form.POINT_GROUPS: ["1.234,5", "1.234.567"],
-    Form.OTHER_GROUPS: ["1 234", "1'234'567.8", "1\u202f234"],
-    Form.DAY_FIRST: ["31/12/2024", "13.1.24", "31-12-2024 10:00"],
-    Form.MONTH_FIRST: ["12/31/2024", "1-13-24"],
-    Form.DAY_OR_MONTH_FIRST: ["1/2/2024"],
-    Form.YEAR_FIRST: ["2024/12/31", "2024.1.2"],
-    Form.NAMED_MONTH: ["3 Jan 2024", "03-MAR-24", "March 3, 2024"],
-    Form.ZONED: ["2024-01-01T10:00:00Z", "2024-01-01 10:00:00+02:00"],
-    Form.CURRENCY: ["$5", "1.234,50 \u20ac", "-\u00a3 3.20", "USD 7", "12 EUR"],
-    Form.PERCENT: ["12%", "3,5 %"],
-    Form.TEXT: ["abc", "V57", "[10-20)", "2024-13-01", "32/13/2024", "$", "1,2,3", "\u00e9t\u00e9"],
+    CellFormat.MISSING: ["", "   "],
+    CellFormat.WHOLE: ["0", "-7", "+12", "9223372036854775807"],
+    CellFormat.PADDED: ["007", "-01", "00"],
+    CellFormat.NUMBER: ["1.5", "-.5", "1e3", "99999999999999999999", "007.5"],
+    CellFormat.TRUTH: ["true", "F", "False"],
+    CellFormat.MARK: ["?", "NA", "n/a", "NULL", "-", "."],
+    CellFormat.DAY: ["2024-02-29", "0001-01-01"],
+    CellFormat.MOMENT: ["2024-02-29 10:00", "2024-02-29T10:00:01.5"],
+    CellFormat.COMMA: ["1,234", "-12,345"],
+    CellFormat.COMMA_GROUPS: ["1,234.5", "1,234,567"],
+    CellFormat.DECIMAL_COMMA: ["1,5", "1234,56", "12 345,6", "0,1234"],
+    CellFormat.POINT_GROUPS: ["1.234,5", "1.234.567"],
+    CellFormat.OTHER_GROUPS: ["1 234", "1'234'567.8", "1\u202f234"],
+    CellFormat.DAY_FIRST: ["31/12/2024", "13.1.24", "31-12-2024 10:00"],
+    CellFormat.MONTH_FIRST: ["12/31/2024", "1-13-24"],
+    CellFormat.DAY_OR_MONTH_FIRST: ["1/2/2024"],
+    CellFormat.YEAR_FIRST: ["2024/12/31", "2024.1.2"],
+    CellFormat.NAMED_MONTH: ["3 Jan 2024", "03-MAR-24", "March 3, 2024"],
+    CellFormat.ZONED: ["2024-01-01T10:00:00Z", "2024-01-01 10:00:00+02:00"],
+    CellFormat.CURRENCY: ["$5", "1.234,50 \u20ac", "-\u00a3 3.20", "USD 7", "12 EUR"],
+    CellFormat.PERCENT: ["12%", "3,5 %"],
+    CellFormat.TEXT: ["abc", "V57", "[10-20)", "2024-13-01", "32/13/2024", "$", "1,2,3", "\u00e9t\u00e9"],
 }
 """Cells of every form."""
 
@@ -63,17 +63,17 @@ def test_every_form_is_recognised(tmp_path: Path) -> None:
     with FileContent(path) as content:
         rows, found = content.forms()
 
-    def check(form: Form) -> None:
+    def check(form: CellFormat) -> None:
         cells = CELLS[form]
-        assert found[form.name].forms == Counter({form: len(cells)}) + Counter({Form.MISSING: rows - len(cells)})
+        assert found[form.name].forms == Counter({form: len(cells)}) + Counter({CellFormat.MISSING: rows - len(cells)})
 
-    try_all(some(Form, 2), check)
+    try_all(some(CellFormat, 2), check)
 
 
 def test_a_cell_is_not_read_exactly_where_the_engine_makes_it_missing(tmp_path: Path) -> None:
     cells = [cell for form in (*CELLS,) for cell in CELLS[form] if cell.strip()]
     path = written(tmp_path / "t.csv", [["x"], *([cell] for cell in cells)])
-    marks = CELLS[Form.MARK]
+    marks = CELLS[CellFormat.MARK]
 
     def check(kind: Type) -> None:
         reading = read_as("x", Type.TEXT, kind)
@@ -158,7 +158,7 @@ def test_lines_that_a_strict_parser_refuses_are_counted(tmp_path: Path) -> None:
 def test_names_of_columns_are_names(tmp_path: Path, name: str) -> None:
     path = written(tmp_path / "t.csv", [[name, "z"], ["1,5", "k"]])
     with FileContent(path) as content:
-        assert content.forms()[1][name].forms == {Form.DECIMAL_COMMA: 1}
+        assert content.forms()[1][name].forms == {CellFormat.DECIMAL_COMMA: 1}
         assert content.rows_per_unit(name, Type.TEXT).units == 1
         content.write(tmp_path / "copy.csv", {name: Mend.DECIMAL_COMMA})
     with (tmp_path / "copy.csv").open(newline="") as file:

@@ -16,7 +16,7 @@ from discreet.engines import DuckDB, Folder
 from discreet.engines.folders import file_arrays
 from discreet.errors import InvalidParameter
 from discreet.noise import SeededBits, uniform_below
-from discreet.plan.model.nodes import Column
+from discreet.plan.model.nodes import ColumnRef
 from discreet.plan.model.readings import Reading, Statistic
 from discreet.plan.model.types import Type
 from tests.cases import every
@@ -172,7 +172,7 @@ def test_no_name_makes_a_read_fail(tmp_path: Path) -> None:
     assert rows_of(source) == [(None, None, "a"), (None, None, None)]
     with DuckDB() as engine:
         engine.register("t", source, engine.schema_of(source))
-        reading = Reading(table="t", keys=(Column("label", Type.TEXT),), statistics=(Statistic(kind="rows"),))
+        reading = Reading(table="t", keys=(ColumnRef("label", Type.TEXT),), statistics=(Statistic(kind="rows"),))
         assert unsealed(engine.read(reading)) == {(None,): (2,)}
 
 

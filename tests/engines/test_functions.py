@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from discreet.engines import DuckDB, Memory
 from discreet.errors import InvalidParameter
 from discreet.plan.expressions.functions import FUNCTIONS, Signature
-from discreet.plan.model.nodes import Call, Expression
+from discreet.plan.model.nodes import Expression, FunctionCall
 from discreet.plan.model.types import Type
 from tests.engines.tables import EDGES, PRINTERS, B, Bench, D, F, N, S, T, arrow, call, col, lit, sides, value_of
 from tests.open_groups import unsealed
@@ -38,7 +38,7 @@ def signatures() -> list[tuple[str, Signature]]:
     return [(name, signature) for name, function in FUNCTIONS.items() for signature in function.signatures]
 
 
-def calls(name: str, signature: Signature) -> Iterator[Call]:
+def calls(name: str, signature: Signature) -> Iterator[FunctionCall]:
     """The function on columns a0, a1, ...; on literals where it takes only those."""
     kinds = signature.arguments + signature.arguments[-1:] * (signature.variadic and name != "in")
     columns = [col(f"a{i}", kind) for i, kind in enumerate(kinds)]
@@ -146,7 +146,7 @@ def expressions(kind: Type, depth: int) -> st.SearchStrategy[Expression]:
         return leaves(kind)
     made = [
         st.tuples(*(expressions(k, depth - 1) for k in signature.arguments)).map(
-            lambda arguments, name=name: Call(name, arguments, kind)  # type: ignore[misc]
+            lambda arguments, name=name: FunctionCall(name, arguments, kind)  # type: ignore[misc]
         )
         for name, signature in signatures()
         if signature.result is kind and name not in ("in", *LISTS)

@@ -19,7 +19,7 @@ from discreet.plan.expressions.calls import call
 from discreet.plan.model import unit_ids
 from discreet.plan.model.nodes import UNIT, Expression, Output, Relation
 from discreet.plan.model.readings import Reading, Statistic
-from discreet.plan.model.relations import Join, Marked, Matched, Reached, Select, Table, Windowed
+from discreet.plan.model.relations import BaseTable, Join, LinkedTable, MarkJoin, Select, SemiJoin, WindowedRelation
 from discreet.plan.model.unit_ids import UNICODE, WHITE_SPACE, id_text, unassigned_ranges
 from tests.engines.tables import B, Bench, N, T, bounding, col
 
@@ -79,16 +79,16 @@ def test_limits_hold_for_all_spellings_together(bench: Bench) -> None:
 
 def test_parts_of_an_id_are_normalised_one_by_one(bench: Bench) -> None:
     bench.load([{"p": text, "d": day} for text in spellings() for day in (1, None)], {"p": T, "d": N})
-    source = Table("t", ("p", "d"))
+    source = BaseTable("t", ("p", "d"))
     asked = Reading(table="t", source=source, bounding=bounding(1, 100, unit=UNIT), statistics=ROWS_AND_UNITS)
     assert bench.agreed(asked) == {(): (sum(map(len, PEOPLE.values())), len(PEOPLE))}
 
 
-def beside(bench: Bench, name: str, texts: Sequence[str | None]) -> Table:
+def beside(bench: Bench, name: str, texts: Sequence[str | None]) -> BaseTable:
     """One more table, with ids in a column of the table's own name, and their places."""
     rows, columns = [{name: text, f"n{name}": place} for place, text in enumerate(texts)], {name: T, f"n{name}": N}
     bench.load(rows, columns, name)
-    return Table(name, name)
+    return BaseTable(name, name)
 
 
 def counted(source: Relation) -> Reading:
@@ -96,19 +96,19 @@ def counted(source: Relation) -> Reading:
 
 
 @pytest.fixture
-def pair(bench: Bench) -> tuple[Table, Table]:
+def pair(bench: Bench) -> tuple[BaseTable, BaseTable]:
     bench.load([{"u": "x"}], {"u": T})
     left = beside(bench, "a", ["Zoe\u0308 ", "p1", None, " "])
     return left, beside(bench, "b", ["Zo\u00eb", "\u3000p1", "p1\t", "q", None, " "])
 
 
-def test_spellings_of_a_person_are_joined(bench: Bench, pair: tuple[Table, Table]) -> None:
+def test_spellings_of_a_person_are_joined(bench: Bench, pair: tuple[BaseTable, BaseTable]) -> None:
     left, right = pair
     ids_equal = ((col("a", T), col("b", T)),)
     assert bench.agreed(counted(Join(left=left, right=right, on=ids_equal))) == {(): (3, 2)}
     assert bench.agreed(counted(Join(left=left, right=right, on=ids_equal, outer=True))) == {(): (3, 2)}
     renamed = Select(left, (Output("c", col("a", T)),))
-    nested = Join(left=renamed, right=Windowed(right, ()), on=((col("c", T), col("b", T)),))
+    nested = Join(left=renamed, right=WindowedRelation(right, ()), on=((col("c", T), col("b", T)),))
     assert bench.agreed(counted(nested)) == {(): (3, 2)}
     third = beside(bench, "d", [" p1\u2003"])
     again = Join(left=Join(left=left, right=right, on=ids_equal), right=third, on=((col("b", T), col("d", T)),))
@@ -117,18 +117,18 @@ def test_spellings_of_a_person_are_joined(bench: Bench, pair: tuple[Table, Table
 
 @pytest.mark.parametrize(("negated", "expected"), [(False, (3, 2)), (True, (1, 1))])
 def test_spellings_of_a_person_match(
-    bench: Bench, pair: tuple[Table, Table], negated: bool, expected: tuple[int, int]
+    bench: Bench, pair: tuple[BaseTable, BaseTable], negated: bool, expected: tuple[int, int]
 ) -> None:
     left, right = pair
     on = ((col("b", T), col("a", T)),)
-    assert bench.agreed(counted(Matched(source=right, other=left, on=on, negated=negated))) == {(): expected}
-    marked = Marked(source=right, other=left, on=on, name="here")
+    assert bench.agreed(counted(SemiJoin(source=right, other=left, on=on, negated=negated))) == {(): expected}
+    marked = MarkJoin(source=right, other=left, on=on, name="here")
     here: Expression = col("here", B)
     kept = Select(marked, (), call("not", here) if negated else here)
     assert bench.agreed(counted(kept)) == {(): expected}
 
 
-def test_an_id_that_an_outer_join_did_not_find_joins_nothing(bench: Bench, pair: tuple[Table, Table]) -> None:
+def test_an_id_that_an_outer_join_did_not_find_joins_nothing(bench: Bench, pair: tuple[BaseTable, BaseTable]) -> None:
     """The id of the right side is NULL there, although the row is somebody's."""
     left, right = pair
     outer = Join(left=right, right=left, on=((col("b", T), col("a", T)),), outer=True)
@@ -140,7 +140,7 @@ def test_an_id_that_an_outer_join_did_not_find_joins_nothing(bench: Bench, pair:
 def test_units_found_on_a_way_are_normalised(bench: Bench) -> None:
     bench.load([{"order": order} for order in (0, 1, 1, 2, 3, 9)], {"order": N})
     orders = beside(bench, "a", ["Zoe\u0308 ", "Zo\u00eb", "p1", None])
-    assert bench.agreed(counted(Reached("t", "order", orders, "na"))) == {(): (4, 2)}
+    assert bench.agreed(counted(LinkedTable("t", "order", orders, "na"))) == {(): (4, 2)}
 
 
 # -------------------------------------------------------------------------------------------------- every text there is

@@ -15,9 +15,9 @@ from discreet.engines import DuckDB, Memory
 from discreet.engines.sql import join_bounds, statement
 from discreet.engines.sql.relations import RelationPrinter, StoredTable
 from discreet.noise import SeededBits, uniform_below
-from discreet.plan.model.nodes import UNIT, Column, Expression, Output, Relation
-from discreet.plan.model.readings import Bounding, Groups, Reading, Statistic
-from discreet.plan.model.relations import Join, Matched, PerUnit, Select, Table, Union
+from discreet.plan.model.nodes import UNIT, ColumnRef, Expression, Output, Relation
+from discreet.plan.model.readings import ContributionBounding, Groups, Reading, Statistic
+from discreet.plan.model.relations import BaseTable, Join, RelationUnion, Select, SemiJoin, UnitAggregation
 from discreet.plan.model.types import Type
 from tests.engines.tables import B, F, N, T, call, col, lit, otherwise_bounded
 from tests.open_groups import unsealed
@@ -26,7 +26,7 @@ TYPES: dict[str, dict[str, Type]] = {"v": {"u": N, "a": N, "x": F}, "p": {"w": N
 POLARS = {N: pl.Int64, F: pl.Float64, T: pl.String}
 Data = dict[str, list[dict[str, Any]]]
 
-V, P, PRICES = Table("v", "u"), Table("p", "w"), Table("l", None)
+V, P, PRICES = BaseTable("v", "u"), BaseTable("p", "w"), BaseTable("l", None)
 SAME = ((col("u", N), col("w", N)),)
 BOTH = Join(left=V, right=P, on=SAME)
 OUTER = Join(left=V, right=P, on=SAME, outer=True)
@@ -38,7 +38,7 @@ COMPUTED = Select(
     call("less", B, col("a", N), lit(4, N)),
 )
 THREE = Join(left=BOTH, right=PRICES, on=((col("a", N), col("c", N)),), outer=True)
-TWICE = Join(left=Union((V, V)), right=P, on=SAME)
+TWICE = Join(left=RelationUnion((V, V)), right=P, on=SAME)
 EVERYBODY = Join(left=V, right=P, on=())
 SHAPES: dict[str, tuple[Relation, tuple[Expression, ...]]] = {
     "keys of the right": (BOTH, (col("b", T),)),
@@ -95,7 +95,7 @@ def reading(relation: Relation, keys: tuple[Expression, ...], limits: tuple[int,
         Statistic(kind="values", argument=x),
         Statistic(kind="sum", argument=x, exponent=-2, low=-8, high=20, shift=3),
     )
-    bounding = Bounding(unit=UNIT, groups=limits[0], rows=limits[1], salt="s")
+    bounding = ContributionBounding(unit=UNIT, groups=limits[0], rows=limits[1], salt="s")
     return Reading(table="v", source=relation, keys=keys, bounding=bounding, statistics=statistics, **more)
 
 
@@ -147,7 +147,7 @@ def test_who_is_left_out_is_within_the_limits(shape: str) -> None:
     """Brute force: rows and groups of each unit, from a reading by the unit and the keys."""
     relation, keys = SHAPES[shape]
     for seed in range(4):
-        pairs = unsealed(engines(seed)[0].read(reading(relation, (Column(UNIT, N), *keys), (10**6, 10**6))))
+        pairs = unsealed(engines(seed)[0].read(reading(relation, (ColumnRef(UNIT, N), *keys), (10**6, 10**6))))
         own: Counter[Any] = Counter()
         for (person, *_), (count, *_) in pairs.items():
             own[person] += count
@@ -168,17 +168,17 @@ def test_most_people_are_left_alone_where_limits_fit() -> None:
 @pytest.mark.parametrize("negated", [False, True])
 def test_who_is_in_another_table(negated: bool) -> None:
     for seed in range(2):
-        read(seed, reading(Matched(source=V, other=P, on=SAME, negated=negated), (col("a", N),), (2, 3)))
+        read(seed, reading(SemiJoin(source=V, other=P, on=SAME, negated=negated), (col("a", N),), (2, 3)))
 
 
 def test_what_no_count_of_sides_can_tell_is_looked_at_as_a_whole() -> None:
-    per_unit = PerUnit(BOTH, (Output("b", col("b", T)),), ())
+    per_unit = UnitAggregation(BOTH, (Output("b", col("b", T)),), ())
     asked = reading(BOTH, (col("b", T),), (1, 4))
     units = Reading(table="v", source=BOTH, bounding=asked.bounding, statistics=(Statistic(kind="units"),))
     for none in (reading(per_unit, (col("b", T),), (1, 1)), reading(V, (), (1, 1)), units):
         assert join_bounds.heavy(rows_of(), none) is None
     assert join_bounds.heavy(rows_of(), reading(BOTH, (), (1, 1 << 40))) is None
-    others = Bounding(unit="a", groups=1, rows=1, salt="s")  # units of which the sides know nothing
+    others = ContributionBounding(unit="a", groups=1, rows=1, salt="s")  # units of which the sides know nothing
     assert join_bounds.heavy(rows_of(), replace(asked, bounding=others)) is None
     read(0, replace(asked, bounding=others))
 

@@ -12,7 +12,7 @@ import pytest
 from discreet.engines import DuckDB, Memory
 from discreet.engines.row_choice import BUCKET, P, Salt, digest
 from discreet.engines.sql import group_ranks as module
-from discreet.engines.sql.contribution_bounds import ALIKE, Bounded, BoundedRows, PlacedRows
+from discreet.engines.sql.contribution_bounds import ALIKE, BoundedQuery, BoundedRows, PlacedTable
 from discreet.engines.sql.dialect import Strategy
 from discreet.engines.sql.one_sort import OneSort
 from discreet.plan.model.readings import Groups
@@ -25,30 +25,30 @@ UNCOUNTED = replace(ASKED, statistics=tuple(asked for asked in ASKED.statistics 
 
 
 def a_ceiling_one_bucket_too_low(patch: pytest.MonkeyPatch) -> None:
-    honest = Bounded._ceiling
-    patch.setattr(Bounded, "_ceiling", lambda self: f"({honest(self)}) - {BUCKET}")
+    honest = BoundedQuery._ceiling
+    patch.setattr(BoundedQuery, "_ceiling", lambda self: f"({honest(self)}) - {BUCKET}")
 
 
 def everybody_innocent(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Bounded, "_innocent", lambda _: "TRUE")
+    patch.setattr(BoundedQuery, "_innocent", lambda _: "TRUE")
 
 
 def buckets_taken_for_groups(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Bounded, "_apart", lambda _: "TRUE")
+    patch.setattr(BoundedQuery, "_apart", lambda _: "TRUE")
 
 
 def odd_buckets_taken_for_single_rows(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Bounded, "_apart", lambda _: "(m1 - o) & (m1 - m4) = 0")
+    patch.setattr(BoundedQuery, "_apart", lambda _: "(m1 - o) & (m1 - m4) = 0")
 
 
 def low_buckets_not_looked_at(patch: pytest.MonkeyPatch) -> None:
-    honest = Bounded._apart
-    patch.setattr(Bounded, "_apart", lambda self: honest(self).partition(" AND ")[0])
+    honest = BoundedQuery._apart
+    patch.setattr(BoundedQuery, "_apart", lambda self: honest(self).partition(" AND ")[0])
 
 
 def one_low_bucket_not_looked_at(patch: pytest.MonkeyPatch) -> None:
-    honest = Bounded._apart
-    patch.setattr(Bounded, "_apart", lambda self: honest(self).replace("m4", "m3"))
+    honest = BoundedQuery._apart
+    patch.setattr(BoundedQuery, "_apart", lambda self: honest(self).replace("m4", "m3"))
 
 
 def another_prime(patch: pytest.MonkeyPatch) -> None:
@@ -56,8 +56,8 @@ def another_prime(patch: pytest.MonkeyPatch) -> None:
 
 
 def nothing_removed(patch: pytest.MonkeyPatch) -> None:
-    honest = Bounded._print_placed_rows
-    patch.setattr(Bounded, "_print_placed_rows", lambda self: honest(self).replace("d <= 3", "TRUE"))
+    honest = BoundedQuery._print_placed_rows
+    patch.setattr(BoundedQuery, "_print_placed_rows", lambda self: honest(self).replace("d <= 3", "TRUE"))
 
 
 def rows_unordered(patch: pytest.MonkeyPatch) -> None:
@@ -157,7 +157,7 @@ def groups_of_equal_rank_in_no_order(patch: pytest.MonkeyPatch) -> None:
 
 
 def written(
-    method: str, old: str, new: str, by: type[OneSort | PlacedRows] = OneSort
+    method: str, old: str, new: str, by: type[OneSort | PlacedTable] = OneSort
 ) -> Callable[[pytest.MonkeyPatch], None]:
     """A mistake in what a strategy prints."""
     honest: Callable[..., str] = getattr(by, method)
@@ -185,17 +185,17 @@ SORTED = {
 PLACED = {
     "groups of equal rank in no order": groups_of_equal_rank_in_no_order,
     "rows unordered": rows_unordered,
-    "rank, not dense": written("table", "DENSE_RANK()", "RANK()", PlacedRows),
-    "rows counted up to their own": written("table", ALIKE, "ROWS UNBOUNDED PRECEDING", PlacedRows),
-    "NULL after all terms": written("_print_picked_rows", "NULL THEN 0 ELSE 1", "NULL THEN 1 ELSE 0", PlacedRows),
-    "NULL after all keys": written("table", "k0 NULLS FIRST", "k0 NULLS LAST", PlacedRows),
-    "one group too many": written("table", "d <= 3", "d <= 4", PlacedRows),
-    "one group too few": written("table", "d <= 3", "d < 3", PlacedRows),
-    "one row too many": written("_print_picked_rows", "n - 2", "n - 3", PlacedRows),
-    "one row too few": written("_print_picked_rows", "n - 2", "n - 1", PlacedRows),
-    "groups of few rows left out": written("_print_rows_within", "n <= 2", "n < 2", PlacedRows),
-    "groups of few rows twice": written("_print_rows_within", "n > 2", "n >= 2", PlacedRows),
-    "each row a unit": written("_print_rows_within", "CASE WHEN moved < n THEN 1 END", "1", PlacedRows),
+    "rank, not dense": written("table", "DENSE_RANK()", "RANK()", PlacedTable),
+    "rows counted up to their own": written("table", ALIKE, "ROWS UNBOUNDED PRECEDING", PlacedTable),
+    "NULL after all terms": written("_print_picked_rows", "NULL THEN 0 ELSE 1", "NULL THEN 1 ELSE 0", PlacedTable),
+    "NULL after all keys": written("table", "k0 NULLS FIRST", "k0 NULLS LAST", PlacedTable),
+    "one group too many": written("table", "d <= 3", "d <= 4", PlacedTable),
+    "one group too few": written("table", "d <= 3", "d < 3", PlacedTable),
+    "one row too many": written("_print_picked_rows", "n - 2", "n - 3", PlacedTable),
+    "one row too few": written("_print_picked_rows", "n - 2", "n - 1", PlacedTable),
+    "groups of few rows left out": written("_print_rows_within", "n <= 2", "n < 2", PlacedTable),
+    "groups of few rows twice": written("_print_rows_within", "n > 2", "n >= 2", PlacedTable),
+    "each row a unit": written("_print_rows_within", "CASE WHEN moved < n THEN 1 END", "1", PlacedTable),
 }
 
 

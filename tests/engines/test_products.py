@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from discreet.engines import DuckDB, Memory
 from discreet.engines.sql import statement
-from discreet.plan.model.readings import Bounding, Reading, Statistic
+from discreet.plan.model.readings import ContributionBounding, Reading, Statistic
 from tests.effort import tried
 from tests.engines.tables import EDGES, WIDE, Bench, F, N, arrow, bounding, col
 from tests.open_groups import unsealed
@@ -82,7 +82,7 @@ cells = st.fixed_dictionaries(
 @pytest.mark.ci
 @tried(25)
 @given(rows=st.lists(cells, max_size=25), limits=st.builds(bounding, st.integers(1, 2), st.integers(1, 3)))
-def test_engines_agree_on_random_tables(rows: list[dict[str, Any]], limits: Bounding) -> None:
+def test_engines_agree_on_random_tables(rows: list[dict[str, Any]], limits: ContributionBounding) -> None:
     referee = Memory()
     referee.register("t", rows, TYPES)
     with DuckDB(threads=1) as engine:

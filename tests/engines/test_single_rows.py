@@ -15,8 +15,8 @@ from discreet.engines.duckdb import engine as module
 from discreet.engines.duckdb.dialect import DuckDBDialect
 from discreet.engines.sql import statement
 from discreet.engines.sql.contribution_bounds import several
-from discreet.engines.sql.printer import Access, Parts
-from discreet.plan.model.readings import Bounding, Reading, Statistic
+from discreet.engines.sql.printer import Access, PrintedReading
+from discreet.plan.model.readings import ContributionBounding, Reading, Statistic
 from tests.engines.tables import EDGES, F, N, T, accessed, arrow, bounding, col
 from tests.engines.test_bounding import STATISTICS
 from tests.open_groups import unsealed
@@ -55,7 +55,7 @@ KEYS = (col("a", N),)
 PUBLIC = ((1,), (None,), (5,), (1000,))
 
 
-def readings(limits: Bounding) -> list[Reading]:
+def readings(limits: ContributionBounding) -> list[Reading]:
     """With and without terms, and units, and what no sum tells; public keys are some of those that there are."""
     some, units, terms = STATISTICS[:1], STATISTICS[:2], (STATISTICS[0], *STATISTICS[2:4])
     return [
@@ -100,7 +100,7 @@ def those_beyond_the_ends_left_out(patch: pytest.MonkeyPatch) -> None:
 
 def replaced(old: str, new: str) -> Callable[[pytest.MonkeyPatch], None]:
     def mutate(patch: pytest.MonkeyPatch) -> None:
-        def mistaken(parts: Parts, limits: Bounding) -> str | None:
+        def mistaken(parts: PrintedReading, limits: ContributionBounding) -> str | None:
             made = several(parts, limits)
             return None if made is None else made.replace(old, new)
 

@@ -23,8 +23,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet.engines import Memory
-from discreet.plan.model.nodes import Column
-from discreet.plan.model.readings import Bounding, Reading, Statistic
+from discreet.plan.model.nodes import ColumnRef
+from discreet.plan.model.readings import ContributionBounding, Reading, Statistic
 from discreet.plan.model.types import Type
 from tests.open_groups import unsealed
 from tests.postgres_server import absent
@@ -126,13 +126,13 @@ def check(found: dict[str, Any], expected: list[Any]) -> None:
 @pytest.fixture(scope="module")
 def expected() -> list[Any]:
     """What the referee says."""
-    total = Statistic(kind="sum", argument=Column("x", Type.FLOAT), exponent=-4, low=0, high=160)
+    total = Statistic(kind="sum", argument=ColumnRef("x", Type.FLOAT), exponent=-4, low=0, high=160)
     referee = Memory()
     referee.register("t", rows(), {"u": Type.TEXT, "k": Type.TEXT, "x": Type.FLOAT})
     reading = Reading(
         table="t",
-        keys=(Column("k", Type.TEXT),),
-        bounding=Bounding(unit="u", groups=1, rows=2, salt="salt"),
+        keys=(ColumnRef("k", Type.TEXT),),
+        bounding=ContributionBounding(unit="u", groups=1, rows=2, salt="salt"),
         statistics=(Statistic(kind="rows"), Statistic(kind="units"), total),
     )
     found: list[Any] = json.loads(json.dumps(sorted(map(list, unsealed(referee.read(reading)).items()))))

@@ -13,24 +13,24 @@ from typing import Any, get_args
 
 import pytest
 
-from discreet.audit.queries.recorder import Watched, ask
+from discreet.audit.queries.recorder import RecordingEngine, ask
 from discreet.engines import Memory
 from discreet.plan.model import relations
-from discreet.plan.model.nodes import UNIT, Expression, ExtremeKind, FoldKind, Order, Output, Relation, WindowKind
-from discreet.plan.model.readings import Only, Reading, Split, Spread, Statistic, StatisticKind
+from discreet.plan.model.nodes import UNIT, Expression, ExtremeKind, FoldKind, Output, Relation, SortKey, WindowKind
+from discreet.plan.model.readings import CellSelection, Reading, Split, Spread, Statistic, StatisticKind
 from discreet.plan.model.relations import (
+    BaseTable,
     Cut,
     Fold,
     Join,
-    Marked,
-    Matched,
-    PerUnit,
-    Reached,
+    LinkedTable,
+    MarkJoin,
+    RelationUnion,
     Select,
-    Table,
-    Union,
+    SemiJoin,
+    UnitAggregation,
     Window,
-    Windowed,
+    WindowedRelation,
 )
 from discreet.plan.model.types import Type
 from tests.cases import try_all
@@ -98,7 +98,7 @@ def all_kinds() -> set[str]:
 GRID: dict[str, Any] = {"exponent": -2, "low": -10, "high": 41}
 A, B = col("a", N), col("b", T)
 WHOLE = {"row_number", "rank", "dense_rank", "count", "count_values", "count_distinct"}
-PEOPLE = Table("t", "u")
+PEOPLE = BaseTable("t", "u")
 
 
 def typed(kind: str) -> Type:
@@ -126,13 +126,13 @@ def windows() -> Reading:
             type=typed(kind),
             argument=None if kind in WHOLE - {"count_values"} else X,
             partition=(B,) if place % 3 == 0 else (),
-            order=(Order(A, descending=place % 2 == 0),),
+            order=(SortKey(A, descending=place % 2 == 0),),
             offset=1 + place % 2,
             **GRID,
         )
         for place, kind in enumerate(get_args(WindowKind))
     ]
-    return told(Windowed(PEOPLE, tuple(made)), {window.name: window.type for window in made})
+    return told(WindowedRelation(PEOPLE, tuple(made)), {window.name: window.type for window in made})
 
 
 def folds() -> Reading:
@@ -148,7 +148,7 @@ def folds() -> Reading:
         )
         for kind in (*get_args(FoldKind), *get_args(ExtremeKind))
     ]
-    return told(PerUnit(PEOPLE, (Output("b", B),), tuple(made)), {fold.name: fold.type for fold in made})
+    return told(UnitAggregation(PEOPLE, (Output("b", B),), tuple(made)), {fold.name: fold.type for fold in made})
 
 
 def renamed(letter: str, **others: Expression) -> Select:
@@ -163,16 +163,18 @@ def joins() -> list[Reading]:
     here, there = renamed("l"), renamed("r")
     fewer = [Cut(source=side, by=(col(name, N),), rows=2) for side, name in ((here, "la"), (there, "rc"))]
     outer = Join(left=fewer[0], right=fewer[1], on=((col("la", N), col("rc", N)),), outer=True)
-    public = Join(left=outer, right=Table("p", None), on=((col("lb", T), col("c", T)),))
-    matched = Matched(source=here, other=there, on=((col("lb", T), col("rb", T)),))
-    missing = Matched(source=matched, other=there, on=((col("la", N), col("rc", N)),), negated=True)
-    marked = Marked(source=missing, other=there, on=((col("lx", F), col("rx", F)),), name="m")
-    twice = Union((renamed("l", c=A), here))  # one column under two names
-    reached = Reached("p", "c", here, "lb")
+    public = Join(left=outer, right=BaseTable("p", None), on=((col("lb", T), col("c", T)),))
+    matched = SemiJoin(source=here, other=there, on=((col("lb", T), col("rb", T)),))
+    missing = SemiJoin(source=matched, other=there, on=((col("la", N), col("rc", N)),), negated=True)
+    marked = MarkJoin(source=missing, other=there, on=((col("lx", F), col("rx", F)),), name="m")
+    twice = RelationUnion((renamed("l", c=A), here))  # one column under two names
+    reached = LinkedTable("p", "c", here, "lb")
     rows, units = Statistic(kind="rows"), Statistic(kind="units")
     total = Statistic(kind="sum", argument=col("lx", F), **GRID)
     bound = bounding(2, 3, unit=UNIT)
-    single = Join(left=Table("t", None), right=Table("p", None), on=((B, col("c", T)),), outer=True, single=True)
+    single = Join(
+        left=BaseTable("t", None), right=BaseTable("p", None), on=((B, col("c", T)),), outer=True, single=True
+    )
     return [
         Reading(table="t", source=public, keys=(col("d", N),), bounding=bound, statistics=(rows, units, total)),
         Reading(table="t", source=marked, keys=(col("m", Type.BOOL),), bounding=bound, statistics=(rows, total)),
@@ -194,7 +196,7 @@ def others() -> list[Reading]:
         Statistic(kind="nulls", argument=X),
     )
     return [
-        Reading(table="t", keys=(A, B), bounding=limits, split=replace(split, only=Only(3, places))),
+        Reading(table="t", keys=(A, B), bounding=limits, split=replace(split, only=CellSelection(3, places))),
         Reading(table="t", keys=(A, B), bounding=limits, split=replace(split, shift=2)),
         Reading(table="t", keys=(A, B), bounding=limits, spread=Spread(((1, "1"), (2, None), (99, "nobody's")))),
         Reading(
@@ -230,7 +232,7 @@ BROKEN = 350  # an EXISTS in an expression, over columns of the same origin as i
 
 @pytest.mark.slow
 def test_a_plan_that_spark_would_spoil(spark: SparkOfRows) -> None:
-    world, referee = joined(BROKEN), Watched(Memory())
+    world, referee = joined(BROKEN), RecordingEngine(Memory())
     with world.curator(referee, world.one) as curator:
         assert ask(curator, referee, question(BROKEN, world)).status == "answered"
     world.filled(spark, {name: rows[::-1] for name, rows in world.one.items()})
@@ -243,7 +245,7 @@ def test_a_plan_that_spark_would_spoil(spark: SparkOfRows) -> None:
 
 @pytest.mark.ci
 def test_neighbours_differ_by_noise_alone(spark_session: Any, tmp_path: Path) -> None:
-    seen = one_table.judged(range(3), lambda: Watched(SparkOfRows(spark_session, tmp_path)))
+    seen = one_table.judged(range(3), lambda: RecordingEngine(SparkOfRows(spark_session, tmp_path)))
     assert not [one for one in seen if one.status == "failed"]
 
 
@@ -251,7 +253,7 @@ def test_neighbours_differ_by_noise_alone(spark_session: Any, tmp_path: Path) ->
 @pytest.mark.parametrize("start", range(0, 100, one_table.BATCH))
 def test_neighbours_differ_by_noise_alone_in_many_questions(start: int, spark_session: Any, tmp_path: Path) -> None:
     seeds = range(start, start + one_table.BATCH)
-    seen = one_table.judged(seeds, lambda: Watched(SparkOfRows(spark_session, tmp_path)))
+    seen = one_table.judged(seeds, lambda: RecordingEngine(SparkOfRows(spark_session, tmp_path)))
     assert not [one for one in seen if one.status == "failed"]
 
 
@@ -260,4 +262,4 @@ def test_neighbours_differ_by_noise_alone_in_many_questions(start: int, spark_se
 def test_neighbours_of_several_tables_differ_by_noise_alone(start: int, spark_session: Any, tmp_path: Path) -> None:
     """In one world of each batch: Spark takes ten seconds to plan such a question."""
     world, questions = several_tables.place(start, start + several_tables.SAME_WORLD)
-    several_tables.judged(world, questions, lambda: Watched(SparkOfRows(spark_session, tmp_path)))
+    several_tables.judged(world, questions, lambda: RecordingEngine(SparkOfRows(spark_session, tmp_path)))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from discreet.engines import Memory
 from discreet.engines.memory import engine as memory_module
-from discreet.plan.model.readings import Bounding, Groups, Only, Reading, Split, Statistic
+from discreet.plan.model.readings import CellSelection, ContributionBounding, Groups, Reading, Split, Statistic
 from tests.cases import try_all
 from tests.effort import some, tried
 from tests.engines.tables import ENGINES, PRINTERS, B, Bench, F, N, T, bounding, call, col, lit
@@ -23,7 +23,7 @@ SPLIT = Split(argument=X, exponent=-2, low=-10, high=41)
 KEYS = (col("a", N), col("b", T))
 
 
-def reading(split: Split, limits: Bounding | None, keys: tuple[Any, ...] = KEYS, **more: Any) -> Reading:
+def reading(split: Split, limits: ContributionBounding | None, keys: tuple[Any, ...] = KEYS, **more: Any) -> Reading:
     return Reading(table="t", keys=keys, bounding=limits, split=split, **more)
 
 
@@ -92,7 +92,7 @@ def check_blocks(bench: Bench, limits: tuple[int, int] | None) -> None:
     places = tuple((key, b, b + 1) for i, key in enumerate(coarse) for b in coarse[key] if (i + b) % 3 == 0)
     for chosen in (places, places[:1] * 2, ()):
         wanted = {(key, block) for key, first, last in chosen for block in range(first, last + 1)}
-        some = counts(bench.agreed(reading(dataclasses.replace(SPLIT, only=Only(2, chosen)), bound)))
+        some = counts(bench.agreed(reading(dataclasses.replace(SPLIT, only=CellSelection(2, chosen)), bound)))
         kept = {
             key: Counter({c: n for c, n in cells.items() if (key, c >> 2) in wanted}) for key, cells in fine.items()
         }
@@ -109,7 +109,7 @@ def test_cells_at_the_ends_of_what_fits(bench: Bench, kind: Any) -> None:
     assert found == Counter({0: 2, edge: 2, edge >> 1: 1, (edge + 7) >> 1: 1})
 
 
-def moved(rows: list[dict[str, Any]], without: list[dict[str, Any]], limits: Bounding) -> Counter[Any]:
+def moved(rows: list[dict[str, Any]], without: list[dict[str, Any]], limits: ContributionBounding) -> Counter[Any]:
     """How many rows of each group one unit adds to the cells."""
     found = []
     for given_rows in (rows, without):
@@ -150,8 +150,8 @@ def test_what_no_engine_takes_is_refused_before_a_row_is_read(bench: Bench) -> N
         {"split": dataclasses.replace(SPLIT, low=42)},
         {"split": dataclasses.replace(SPLIT, shift=-1)},
         {"split": dataclasses.replace(SPLIT, low=-(1 << 62), high=1 << 62)},
-        {"split": dataclasses.replace(SPLIT, only=Only(0, (((1,), 3, 3),)))},
-        {"split": dataclasses.replace(SPLIT, only=Only(0, (((1, "1"), 3, 2),)))},
+        {"split": dataclasses.replace(SPLIT, only=CellSelection(0, (((1,), 3, 3),)))},
+        {"split": dataclasses.replace(SPLIT, only=CellSelection(0, (((1, "1"), 3, 2),)))},
         {"statistics": (Statistic(kind="rows"),)},
         {"split": None},
     ]

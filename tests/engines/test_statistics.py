@@ -19,7 +19,7 @@ from discreet.errors import QueryFailed
 from discreet.exact import float_above, float_below
 from discreet.noise import SeededBits
 from discreet.plan.model.nodes import Value
-from discreet.plan.model.readings import Bounding, Reading, Statistic
+from discreet.plan.model.readings import ContributionBounding, Reading, Statistic
 from discreet.plan.model.types import Type
 from tests.engines.tables import EDGES, WIDE, B, Bench, D, F, N, T, arrow, call, col, lit
 from tests.open_groups import unsealed
@@ -174,7 +174,7 @@ def test_rows_values_nulls_units_and_shift(bench: Bench) -> None:
     assert bench.agreed(Reading(table="t", statistics=statistics)) == {(): (6, 6, 3, 2 - 4 + 5, 3 - 30, 3, 21)}
     by_half = Reading(
         table="t",
-        bounding=Bounding(unit="id", groups=1, rows=1, salt="s"),
+        bounding=ContributionBounding(unit="id", groups=1, rows=1, salt="s"),
         statistics=(Statistic(kind="nulls", argument=X, times=2), Statistic(kind="rows", times=3)),
     )
     bench.load([{"id": i // 2, "x": None} for i in range(8)], {"id": N, "x": F})

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from discreet.exact import Enclosure, Undecided, leading_bits, lower, settle, upper
+from discreet.exact import Enclosure, UndecidedComparison, leading_bits, lower, settle, upper
 from tests.exact.reference import exp_minus, leading
 
 rationals = st.fractions(min_value=-1000, max_value=1000, max_denominator=10**12)
@@ -81,7 +81,7 @@ def test_enclosures_are_narrow(x: Fraction, digits: int) -> None:
 
 @pytest.mark.parametrize("operation", [lambda e: 1 / e, lambda e: e.log(), lambda e: e.below(0), lambda e: e.floor()])
 def test_what_cannot_be_known_is_undecided(operation: Callable[[Enclosure], object]) -> None:
-    with pytest.raises(Undecided):
+    with pytest.raises(UndecidedComparison):
         operation(Enclosure.between(Fraction(-1, 10), Fraction(1, 10), 5))
 
 
@@ -90,7 +90,7 @@ def test_below() -> None:
     assert third.below(1)
     assert not third.below(Fraction(1, 4))
     assert not Enclosure.of(2, 5).below(2)
-    with pytest.raises(Undecided):
+    with pytest.raises(UndecidedComparison):
         third.below(Fraction(1, 3))
 
 

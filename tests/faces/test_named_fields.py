@@ -14,7 +14,7 @@ import pytest
 import discreet
 from discreet.errors import InvalidParameter
 from discreet.noise import SeededBits
-from discreet.requests.argument_kinds import Kind, check_kinds
+from discreet.requests.argument_kinds import ArgumentKind, check_kinds
 from discreet.requests.request import Argument, arguments
 from discreet.requests.verb_table import VERBS, Queue, Verb
 from tests.cli.clinic import COUNT, TOML, run
@@ -23,26 +23,26 @@ from tests.faces.python_spellings import python_spellings
 from tests.faces.test_one_document import GIVEN
 from tests.remote.served import Served, served
 
-BAD: Mapping[Kind, tuple[Any, ...]] = check_kinds(
+BAD: Mapping[ArgumentKind, tuple[Any, ...]] = check_kinds(
     {
-        Kind.SQL: (5, ""),
-        Kind.NAME: (5, ["a"]),
-        Kind.NAMES: (5, [5]),
-        Kind.TEXT: (5, "two\nlines"),
-        Kind.AMOUNT: ("-1", 0, "a", True, [1]),
-        Kind.SHARE: (1, "2", "x", True),
-        Kind.DELTA: (1, "-1", "x"),
-        Kind.PRICE: ("-1", "x"),
-        Kind.COUNT: (0, "5", 1.5),
-        Kind.LIMITS: ("none", {"groups": 0}, 5),
-        Kind.VALUE: ([1], {"a": 1}),
-        Kind.VALUES: ("text", 5, [{"date": "x"}]),
-        Kind.LEARNER: (5, "os.system"),
-        Kind.GENERATOR: (5, "nothing"),
-        Kind.DOMAIN: (5, {"ward": {"most": 3}}),
-        Kind.DOMAINS: (5, {"stays": 5}),
-        Kind.RULES: ("text", 5),
-        Kind.BUDGET: (5, {}, {"epsilon": "-1"}, {"epsilon": 1, "rho": 1}, {"sigma": 1}),
+        ArgumentKind.SQL: (5, ""),
+        ArgumentKind.NAME: (5, ["a"]),
+        ArgumentKind.NAMES: (5, [5]),
+        ArgumentKind.TEXT: (5, "two\nlines"),
+        ArgumentKind.AMOUNT: ("-1", 0, "a", True, [1]),
+        ArgumentKind.SHARE: (1, "2", "x", True),
+        ArgumentKind.DELTA: (1, "-1", "x"),
+        ArgumentKind.PRICE: ("-1", "x"),
+        ArgumentKind.COUNT: (0, "5", 1.5),
+        ArgumentKind.LIMITS: ("none", {"groups": 0}, 5),
+        ArgumentKind.VALUE: ([1], {"a": 1}),
+        ArgumentKind.VALUES: ("text", 5, [{"date": "x"}]),
+        ArgumentKind.LEARNER: (5, "os.system"),
+        ArgumentKind.GENERATOR: (5, "nothing"),
+        ArgumentKind.DOMAIN: (5, {"ward": {"most": 3}}),
+        ArgumentKind.DOMAINS: (5, {"stays": 5}),
+        ArgumentKind.RULES: ("text", 5),
+        ArgumentKind.BUDGET: (5, {}, {"epsilon": "-1"}, {"epsilon": 1, "rho": 1}, {"sigma": 1}),
     },
     "tests",
 )
@@ -59,7 +59,7 @@ def service() -> Iterator[Served]:
 
 def field(argument: Argument) -> str:
     """What JSON calls an argument."""
-    return "learner" if argument.arg.kind is Kind.LEARNER else argument.name
+    return "learner" if argument.arg.kind is ArgumentKind.LEARNER else argument.name
 
 
 def bad_bodies(verb: Verb) -> Iterator[tuple[str, str, dict[str, Any]]]:
@@ -114,7 +114,7 @@ def test_an_error_names_the_argument_of_python(service: Served, verb: Verb) -> N
             value = [bad] if argument.arg.many else bad
             with pytest.raises(InvalidParameter) as refused:
                 getattr(remote, verb.name)(**{**GIVEN[verb.name], argument.name: value})
-            words = {argument.name, "learner"} if argument.arg.kind is Kind.LEARNER else {argument.name}
+            words = {argument.name, "learner"} if argument.arg.kind is ArgumentKind.LEARNER else {argument.name}
             assert refused.value.name.partition(".")[0] in words, (bad, str(refused.value))
     assert len(service.desk.curator.entries()) == before
 

@@ -19,10 +19,10 @@ from discreet.privacy import Budget
 from discreet.requests.argument_kinds import read_budget
 from discreet.requests.request import Request
 from discreet.requests.verb_table import VERBS, Permission, Queue
-from discreet.service.acts import Acts
+from discreet.service.acts import StewardActions
 from discreet.service.api.application import create_api
 from discreet.service.api.response_models import verb_model
-from discreet.service.api.route_access import Offices
+from discreet.service.api.route_access import ServiceContext
 from discreet.service.caller import ServiceRole
 from discreet.service.identity import Identities, RateLimits
 from discreet.service.settings import Settings
@@ -112,7 +112,9 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         patch.chdir(folder)
         curator.appoint("stella", "steward")
         desk = CuratorDesk(curator=curator)
-        with running(create_api(Offices(desk, identities, Acts(curator._book, identities), limits, Settings()))) as url:
+        with running(
+            create_api(ServiceContext(desk, identities, StewardActions(curator._book, identities), limits, Settings()))
+        ) as url:
             yield Served(url, desk, identities, keys)
 
 

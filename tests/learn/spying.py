@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.audit.queries.mechanism_recorder import Call, Handed, MechanismRecorder, watch_mechanisms
+from discreet.audit.queries.mechanism_recorder import Call, MechanismCall, MechanismRecorder, watch_mechanisms
 from discreet.mechanisms import Gaussian
 
 
@@ -34,7 +34,7 @@ class _Spy(MechanismRecorder):
         return next(self.outputs)
 
 
-def _spied(fit: Callable[[], Any], outputs: list[Any] | None = None) -> list[Handed]:
+def _spied(fit: Callable[[], Any], outputs: list[Any] | None = None) -> list[MechanismCall]:
     spy = _Spy(outputs)
     with watch_mechanisms(spy):
         fit()

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from discreet import accounting
-from discreet.audit.queries.mechanism_recorder import Handed, MechanismRecorder, watch_mechanisms
+from discreet.audit.queries.mechanism_recorder import MechanismCall, MechanismRecorder, watch_mechanisms
 from discreet.errors import InvalidParameter
 from discreet.learn import (
     AutoClassifier,
@@ -68,7 +68,7 @@ def test_more_budget_or_rows_are_never_heard_less() -> None:
             assert found == sorted(found)
 
 
-def compared(table: Any, labels: Any, frozen: list[Handed] | None = None, **more: Any) -> list[Handed]:
+def compared(table: Any, labels: Any, frozen: list[MechanismCall] | None = None, **more: Any) -> list[MechanismCall]:
     recorder = MechanismRecorder(SeededBits(4), frozen=frozen)
     common: dict[str, Any] = {"epsilon": 9, "delta": 0, "bounds": (0, 1), "classes": [0, 1]}
     with watch_mechanisms(recorder):

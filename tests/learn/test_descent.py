@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from discreet.learn.linear.loss_functions import Loss, hinge, logistic
+from discreet.learn.linear.loss_functions import MarginLoss, hinge, logistic
 from discreet.learn.linear.noisy_descent import (
     FEWEST,
     MORE_STEPS,
@@ -22,7 +22,7 @@ from discreet.learn.linear.noisy_descent import (
     Schedule,
 )
 from discreet.learn.linear.placed_rows import CLIP, prior_margins
-from discreet.learn.linear.surveyed_fit import MARGIN, Comparison
+from discreet.learn.linear.surveyed_fit import MARGIN, PriorComparison
 from discreet.learn.linear.vector_noise import VectorNoise
 from discreet.learn.weights import ONE
 from discreet.mechanisms import Gaussian, KNorm
@@ -38,12 +38,12 @@ LOSSES = [logistic(2), logistic(3), hinge(2), hinge(3)]
 NAMES = ["logistic", "softmax", "hinge", "one against the rest"]
 
 
-def gradient(loss: Loss, rows: Integers, codes: Integers, theta: Floats) -> Integers:
+def gradient(loss: MarginLoss, rows: Integers, codes: Integers, theta: Floats) -> Integers:
     design = Design.of(rows, clip=CLIP)
     return design.gradient(loss.residuals(design.margins(theta), codes))
 
 
-def weights(loss: Loss, seed: int) -> Floats:
+def weights(loss: MarginLoss, seed: int) -> Floats:
     shape = (2,) if loss.outputs == 1 else (loss.outputs, 2)
     return np.linspace(-3, 3, int(np.prod(shape))).reshape(shape) * (seed - 2)
 
@@ -56,7 +56,7 @@ code, seeds = st.integers(-1, 3), st.integers(0, 5)
 @pytest.mark.parametrize("loss", LOSSES, ids=NAMES)
 @given(table=st.lists(rows_of_two, max_size=3), pair=st.tuples(rows_of_two, rows_of_two), label=code, seed=seeds)
 def test_one_row_moves_a_gradient_by_the_clip_or_twice_that(
-    loss: Loss, table: list[list[int]], pair: tuple[list[int], list[int]], label: int, seed: int
+    loss: MarginLoss, table: list[list[int]], pair: tuple[list[int], list[int]], label: int, seed: int
 ) -> None:
     new, old = pair
     theta = weights(loss, seed)
@@ -137,7 +137,7 @@ def test_the_deviation_of_noise_is_what_mechanisms_draw() -> None:
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=NAMES)
-def test_integer_slopes_are_the_slopes_of_the_loss(loss: Loss) -> None:
+def test_integer_slopes_are_the_slopes_of_the_loss(loss: MarginLoss) -> None:
     margins = np.linspace(-4, 4, 5 * loss.outputs).reshape(5, loss.outputs)
     codes = np.array([0, 1, 2 if loss.outputs > 1 else 0, 1, -1])
     whole = np.rint(margins * (1 << 28)).astype(np.int64)
@@ -221,8 +221,8 @@ def test_without_noise_it_finds_the_minimum(monkeypatch: pytest.MonkeyPatch) -> 
     assert np.abs(slope).max() < 0.2  # of 120 rows
 
 
-def compared(neighbours: Neighbours = Neighbours.ADD_REMOVE) -> Comparison:
-    return Comparison(noise=VectorNoise(part=Spending.of(1)), neighbours=neighbours)
+def compared(neighbours: Neighbours = Neighbours.ADD_REMOVE) -> PriorComparison:
+    return PriorComparison(noise=VectorNoise(part=Spending.of(1)), neighbours=neighbours)
 
 
 @pytest.mark.parametrize("classes", [2, 3])
@@ -244,7 +244,7 @@ def test_a_row_moves_the_comparison_by_one_or_by_two_when_it_is_replaced(classes
 
 def test_a_comparison_of_twice_the_weight_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """The mutant that counts what is gained and what is lost apart: a row then moves it by two."""
-    monkeypatch.setattr(Comparison, "gain", lambda *_: 2 * ONE)
+    monkeypatch.setattr(PriorComparison, "gain", lambda *_: 2 * ONE)
     with pytest.raises(AssertionError):
         test_a_row_moves_the_comparison_by_one_or_by_two_when_it_is_replaced(2, None)
 
@@ -258,7 +258,7 @@ def test_weights_win_by_many_rows_and_lose_by_many() -> None:
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=NAMES)
-def test_the_prior_predicts_the_most_frequent_class(loss: Loss) -> None:
+def test_the_prior_predicts_the_most_frequent_class(loss: MarginLoss) -> None:
     shares = np.array([0.2, 0.8]) if loss.outputs == 1 else np.array([0.3, 0.2, 0.5])
     margins = prior_margins(loss, shares)
     assert margins.shape == (loss.outputs,)

@@ -18,7 +18,7 @@ from discreet.mechanisms import Laplace
 from discreet.mechanisms.sparse_vector import SparseVectorSession
 from discreet.noise import SeededBits
 from discreet.privacy import Neighbours
-from discreet.statistics.inputs import Column, column
+from discreet.statistics.inputs import NumericColumn, column
 
 
 def published() -> Holdout:
@@ -139,7 +139,7 @@ def test_no_row_moves_an_input_of_noise_by_more_than_the_sensitivity(monkeypatch
 
 
 def test_values_that_are_not_clipped_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    def loose(_: Holdout, query: Any) -> Column:
+    def loose(_: Holdout, query: Any) -> NumericColumn:
         return column(query, bounds=(-9, 9), neighbours="replace", fine=5000)
 
     allowed = Holdout(3, budget=1, range=(-1, 3))._noise.sensitivity

@@ -16,7 +16,7 @@ from discreet.learn import PCA, GaussianNB, moments
 from discreet.learn.features import features
 from discreet.learn.linear import regression as linear_regression
 from discreet.learn.linear.regression import LinearRegression, Ridge
-from discreet.learn.moments import Labels, joint_rows, label_radius, release_moments, squared_norm
+from discreet.learn.moments import NumericLabels, joint_rows, label_radius, release_moments, squared_norm
 from discreet.noise import SeededBits
 from discreet.noise.experiment import normals
 from discreet.privacy import Neighbours
@@ -93,7 +93,7 @@ def test_a_forgotten_factor_under_replace_is_seen(monkeypatch: pytest.MonkeyPatc
 
 
 def test_labels_that_are_not_clipped_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Labels, "clip_steps", lambda _self, steps: steps)
+    monkeypatch.setattr(NumericLabels, "clip_steps", lambda _self, steps: steps)
     assert worst("add_remove") > 1
 
 
@@ -133,7 +133,7 @@ def test_squared_labels_are_free_under_replace() -> None:
 
 def test_noise_beside_the_diagonal_has_half_the_variance() -> None:
     public = features(2, norm_bound=1.0, constant=0.5)
-    labels = Labels(centre=np.zeros(1), spread=np.ones(1), radius=100)
+    labels = NumericLabels(centre=np.zeros(1), spread=np.ones(1), radius=100)
     spending = Spending.of(rho=0.5)
     found = told(
         lambda: release_moments(

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from discreet.learn import LinearSVC, LogisticRegression
 from discreet.learn.linear.noisy_descent import Descent
-from discreet.learn.linear.row_summary import Survey
-from discreet.learn.linear.surveyed_fit import COMPARISON_SHARE, PURE_COMPARISON_SHARE, Comparison
+from discreet.learn.linear.row_summary import RowSummary
+from discreet.learn.linear.surveyed_fit import COMPARISON_SHARE, PURE_COMPARISON_SHARE, PriorComparison
 from discreet.learn.linear.vector_noise import VectorNoise
 from discreet.mechanisms import Gaussian, KNorm
 from discreet.noise import SeededBits
@@ -72,7 +72,7 @@ def test_no_row_moves_what_is_released_by_more_than_the_sensitivity(
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("delta", [0, 1e-6])
 @pytest.mark.parametrize("relation", list(Neighbours))
-@pytest.mark.parametrize("broken", [Survey, Descent, Comparison])
+@pytest.mark.parametrize("broken", [RowSummary, Descent, PriorComparison])
 def test_noise_for_a_third_of_a_move_would_be_seen(
     broken: type[Any], relation: Neighbours, delta: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -131,7 +131,7 @@ def test_a_fit_that_never_goes_back_to_the_prior_would_be_seen(
     epsilon: float, delta: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The mutant that keeps its weights whatever the comparison says; a tilted objective has no loud ones here."""
-    monkeypatch.setattr(Comparison, "is_won", lambda *_: True)
+    monkeypatch.setattr(PriorComparison, "is_won", lambda *_: True)
     found, allowed = shortfall(0.75, epsilon, delta, method="gradient")
     assert found > allowed
 

@@ -19,7 +19,7 @@ from discreet.errors import InvalidParameter
 from discreet.learn.linear import loss_functions as minimise
 from discreet.learn.linear import perturbation as output
 from discreet.learn.linear import perturbation as tilted
-from discreet.learn.linear.loss_functions import Loss, Objective, hinge, logistic
+from discreet.learn.linear.loss_functions import MarginLoss, Objective, hinge, logistic
 from discreet.learn.linear.perturbation import ObjectivePerturbation, OutputPerturbation, sensitivity
 from discreet.mechanisms import Gaussian, KNorm, Laplace
 from discreet.noise import SeededBits
@@ -47,14 +47,14 @@ def test_the_minimiser_of_one_row_is_the_root_of_its_gradient() -> None:
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=NAMES)
-def test_the_slow_way_is_as_certain_as_the_quick_one(loss: Loss, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_slow_way_is_as_certain_as_the_quick_one(loss: MarginLoss, monkeypatch: pytest.MonkeyPatch) -> None:
     rows, codes = table(*CORNERS), np.arange(len(CORNERS)) % 4 - 1
     objective = Objective(loss=loss, ridge=2.0, features=2)
     quick = objective.minimiser(rows, codes)
-    monkeypatch.setattr(minimise.Problem, "quick", lambda _: np.full((loss.outputs, 2), 7.0))
+    monkeypatch.setattr(minimise.EmpiricalRisk, "quick", lambda _: np.full((loss.outputs, 2), 7.0))
     slow = objective.minimiser(rows, codes)
     assert np.linalg.norm(quick - slow) <= 2 * objective.tolerance / objective.ridge
-    monkeypatch.setattr(minimise.Problem, "quick", lambda _: np.full((loss.outputs, 2), np.nan))
+    monkeypatch.setattr(minimise.EmpiricalRisk, "quick", lambda _: np.full((loss.outputs, 2), np.nan))
     assert (objective.minimiser(rows, codes) == slow).all()
 
 
@@ -63,15 +63,15 @@ def test_the_error_of_gradients_is_far_above_what_is_seen() -> None:
     rows = np.stack([np.arange(5000) % 2897, -np.arange(5000) % 2890], axis=1).astype(np.int64)
     objective = Objective(loss=logistic(2), ridge=1.0, features=2)
     weights = np.array([[3.0, -2.0]])
-    problem = minimise.Problem(objective, rows / RADIUS, codes, 0.0)
-    backwards = minimise.Problem(objective, rows[::-1] / RADIUS, codes[::-1], 0.0)
+    problem = minimise.EmpiricalRisk(objective, rows / RADIUS, codes, 0.0)
+    backwards = minimise.EmpiricalRisk(objective, rows[::-1] / RADIUS, codes[::-1], 0.0)
     gap = float(np.linalg.norm(problem.gradient(weights) - backwards.gradient(weights)))
     assert gap <= objective.error(4.0, 5000) < 1e-5
     assert objective.tolerance >= 2 * objective.error(2 * objective.furthest, minimise.MOST_ROWS)
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=NAMES)
-def test_no_row_moves_the_minimiser_by_more_than_the_sensitivity(loss: Loss) -> None:
+def test_no_row_moves_the_minimiser_by_more_than_the_sensitivity(loss: MarginLoss) -> None:
     objective = Objective(loss=loss, ridge=1.0, features=2)
     added, replaced = float(sensitivity(objective, None)), float(sensitivity(objective, 2))
     classes = range(max(2, loss.outputs))
@@ -177,7 +177,7 @@ def test_too_loose_a_minimiser_would_be_seen(monkeypatch: pytest.MonkeyPatch) ->
     """The mutant that skips the certificate: a point that is far away passes for the minimiser."""
     objective = Objective(loss=logistic(2), ridge=1.0, features=2)
     rows, codes = table((RADIUS, 0)), np.array([1])
-    monkeypatch.setattr(minimise.Problem, "quick", lambda _: np.array([[0.0, 0.0]]))
+    monkeypatch.setattr(minimise.EmpiricalRisk, "quick", lambda _: np.array([[0.0, 0.0]]))
     honest = objective.minimiser(rows, codes)
     monkeypatch.setattr(Objective, "error", lambda *_: -10.0)
     broken = objective.minimiser(rows, codes)
@@ -185,7 +185,7 @@ def test_too_loose_a_minimiser_would_be_seen(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_the_ridge_follows_from_a_released_count_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(output.Counting, "release", lambda *_: 1000.0)
+    monkeypatch.setattr(output.RowCountPlan, "release", lambda *_: 1000.0)
     ridges: list[float] = []
     honest = output.sensitivity
 

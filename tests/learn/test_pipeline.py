@@ -19,7 +19,7 @@ from sklearn.preprocessing import FunctionTransformer, KBinsDiscretizer, MinMaxS
 
 from discreet import learn
 from discreet.errors import InvalidParameter
-from discreet.learn.pipelines.public_steps import Column, Flow, follow
+from discreet.learn.pipelines.public_steps import Flow, PublicColumn, follow
 from discreet.learn.selection.choice import predictions
 from discreet.privacy.events import Composed
 from tests.cases import every
@@ -84,7 +84,7 @@ FLOWS = {
 @every("name", FLOWS)
 def test_what_a_step_makes_of_columns_is_known_before_the_rows(name: str) -> None:
     step, limits = FLOWS[name]
-    given = Flow(columns=(Column(name="p", low=0, high=3), Column(name="q", low=0, high=5)))
+    given = Flow(columns=(PublicColumn(name="p", low=0, high=3), PublicColumn(name="q", low=0, high=5)))
     found = follow(step, given)
     assert [column.limits for column in found.columns] == limits
     assert found.events == ()

@@ -11,7 +11,7 @@ import pytest
 
 from discreet import accounting
 from discreet.audit.queries.fit_verdicts import moves
-from discreet.audit.queries.mechanism_recorder import Handed, MechanismRecorder, watch_mechanisms
+from discreet.audit.queries.mechanism_recorder import MechanismCall, MechanismRecorder, watch_mechanisms
 from discreet.errors import InvalidParameter
 from discreet.learn import ExtraTreesClassifier
 from discreet.learn.trees.random_splits import MOST_TREES, Growth, RandomTrees, candidates_for, trees_for
@@ -33,7 +33,7 @@ def fit(table_rows: list[Row], **parameters: Any) -> Any:
     return ExtraTreesClassifier(**(common | parameters)).fit(table[:, :2], table[:, 2])
 
 
-def handed(rows: list[Row], frozen: list[Handed] | None = None, **parameters: Any) -> list[Handed]:
+def handed(rows: list[Row], frozen: list[MechanismCall] | None = None, **parameters: Any) -> list[MechanismCall]:
     recorder = MechanismRecorder(frozen=frozen)
     with watch_mechanisms(recorder):
         fit(rows, **parameters)

@@ -13,7 +13,15 @@ from numpy.typing import NDArray
 
 from discreet.exact import root_above
 from discreet.learn.features import features
-from discreet.learn.linear.row_summary import COUNTED, FINE, EntrySquares, Survey, class_shares, find_place, fine_rows
+from discreet.learn.linear.row_summary import (
+    COUNTED,
+    FINE,
+    EntrySquares,
+    RowSummary,
+    class_shares,
+    find_place,
+    fine_rows,
+)
 from discreet.learn.linear.vector_noise import VectorNoise
 from discreet.noise import SeededBits
 from discreet.noise.experiment import normals
@@ -33,15 +41,15 @@ CODES = range(-1, 3)
 EVEN = np.full(2, 0.5)
 
 
-def survey(neighbours: Neighbours, spending: Spending = BUDGETS[1]) -> Survey:
-    return Survey.of(spending, neighbours)
+def survey(neighbours: Neighbours, spending: Spending = BUDGETS[1]) -> RowSummary:
+    return RowSummary.of(spending, neighbours)
 
 
 def length_squared(values: Integers) -> int:
     return sum(int(value) ** 2 for value in values)
 
 
-def sums(made: Survey, rows: list[list[float]], codes: list[int]) -> Integers:
+def sums(made: RowSummary, rows: list[list[float]], codes: list[int]) -> Integers:
     return made.sums(fine_rows(np.array(rows).reshape(-1, 3), PUBLIC), np.array(codes, dtype=np.int64), 3)
 
 
@@ -103,7 +111,7 @@ def test_counts_that_weigh_more_than_is_told_would_be_seen(
     relation: Neighbours, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The mutant whose noise is made for one count of all rows, not for a count of each class that weighs double."""
-    monkeypatch.setattr(Survey, "sensitivity", property(lambda _: root_above(Fraction(5)) * FINE))
+    monkeypatch.setattr(RowSummary, "sensitivity", property(lambda _: root_above(Fraction(5)) * FINE))
     with pytest.raises(AssertionError):
         test_no_corner_of_neighbouring_tables_is_further_apart(relation)
 

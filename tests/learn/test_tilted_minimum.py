@@ -18,7 +18,7 @@ from discreet import accounting
 from discreet.errors import InvalidParameter
 from discreet.learn import LogisticRegression
 from discreet.learn.linear import tilted_minimum as tilted
-from discreet.learn.linear.loss_functions import Problem, capped_bends, capped_logistic, logistic
+from discreet.learn.linear.loss_functions import EmpiricalRisk, capped_bends, capped_logistic, logistic
 from discreet.learn.linear.surveyed_fit import PURE_COMPARISON_SHARE, SURVEY_SHARE
 from discreet.learn.linear.tilted_minimum import BALL, SETTLING, BallObjective, TiltedMinimum, chosen_ridge
 from discreet.mechanisms import KNorm
@@ -168,11 +168,11 @@ def test_a_lost_optimiser_ends_at_the_same_point(length: float, monkeypatch: pyt
     codes, tilt = np.array([0, 1, 1, 0, 1]), length * np.array([[0.6, 0.8]])
     start = np.array([[0.0, 0.3]])
     quick = made.within_ball(rows, codes, start, tilt)
-    monkeypatch.setattr(Problem, "quick", lambda _: np.full((1, 2), np.nan))
+    monkeypatch.setattr(EmpiricalRisk, "quick", lambda _: np.full((1, 2), np.nan))
     slow = made.within_ball(rows, codes, start, tilt)
     assert np.linalg.norm(quick - slow) <= 2 * made.tolerance / made.ridge
     monkeypatch.setattr(BallObjective, "_is_near", lambda *_: True)
-    monkeypatch.setattr(Problem, "quick", lambda _: np.zeros((1, 2)))
+    monkeypatch.setattr(EmpiricalRisk, "quick", lambda _: np.zeros((1, 2)))
     lost = made.within_ball(rows, codes, start, tilt)  # the mutant without a certificate
     assert np.linalg.norm(quick - lost) > 2 * made.tolerance / made.ridge
 
@@ -194,7 +194,7 @@ def test_every_point_is_found_quickly(table: list[Any], tilt: tuple[float, float
     codes = np.repeat(np.array([each[2] for each in table], dtype=np.int64), copies)
     made = ball(ridge)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Problem, "slow", lambda *_: pytest.fail("plain descent"))
+        patch.setattr(EmpiricalRisk, "slow", lambda *_: pytest.fail("plain descent"))
         made.within_ball(whole, codes, np.zeros((1, 2)), np.array([tilt]))
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from discreet.errors import InsufficientBudget
-from discreet.ledger import Book
+from discreet.ledger import Ledger
 from discreet.ledger.store import sqlite_tables
 from discreet.privacy import Budget, Loss, Unit, events
 from discreet.privacy.events import Event
@@ -17,13 +17,13 @@ PATIENTS = Unit("patient", "patient_id")
 TENTH = events.Pure("0.1")
 
 
-def opened(path: str | Path = ":memory:", budget: Loss | None = None, account: str = "patients") -> Book:
-    book = Book(str(path))
+def opened(path: str | Path = ":memory:", budget: Loss | None = None, account: str = "patients") -> Ledger:
+    book = Ledger(str(path))
     book.stewardship.open_account(account, unit=PATIENTS, budget=budget or Budget(epsilon=1))
     return book
 
 
-def spend(book: Book, event: Event = TENTH, most: int = 1000, account: str = "patients") -> int:
+def spend(book: Ledger, event: Event = TENTH, most: int = 1000, account: str = "patients") -> int:
     """How many charges pass until one is refused."""
     for passed in range(most):
         try:
@@ -80,7 +80,7 @@ class Faulty:
         return getattr(self._real, name)
 
 
-def spoil(book: Book, statement: str, *, after: bool = False) -> None:
+def spoil(book: Ledger, statement: str, *, after: bool = False) -> None:
     """Lets statements of the writing connection and cursor fail that begin like this, after their work if asked."""
     store: Any = book._journal.store
     store._writer = Faulty(store._writer, statement, after=after)

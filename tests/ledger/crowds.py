@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from discreet.ledger import Book
+from discreet.ledger import Ledger
 from discreet.ledger.entry import Entry
 from discreet.privacy import PureDP
 
@@ -24,7 +24,7 @@ def run(*arguments: object, mutant: str = "") -> list[list[str]]:
 
 
 def entries_of(path: Path) -> list[Entry]:
-    with Book(str(path)) as book:
+    with Ledger(str(path)) as book:
         return list(book.history())
 
 
@@ -44,7 +44,7 @@ def check(path: Path, lines: list[list[str]], cap: int) -> int:
     assert len(set(sent)) == len(sent)
     assert set(sent) <= answers
     assert len(sent) <= len(charges)
-    with Book(str(path)) as book:
+    with Ledger(str(path)) as book:
         book.verify()
         assert book.balance("patients").spent == PureDP(f"{len(charges)}/10")
     return len(charges)

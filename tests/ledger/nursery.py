@@ -18,8 +18,8 @@ from collections.abc import Callable
 from typing import Any
 
 from discreet.errors import InsufficientBudget, LedgerError
-from discreet.ledger import Book, charges
-from discreet.ledger.account import AccountState, Member
+from discreet.ledger import Ledger, charges
+from discreet.ledger.account import AccountMember, AccountState
 from discreet.ledger.store import sqlite
 from discreet.ledger.store.base import Places, Transaction
 from discreet.ledger.store.sqlite import SqliteTransaction
@@ -29,7 +29,7 @@ from discreet.privacy import events
 TENTH = events.Pure("0.1")
 
 
-def spend(book: Book, who: str, pipe: int, keys: Callable[[], str]) -> None:
+def spend(book: Ledger, who: str, pipe: int, keys: Callable[[], str]) -> None:
     """Charges and answers until the budget refuses."""
     while True:
         key = keys()
@@ -71,7 +71,7 @@ def collect(process: int, read: int) -> None:
 
 def crowd(path: str, processes: int, threads: int) -> None:
     def work(pipe: int) -> None:
-        with Book(path) as book:
+        with Ledger(path) as book:
             names = [f"{os.getpid()}-{place}" for place in range(threads)]
             crew = [threading.Thread(target=spend, args=(book, who, pipe, counter(who))) for who in names]
             for thread in crew:
@@ -91,7 +91,7 @@ def killed(path: str, runs: int, seed: int) -> None:
         step, acknowledged = 1 + bits.word() % 60, bits.word() % 6
 
         def work(pipe: int, run: int = run, step: int = step) -> None:
-            book = Book(path)
+            book = Ledger(path)
             if run % 2 == 0:
                 fall_at(book, step)
             spend(book, "ana", pipe, counter("key", run // 3))  # keys overlap with those of earlier runs
@@ -110,7 +110,7 @@ def pass_on(read: int, lines: int) -> None:
         lines -= byte == b"\n"
 
 
-def fall_at(book: Book, step: int) -> None:
+def fall_at(book: Ledger, step: int) -> None:
     """Dies at the start of the n-th SQL statement: every step of a charge and of an answer is one."""
     left = [step]
 
@@ -126,7 +126,7 @@ def fall_at(book: Book, step: int) -> None:
 def uncharged() -> None:
     """Acknowledges without writing."""
 
-    def pretend(rows: Transaction, asked: charges.Request) -> tuple[charges.Receipt, ...]:
+    def pretend(rows: Transaction, asked: charges.PricedRequest) -> tuple[charges.Receipt, ...]:
         receipts = honest(rows, asked)
         rows._connection.execute("ROLLBACK")  # type: ignore[attr-defined]
         rows._connection.execute("BEGIN IMMEDIATE")  # type: ignore[attr-defined]
@@ -159,20 +159,20 @@ def late() -> None:
 
 def race() -> None:
     """Looks at the balance first and writes later, each in a transaction of its own."""
-    admitted, charged = charges._admit_analyst, Book.charge_all
+    admitted, charged = charges._admit_analyst, Ledger.charge_all
     seen = threading.local()
 
-    def look(book: Book, asked: Any, **details: Any) -> tuple[charges.Receipt, ...]:
+    def look(book: Ledger, asked: Any, **details: Any) -> tuple[charges.Receipt, ...]:
         with book._journal.reading() as rows:
             seen.standing = admitted(rows, "patients", details["analyst"])
         threading.Event().wait(0.003)  # the others look, too
         return charged(book, asked, **details)
 
-    def remember(_rows: Transaction, _account: str, _who: str) -> tuple[AccountState, Member]:
+    def remember(_rows: Transaction, _account: str, _who: str) -> tuple[AccountState, AccountMember]:
         standing, member = seen.standing
         return standing, member
 
-    charges._admit_analyst, Book.charge_all = remember, look  # type: ignore[method-assign,assignment]
+    charges._admit_analyst, Ledger.charge_all = remember, look  # type: ignore[method-assign,assignment]
 
 
 MUTANTS = {"": lambda: None, "uncharged": uncharged, "late": late, "race": race}

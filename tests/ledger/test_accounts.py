@@ -10,7 +10,7 @@ from fractions import Fraction
 import pytest
 
 from discreet.errors import InsufficientBudget, InvalidParameter, NotPermitted, UnsupportedEvent
-from discreet.ledger import Book, Remaining, Role
+from discreet.ledger import Ledger, RemainingBudget, Role
 from discreet.privacy import GDP, ZCDP, ApproxDP, Budget, Loss, Neighbours, PureDP, Unit, events
 from tests.ledger.books import PATIENTS, TENTH, opened, spend
 
@@ -54,7 +54,7 @@ def test_an_amended_account_opens_with_either_budget() -> None:
 @pytest.mark.parametrize("budget", [None, GDP(1), PureDP(0), ApproxDP(1, 0), ApproxDP(0, "1e-6"), ZCDP(0), 1])
 def test_budgets_of_other_currencies_or_nothing_are_refused(budget: Loss) -> None:
     with pytest.raises(InvalidParameter) as caught:
-        Book().stewardship.open_account("patients", unit=PATIENTS, budget=budget)
+        Ledger().stewardship.open_account("patients", unit=PATIENTS, budget=budget)
     assert caught.value.name == "budget"
 
 
@@ -98,7 +98,7 @@ def test_amendment_keeps_what_was_spent() -> None:
     assert (balance.spent, balance.remaining.loss, balance.total) == (PureDP(1), PureDP("0.5"), PureDP("1.5"))
     assert spend(book) == 5
     balance = book.stewardship.amend("patients", budget=Budget(epsilon="0.2"))
-    assert (balance.spent, balance.remaining) == (PureDP("1.5"), Remaining(PureDP(0), Fraction(0)))
+    assert (balance.spent, balance.remaining) == (PureDP("1.5"), RemainingBudget(PureDP(0), Fraction(0)))
     assert spend(book) == 0
     with pytest.raises(InvalidParameter):
         book.stewardship.amend("patients", budget=Budget(rho=1))
@@ -226,7 +226,7 @@ def test_very_many_accounts_are_charged_at_once() -> None:
 
 
 def test_relations_and_prices_belong_to_the_account() -> None:
-    book = Book()
+    book = Ledger()
     book.stewardship.open_account("people", unit=PATIENTS, neighbours=Neighbours.REPLACE, budget=Budget(epsilon=1))
     with pytest.raises(UnsupportedEvent):
         book.charge("people", events.PoissonSampled("0.1", events.Pure(1)))

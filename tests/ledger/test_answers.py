@@ -19,7 +19,7 @@ from discreet.errors import (
     NotPermitted,
     RunsUsedUp,
 )
-from discreet.ledger import FAILURE_CREDITS, Book, Receipt, Remaining, changes, charges
+from discreet.ledger import FAILURE_CREDITS, Ledger, Receipt, RemainingBudget, changes, charges
 from discreet.ledger.entry import digest
 from discreet.ledger.outcomes import MOST_RUNS
 from discreet.ledger.serialization import canonical, parse_canonical
@@ -54,7 +54,7 @@ def test_a_charge_says_how_to_go_on_with_it_and_is_reopened_until_it_has_ended(t
     with opened(path) as book:
         first = book.charge("patients", TENTH, analyst="ana", key="k", terms="t", restart='{"start":1}')
         book.charge("patients", TENTH, analyst="ana", key="plain")
-    with Book(path) as book:
+    with Ledger(path) as book:
         assert book.restart("ana", "k") == '{"start":1}'
         assert book.restart("ana", "plain") == ""
         assert book.restart("bob", "k") is None
@@ -104,7 +104,7 @@ def test_a_key_stands_for_a_question_and_a_replay_key() -> None:
     again = book.charge("patients", TENTH, analyst="ana", key="k", replay_key="version 1")
     assert again.repeated
     assert (first.account_remaining, again.account_remaining.loss) == (
-        Remaining(PureDP("0.9"), Fraction(9, 10)),
+        RemainingBudget(PureDP("0.9"), Fraction(9, 10)),
         PureDP("0.8"),
     )  # then and now
     for other in ("", "version 2"):
@@ -297,7 +297,7 @@ def test_history_pages_in_order() -> None:
         book.charge("patients", TENTH)
     assert [entry.sequence for entry in book.history("patients", after=2, limit=2)] == [3, 4]
     assert book.history("nobody") == ()
-    assert Book().history() == ()
+    assert Ledger().history() == ()
 
 
 # --------------------------------------------------------------------------------------------------------------- runs
@@ -305,7 +305,7 @@ def test_history_pages_in_order() -> None:
 
 def claim(path: Path, *, interrupt: bool) -> Receipt | None:
     """Somebody claims the charge of a key, in a book that they open for it."""
-    with Book(str(path)) as book:
+    with Ledger(str(path)) as book:
         mine = book.claim(book.charge("patients", TENTH, key="k"))
         if interrupt and mine is not None:
             book.interrupt(mine)
@@ -319,13 +319,13 @@ def test_a_charge_is_claimed_twice_and_then_refused(tmp_path: Path, interrupt: b
     with opened(path) as book:
         first = book.charge("patients", TENTH, key="k")
     assert [found and found.claim for found in (claim(path, interrupt=interrupt) for _ in range(2))] == [1, 2]
-    with Book(str(path)) as book:
+    with Ledger(str(path)) as book:
         before = book.head()
     for _ in range(3):
         with pytest.raises(RunsUsedUp) as refused:
             claim(path, interrupt=interrupt)
         assert (refused.value.sequence, refused.value.runs) == (first.sequence, MOST_RUNS)
-    with Book(str(path)) as book:
+    with Ledger(str(path)) as book:
         assert (book.head(), book.balance("patients").spent) == (before, PureDP("0.1"))
         assert book.balance("patients").failures == 0
         book.verify()

@@ -13,7 +13,7 @@ import pytest
 
 from discreet.accounting import Filter
 from discreet.errors import LedgerError, LedgerTampered, NotPermitted
-from discreet.ledger import Book, Head, restore
+from discreet.ledger import Head, Ledger, restore
 from discreet.ledger.entry import GENESIS, Entry, compute_entry_hash
 from discreet.ledger.journal import Journal
 from discreet.ledger.tallies import Tallies, prices
@@ -33,9 +33,9 @@ def path(tmp_path: Path) -> Path:
 
 
 def first_bad(path: Path) -> int:
-    with Book(str(path)) as book, pytest.raises(LedgerTampered) as caught:
+    with Ledger(str(path)) as book, pytest.raises(LedgerTampered) as caught:
         book.verify()
-    with Book(str(path)) as book:
+    with Ledger(str(path)) as book:
         with pytest.raises(LedgerTampered):
             book.verify()
         with pytest.raises(LedgerTampered):  # this process writes no more
@@ -44,7 +44,7 @@ def first_bad(path: Path) -> int:
 
 
 def test_an_honest_book_verifies(path: Path) -> None:
-    with Book(str(path)) as book:
+    with Ledger(str(path)) as book:
         assert book.verify() == book.head()
         book.check_anchor(book.head())
         book.check_anchor(Head(0, GENESIS))
@@ -76,7 +76,7 @@ def test_a_changed_field_is_found(path: Path, column: str) -> None:
     ids=["deleted", "closed up", "swapped", "inserted"],
 )
 def test_missing_moved_and_inserted_entries_are_named(path: Path, statements: tuple[str, ...], sequence: int) -> None:
-    with Book(str(path)) as book:
+    with Ledger(str(path)) as book:
         assert book.head().sequence == 16
     tamper(path, *statements)
     assert first_bad(path) == sequence
@@ -98,21 +98,21 @@ def test_missing_moved_and_inserted_entries_are_named(path: Path, statements: tu
 )
 def test_other_changes_are_found(path: Path, statement: str) -> None:
     tamper(path, statement)
-    with Book(str(path)) as book, pytest.raises(LedgerTampered):
+    with Ledger(str(path)) as book, pytest.raises(LedgerTampered):
         book.verify()
 
 
 def test_a_changed_answer_is_never_given(path: Path) -> None:
-    with Book(str(path)) as book:
+    with Ledger(str(path)) as book:
         assert book.read_answers("visits@2026-11/count")[0].payload == b"\x00answer\xff"
     tamper(path, "UPDATE answers SET payload = x'01'")
-    with Book(str(path)) as book, pytest.raises(LedgerTampered):
+    with Ledger(str(path)) as book, pytest.raises(LedgerTampered):
         book.read_answers("visits@2026-11/count")
 
 
 def test_a_changed_balance_is_never_spent(path: Path) -> None:
     tamper(path, "UPDATE states SET text = replace(text, '1/4', '1/5') WHERE scope = 'standing'")
-    with Book(str(path)) as book, pytest.raises(LedgerTampered):
+    with Ledger(str(path)) as book, pytest.raises(LedgerTampered):
         book.charge("patients", TENTH)
 
 
@@ -132,7 +132,7 @@ def test_a_flipped_bit_is_found_or_changes_nothing(path: Path, bits: SeededBits,
         data[place // 8] ^= 1 << place % 8
         path.write_bytes(data)
         try:
-            with Book(str(path)) as book:
+            with Ledger(str(path)) as book:
                 book.verify()
         except LedgerError:
             found += 1
@@ -178,22 +178,22 @@ def test_altered_triggers_are_noticed_on_opening(path: Path, statement: str) -> 
     with closing(sqlite3.connect(path)) as connection:
         connection.execute(statement)
     with pytest.raises(LedgerTampered):
-        Book(str(path))
+        Ledger(str(path))
 
 
 def test_yesterdays_file_verifies_and_only_the_anchor_tells(path: Path) -> None:  # RT-073
     shutil.copy(path, path.with_name("yesterday"))
-    with Book(str(path)) as book:
+    with Ledger(str(path)) as book:
         book.charge("patients", TENTH)
         anchor = book.head()
     shutil.copy(path.with_name("yesterday"), path)
-    with Book(str(path)) as book:
+    with Ledger(str(path)) as book:
         book.verify()
         with pytest.raises(LedgerTampered) as caught:
             book.check_anchor(anchor)
         assert caught.value.sequence == anchor.sequence
         assert book.is_frozen
-    with Book(str(path)) as book:  # also for everybody who opens it later
+    with Ledger(str(path)) as book:  # also for everybody who opens it later
         for act in (
             lambda: book.charge("patients", TENTH),
             lambda: book.stewardship.renew("patients"),
@@ -211,11 +211,11 @@ def test_yesterdays_file_verifies_and_only_the_anchor_tells(path: Path) -> None:
         book.verify()
     for read_only in (False, True):
         with pytest.raises(LedgerTampered):
-            Book(str(path), anchor=anchor, read_only=read_only)
+            Ledger(str(path), anchor=anchor, read_only=read_only)
 
 
 def test_a_process_notices_that_its_book_grew_younger(path: Path, tmp_path: Path) -> None:
-    with Book(str(path)) as book:
+    with Ledger(str(path)) as book:
         book.backup(str(tmp_path / "copy"))
         book.charge("patients", TENTH)
         with closing(sqlite3.connect(tmp_path / "copy")) as old, closing(sqlite3.connect(path)) as file:
@@ -224,13 +224,13 @@ def test_a_process_notices_that_its_book_grew_younger(path: Path, tmp_path: Path
             book.charge("patients", TENTH)
 
 
-def freeze(book: Book) -> None:
+def freeze(book: Ledger) -> None:
     with pytest.raises(LedgerTampered):
         book.check_anchor(Head(1, "f" * 64))
 
 
 def check_freezing_stops_who_just_charged(path: Path) -> None:
-    with Book(str(path)) as book, Book(str(path)) as other:
+    with Ledger(str(path)) as book, Ledger(str(path)) as other:
         for freezer in (book, other):
             book.charge("patients", TENTH)
             freeze(freezer)
@@ -253,7 +253,7 @@ def test_freezing_stops_who_just_charged(path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_backup_and_restore(path: Path, tmp_path: Path) -> None:
-    with Book(str(path)) as book:
+    with Ledger(str(path)) as book:
         head = book.backup(str(tmp_path / "copy"))
         assert head == book.head()
         assert (tmp_path / "copy").stat().st_mode & 0o777 == 0o600
@@ -291,7 +291,7 @@ def thawed(tmp_path: Path) -> Path:
 
 def test_a_book_of_version_1_verifies_for_ever(tmp_path: Path) -> None:
     """The file was written once and is never made again; its head stands here as its anchor."""
-    with Book(str(thawed(tmp_path))) as book:
+    with Ledger(str(thawed(tmp_path))) as book:
         head = book.verify()
         assert str(head) == FROZEN.read_text().splitlines()[0].removeprefix("-- head ")
         book.check_anchor(head)
@@ -304,7 +304,7 @@ def test_a_book_of_version_1_verifies_for_ever(tmp_path: Path) -> None:
 
 def test_the_charges_of_version_1_have_the_same_prices(tmp_path: Path) -> None:
     """Also with accounts of the other currencies, whose filters are asked again."""
-    with Book(str(thawed(tmp_path))) as book:
+    with Ledger(str(thawed(tmp_path))) as book:
         for name in book.accounts():
             account = book.account(name)
             reference = Filter(account.budget, neighbours=account.neighbours)
@@ -321,7 +321,7 @@ def test_the_charges_of_version_1_have_the_same_prices(tmp_path: Path) -> None:
 
 
 def test_the_hash_covers_every_field_and_the_entry_before(path: Path) -> None:
-    with Book(str(path)) as book, book._journal.reading() as rows:  # as they are written, with the salt
+    with Ledger(str(path)) as book, book._journal.reading() as rows:  # as they are written, with the salt
         first, second = islice(rows.entries(), 2)
     assert first.hash == compute_entry_hash(GENESIS, first)
     assert second.hash == compute_entry_hash(first.hash, second)
@@ -333,7 +333,7 @@ def test_the_hash_covers_every_field_and_the_entry_before(path: Path) -> None:
 
 
 def test_the_order_is_the_sequence_not_the_clock(path: Path) -> None:
-    with Book(str(path)) as book:
+    with Ledger(str(path)) as book:
         assert [entry.sequence for entry in book.history()] == list(range(1, 17))
         assert Neighbours.ADD_REMOVE is book.account("patients").neighbours
         assert book.account("patients").budget == Budget(epsilon=1)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from discreet.ledger import Book
+from discreet.ledger import Ledger
 from discreet.privacy import Budget
 from tests.ledger.books import TENTH, opened
 from tests.ledger.crowds import check, run
@@ -31,7 +31,7 @@ def killed(path: Path, runs: int, seed: int) -> None:
     opened(path, Budget(epsilon=10**6)).close()
     lines = run("killed", path, runs, seed)
     assert check(path, lines, 10**7) > runs / 10  # enough of them came far enough
-    with Book(str(path)) as book:  # nothing needs repairing
+    with Ledger(str(path)) as book:  # nothing needs repairing
         assert not book.charge("patients", TENTH).repeated
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from discreet.errors import DeclarationChanged, InvalidParameter, LedgerError, LedgerTampered
-from discreet.ledger import AnchoredBook, Book, changes, stewardship
+from discreet.ledger import AnchoredLedger, Ledger, changes, stewardship
 from discreet.ledger.entry import digest
 from discreet.ledger.redeclaration import differences, keys_place, named_keys
 from discreet.ledger.serialization import canonical
@@ -34,13 +34,13 @@ def in_wards(block: bytes = KEYS, count: int | None = None) -> str:
     return declared(ward={**column("text"), "keys": named(block, count)})
 
 
-def attach(book: Book, declaration: str, *blocks: bytes, table: str = "visits", **told: Any) -> None:
+def attach(book: Ledger, declaration: str, *blocks: bytes, table: str = "visits", **told: Any) -> None:
     kept = {digest(block): block for block in blocks}
     usual: dict[str, Any] = {"account": "patients", "version": "1", "blocks": kept.__getitem__}
     book.stewardship.attach(table, declaration=declaration, **usual | told)
 
 
-def kept(book: Book, block: bytes = KEYS) -> list[bytes]:
+def kept(book: Ledger, block: bytes = KEYS) -> list[bytes]:
     return [stored.payload for stored in book.read_answers(keys_place(digest(block)))]
 
 
@@ -50,7 +50,7 @@ def test_keys_are_kept_once_and_found_again(tmp_path: Path) -> None:
         attach(book, in_wards(), KEYS)
         attach(book, in_wards(), KEYS, table="stays")
         attach(book, in_wards(), KEYS, version="2")
-    with Book(str(path)) as book:
+    with Ledger(str(path)) as book:
         attach(book, in_wards(), version="3")  # it is there: nobody writes it again
         assert [entry.kind for entry in book.history()] == ["open", "keys", *["attach"] * 4]
         assert kept(book) == [KEYS]
@@ -87,7 +87,7 @@ def test_altered_keys_are_found(tmp_path: Path, statement: str, said: str) -> No
     with opened(path) as book:
         attach(book, in_wards(), KEYS)
     tamper(path, statement)
-    with Book(str(path)) as book, pytest.raises(LedgerTampered, match=said):
+    with Ledger(str(path)) as book, pytest.raises(LedgerTampered, match=said):
         book.verify()
 
 
@@ -96,7 +96,7 @@ def test_altered_keys_are_not_given(tmp_path: Path) -> None:
     with opened(path) as book:
         attach(book, in_wards(), KEYS)
     tamper(path, "UPDATE answers SET payload = CAST('[]' AS BLOB)")
-    with Book(str(path)) as book, pytest.raises(LedgerTampered):
+    with Ledger(str(path)) as book, pytest.raises(LedgerTampered):
         kept(book)
 
 
@@ -106,7 +106,7 @@ def test_a_check_that_forgets_keys_would_miss_it(tmp_path: Path, monkeypatch: py
         attach(book, in_wards(), KEYS)
     tamper(path, "UPDATE answers SET payload = CAST('[]' AS BLOB)")
     monkeypatch.setattr("discreet.ledger.journal._check_block", lambda _, blocks: next(blocks))
-    with Book(str(path)) as book:
+    with Ledger(str(path)) as book:
         book.verify()  # so that it is this check that finds the others
 
 
@@ -184,12 +184,12 @@ def test_a_steward_replaces_long_lists(tmp_path: Path) -> None:
 def test_a_book_becomes_a_newer_one_with_its_first_long_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = thawed(tmp_path)
     before = version(path)
-    with Book(str(path)) as book:
+    with Ledger(str(path)) as book:
         anchor, account = book.head(), book.accounts()[0]
         book.stewardship.attach("shifts", account=account, declaration=declared())
         book.verify()
     assert version(path) == before == 1  # nothing in it that old code does not know
-    with Book(str(path)) as book:
+    with Ledger(str(path)) as book:
         attach(book, in_wards(), KEYS, table="stays", account=account)
         book.charge(account, TENTH)
         book.verify()
@@ -197,16 +197,16 @@ def test_a_book_becomes_a_newer_one_with_its_first_long_list(tmp_path: Path, mon
     assert version(path) == 5
     monkeypatch.setattr(sqlite, "VERSION", 4)
     with pytest.raises(LedgerError, match=r"newer version \(schema 5\). Upgrade discreet"):
-        Book(str(path))
+        Ledger(str(path))
 
 
-@pytest.mark.parametrize("take", [Book.backup, Book.move], ids=["backup", "move"])
-def test_copies_hold_the_keys(tmp_path: Path, take: Callable[[Book, str], object]) -> None:
+@pytest.mark.parametrize("take", [Ledger.backup, Ledger.move], ids=["backup", "move"])
+def test_copies_hold_the_keys(tmp_path: Path, take: Callable[[Ledger, str], object]) -> None:
     path, copy = tmp_path / "ledger", tmp_path / "copy"
     with opened(path) as book:
         attach(book, in_wards(), KEYS)
         take(book, str(copy))
-    with Book(str(copy), read_only=True) as book:
+    with Ledger(str(copy), read_only=True) as book:
         assert kept(book) == [KEYS]
         book.verify()
     assert version(copy) == 5
@@ -214,11 +214,11 @@ def test_copies_hold_the_keys(tmp_path: Path, take: Callable[[Book, str], object
 
 def test_an_anchored_book_opens_again(tmp_path: Path) -> None:
     path, anchor = str(tmp_path / "ledger"), str(tmp_path / "anchor")
-    with AnchoredBook(path, anchor_file=anchor) as book:
+    with AnchoredLedger(path, anchor_file=anchor) as book:
         book.stewardship.open_account("patients", unit=PATIENTS, budget=Budget(epsilon=1))
         attach(book, in_wards(), KEYS)
         book.charge("patients", TENTH)
-    with AnchoredBook(path, anchor_file=anchor) as book:
+    with AnchoredLedger(path, anchor_file=anchor) as book:
         attach(book, in_wards())
         assert kept(book) == [KEYS]
         book.verify()

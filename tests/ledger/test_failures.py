@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from discreet.errors import AccountLocked, LedgerError, LedgerTampered
-from discreet.ledger import FAILURE_CEILING, FAILURE_CREDITS, OWNER, Book, Receipt
+from discreet.ledger import FAILURE_CEILING, FAILURE_CREDITS, OWNER, Ledger, Receipt
 from discreet.ledger.store.transaction import _seal
 from discreet.privacy import Budget
 from tests.ledger.books import PATIENTS, TENTH, opened, spoil, tamper
@@ -17,19 +17,19 @@ from tests.ledger.books import PATIENTS, TENTH, opened, spoil, tamper
 EARLIER = Path(__file__).parent / "ledger_v1_failures.sql"
 
 
-def plenty(path: str | Path = ":memory:", *analysts: str) -> Book:
+def plenty(path: str | Path = ":memory:", *analysts: str) -> Ledger:
     book = opened(path, Budget(epsilon=100))
     for analyst in analysts:
         book.stewardship.appoint(analyst, "analyst", account="patients")
     return book
 
 
-def fail(book: Book, who: str, times: int = 1, account: str = "patients") -> None:
+def fail(book: Ledger, who: str, times: int = 1, account: str = "patients") -> None:
     for _ in range(times):
         book.fail(book.charge(account, TENTH, analyst=who))
 
 
-def may_ask(book: Book, who: str, account: str = "patients") -> bool:
+def may_ask(book: Ledger, who: str, account: str = "patients") -> bool:
     try:
         book.charge(account, TENTH, analyst=who)
     except AccountLocked:
@@ -146,7 +146,7 @@ def test_a_changed_failure_is_found(tmp_path: Path, change: str) -> None:
         fail(book, "ana")
         place = book.head().sequence
     tamper(path, f"UPDATE entries SET {change} WHERE sequence = {place}")
-    with Book(str(path)) as book, pytest.raises(LedgerTampered) as caught:
+    with Ledger(str(path)) as book, pytest.raises(LedgerTampered) as caught:
         book.verify()
     assert caught.value.sequence == place
 
@@ -158,19 +158,19 @@ def test_counts_that_no_entry_made_are_found(tmp_path: Path, text: str) -> None:
         fail(book, "ana")
     seal = _seal("failures", "patients", text)
     tamper(path, f"UPDATE states SET text = '{text}', seal = '{seal}' WHERE scope = 'failures'")
-    with Book(str(path)) as book, pytest.raises(LedgerTampered, match="stored failures"):
+    with Ledger(str(path)) as book, pytest.raises(LedgerTampered, match="stored failures"):
         book.verify()
 
 
 # ---------------------------------------------------------------------------------------------------- earlier versions
 
 
-def earlier(tmp_path: Path) -> Book:
+def earlier(tmp_path: Path) -> Ledger:
     """A book in which all failures were counted by account, three to a lock; written once and never made again."""
     path = tmp_path / "book"
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.executescript(EARLIER.read_text())
-    return Book(str(path))
+    return Ledger(str(path))
 
 
 def test_failures_of_earlier_versions_verify_and_count_for_whoever_had_them(tmp_path: Path) -> None:

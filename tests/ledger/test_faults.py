@@ -20,7 +20,7 @@ from typing import Any, cast
 import pytest
 
 from discreet.errors import InsufficientBudget, LedgerError, LedgerMissing, NotPermitted
-from discreet.ledger import Book
+from discreet.ledger import Ledger
 from discreet.ledger.store import base, sqlite
 from discreet.ledger.store.sqlite import SqliteTransaction
 from discreet.privacy import Budget, PureDP, events
@@ -39,7 +39,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_files_are_private(path: Path) -> None:
-    with Book(str(path)) as book:
+    with Ledger(str(path)) as book:
         book.charge("patients", TENTH)
         modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()}
     assert modes == {"book": 0o600, "book-wal": 0o600, "book-shm": 0o600}
@@ -47,19 +47,19 @@ def test_files_are_private(path: Path) -> None:
 
 def test_a_copied_file_becomes_private_again(path: Path) -> None:
     path.chmod(0o644)
-    Book(str(path)).close()
+    Ledger(str(path)).close()
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
 def test_every_commit_is_synced(path: Path) -> None:
-    with Book(str(path)) as book:
+    with Ledger(str(path)) as book:
         connection = book._journal.store._writer  # type: ignore[attr-defined]
         assert connection.execute("PRAGMA synchronous").fetchone() == (2,)
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
 def test_a_full_disk_refuses_and_recovers(path: Path) -> None:  # RT-076
-    with Book(str(path)) as book:
+    with Ledger(str(path)) as book:
         connection = book._journal.store._writer  # type: ignore[attr-defined]
         pages = connection.execute("PRAGMA page_count").fetchone()[0]
         connection.execute(f"PRAGMA max_page_count={pages}")
@@ -74,36 +74,36 @@ def test_a_full_disk_refuses_and_recovers(path: Path) -> None:  # RT-076
 
 @pytest.mark.parametrize("statement", ["BEGIN", "SELECT", "INSERT INTO entries", "INSERT INTO states"])
 def test_an_error_before_the_commit_writes_nothing(path: Path, statement: str) -> None:
-    with Book(str(path)) as book:
+    with Ledger(str(path)) as book:
         spoil(book, statement)
         with pytest.raises(LedgerError):
             book.charge("patients", TENTH)
-    with Book(str(path)) as book:
+    with Ledger(str(path)) as book:
         assert spend(book) == 10
         book.verify()
 
 
 @pytest.mark.parametrize("after", [False, True])
 def test_after_a_failed_commit_this_process_writes_no_more(path: Path, after: bool) -> None:  # RT-063, RT-076
-    with Book(str(path)) as book:
+    with Ledger(str(path)) as book:
         spoil(book, "COMMIT", after=after)
         with pytest.raises(LedgerError, match="not known"):
             book.charge("patients", TENTH, key="k")
         with pytest.raises(LedgerError, match="earlier commit"):
             book.charge("patients", TENTH, key="k")
-    with Book(str(path)) as again:
+    with Ledger(str(path)) as again:
         with pytest.raises(LedgerError, match="earlier commit"):
             again.charge("patients", TENTH, key="k")
         again.verify()
         assert again.balance("patients").spent == PureDP("1/10" if after else 0)
     sqlite._BROKEN.discard(str(path))  # another process
-    with Book(str(path)) as other:
+    with Ledger(str(path)) as other:
         assert other.charge("patients", TENTH, key="k").repeated is after
         assert other.balance("patients").spent == PureDP("1/10")
 
 
 def test_a_read_only_book_answers_nothing(path: Path) -> None:  # RT-077
-    with Book(str(path), read_only=True) as book:
+    with Ledger(str(path), read_only=True) as book:
         assert book.balance("patients").remaining.loss == PureDP(1)
         book.verify()
         with pytest.raises(LedgerError, match="SQLITE_READONLY"):
@@ -113,28 +113,28 @@ def test_a_read_only_book_answers_nothing(path: Path) -> None:  # RT-077
 def test_unreachable_and_foreign_files_are_refused(tmp_path: Path, path: Path) -> None:
     for lost in (tmp_path / "no" / "where", tmp_path):
         with pytest.raises(LedgerError):
-            Book(str(lost))
+            Ledger(str(lost))
     with pytest.raises(LedgerMissing):
-        Book(str(tmp_path / "missing"), read_only=True)
+        Ledger(str(tmp_path / "missing"), read_only=True)
     assert not (tmp_path / "missing").exists()
     (tmp_path / "text").write_text("no database, but long enough to look like one " * 100)
     with pytest.raises(LedgerError):
-        Book(str(tmp_path / "text"))
+        Ledger(str(tmp_path / "text"))
     with closing(sqlite3.connect(tmp_path / "other")) as connection:
         connection.execute("CREATE TABLE t (a)")
     before = (tmp_path / "other").read_bytes()
     with pytest.raises(LedgerError, match="no ledger"):
-        Book(str(tmp_path / "other"))
+        Ledger(str(tmp_path / "other"))
     assert (tmp_path / "other").read_bytes() == before
     with closing(sqlite3.connect(path)) as connection:
         connection.execute(f"PRAGMA user_version={base.VERSION + 1}")
     with pytest.raises(LedgerError, match="newer"):
-        Book(str(path))
+        Ledger(str(path))
 
 
 def test_a_file_replaced_under_an_open_book_is_noticed(path: Path, tmp_path: Path) -> None:
     opened(tmp_path / "fresh").close()
-    with Book(str(path)) as book:
+    with Ledger(str(path)) as book:
         book.charge("patients", TENTH)
         os.replace(tmp_path / "fresh", path)
         for act in (lambda: book.charge("patients", TENTH), lambda: book.balance("patients")):
@@ -146,7 +146,7 @@ def test_a_file_replaced_under_an_open_book_is_noticed(path: Path, tmp_path: Pat
 
 
 def test_waiting_for_others_ends(path: Path) -> None:
-    with Book(str(path), timeout=0.05) as book, closing(sqlite3.connect(path, isolation_level=None)) as other:
+    with Ledger(str(path), timeout=0.05) as book, closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(LedgerError, match="SQLITE_BUSY"):
             book.charge("patients", TENTH)
@@ -156,7 +156,7 @@ def test_waiting_for_others_ends(path: Path) -> None:
 
 
 def test_two_books_on_one_file(path: Path) -> None:
-    with Book(str(path)) as one, Book(str(path)) as two:
+    with Ledger(str(path)) as one, Ledger(str(path)) as two:
         for _ in range(5):
             one.charge("patients", TENTH)
             two.charge("patients", TENTH)
@@ -189,7 +189,7 @@ def test_an_interrupted_charge_is_undone(path: Path, monkeypatch: pytest.MonkeyP
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    with Book(str(path)) as book:
+    with Ledger(str(path)) as book:
         with monkeypatch.context() as patch:
             patch.setattr(SqliteTransaction, "append", interrupted)
             with pytest.raises(KeyboardInterrupt):
@@ -217,7 +217,7 @@ class Signalling:
 
 
 @contextmanager
-def signalled_at(book: Book, step: int) -> Iterator[list[int]]:
+def signalled_at(book: Ledger, step: int) -> Iterator[list[int]]:
     """Sends Ctrl-C during the n-th SQL statement; gives how many are still to come."""
     left, store = [step], cast("Any", book._journal.store)
     real = store._writer, store._cursor
@@ -229,7 +229,7 @@ def signalled_at(book: Book, step: int) -> Iterator[list[int]]:
 
 
 @contextmanager
-def signalled_at_line(_book: Book, step: int) -> Iterator[list[int]]:
+def signalled_at_line(_book: Ledger, step: int) -> Iterator[list[int]]:
     """Sends Ctrl-C before the n-th line of the ledger's own code; gives how many are still to come.
 
     A line with `with` comes twice: Python hears nothing between the end of its block and the call that leaves it.
@@ -258,7 +258,7 @@ def signalled_at_line(_book: Book, step: int) -> Iterator[list[int]]:
 
 def check_whole(
     path: Path | str,
-    signalled: Callable[[Book, int], AbstractContextManager[list[int]]],
+    signalled: Callable[[Ledger, int], AbstractContextManager[list[int]]],
     by: int = 1,
     *,
     patience: float = 0,
@@ -275,7 +275,7 @@ def check_whole(
         How many steps a charge and an answer have.
     """
     step, left = 1 - by, [0]
-    with Book(str(path)) as book, Book(str(path), timeout=patience) as other:
+    with Ledger(str(path)) as book, Ledger(str(path), timeout=patience) as other:
         while left[0] <= 0:
             step += by
             with signalled(book, step) as left, suppress(KeyboardInterrupt):
@@ -304,7 +304,7 @@ def test_ctrl_c_at_each_line_leaves_the_book_whole(path: Path, by: int) -> None:
     assert check_whole(path, signalled_at_line, by) > 100
 
 
-def charge_until_signal(book: Book) -> None:
+def charge_until_signal(book: Ledger) -> None:
     """Charges a book that others write to; Ctrl-C, which any thread of the process may receive, ends the wait."""
     threading.Timer(0.1, signal.raise_signal, [signal.SIGINT]).start()
     started = time.monotonic()
@@ -314,7 +314,7 @@ def charge_until_signal(book: Book) -> None:
 
 
 def test_ctrl_c_is_heard_while_others_write(path: Path) -> None:
-    with Book(str(path), timeout=2 * SOON) as book, closing(sqlite3.connect(path, isolation_level=None)) as other:
+    with Ledger(str(path), timeout=2 * SOON) as book, closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         charge_until_signal(book)
         other.execute("ROLLBACK")
@@ -322,7 +322,7 @@ def test_ctrl_c_is_heard_while_others_write(path: Path) -> None:
 
 
 def test_ctrl_c_is_heard_while_other_threads_write(path: Path) -> None:
-    with Book(str(path)) as book:
+    with Ledger(str(path)) as book:
         writing, done = threading.Event(), threading.Event()
 
         def write() -> None:
@@ -343,7 +343,7 @@ def test_a_handler_of_somebody_else_is_called_after_the_transaction(path: Path) 
     heard: list[int] = []
     before = signal.signal(signal.SIGINT, lambda number, _frame: heard.append(number))
     try:
-        with Book(str(path)) as book, signalled_at(book, 2):
+        with Ledger(str(path)) as book, signalled_at(book, 2):
             assert book.charge("patients", TENTH).remaining == PureDP("0.9")
     finally:
         signal.signal(signal.SIGINT, before)
@@ -365,7 +365,7 @@ def child(work: Any) -> int:
 
 
 def test_a_forked_process_opens_its_own_connection(path: Path) -> None:
-    with Book(str(path)) as book:
+    with Ledger(str(path)) as book:
         book.charge("patients", TENTH)
         assert child(lambda: book.charge("patients", TENTH)) == 0
         assert book.charge("patients", TENTH).remaining == PureDP("0.7")

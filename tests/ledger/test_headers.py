@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from discreet.errors import LedgerTampered
-from discreet.ledger import Book, outcomes
+from discreet.ledger import Ledger, outcomes
 from discreet.ledger.serialization import read_body, read_header, with_body
-from discreet.ledger.store.base import Stored, StoredHeader
+from discreet.ledger.store.base import StoredAnswer, StoredHeader
 from discreet.ledger.store.sqlite import SqliteTransaction
 from discreet.privacy import events
 from tests.ledger.books import opened, tamper
@@ -29,7 +29,7 @@ def forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(outcomes, "_PLACES", {})
 
 
-def answered(book: Book, *payloads: str) -> Book:
+def answered(book: Ledger, *payloads: str) -> Ledger:
     for place, payload in enumerate(payloads):
         receipt = book.charge("patients", CHEAP, question=f'{{"number":{place}}}')
         book.store_answer(receipt, f"area:{place}", payload)
@@ -43,7 +43,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "book"
 
 
-def check_headers(book: Book) -> None:
+def check_headers(book: Ledger) -> None:
     one, two = book.read_headers("area:")
     assert (one.header, one.question, one.event) == (b"", '{"number":1}', "")
     assert (read_header(two.header + b"\n"), two.question) == (HEADER, '{"number":0}')
@@ -53,7 +53,7 @@ def check_headers(book: Book) -> None:
 
 
 def test_the_newest_come_first_each_with_its_question(path: Path) -> None:
-    with Book(str(path)) as book:
+    with Ledger(str(path)) as book:
         check_headers(book)
         assert book.verify() == book.head()
 
@@ -86,10 +86,10 @@ def counting(monkeypatch: pytest.MonkeyPatch, name: str) -> list[Any]:
 def test_a_header_is_read_without_its_body_and_once_in_a_process(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole, starts = counting(monkeypatch, "answer_at"), counting(monkeypatch, "answer_start")
     entries = counting(monkeypatch, "entry")
-    with Book(str(path)) as book:
+    with Ledger(str(path)) as book:
         first = book.read_headers("area:")
         assert (whole, len(starts), len(entries)) == ([], 1, 4)  # each answer's entry and charge
-    with Book(str(path)) as book:
+    with Ledger(str(path)) as book:
         assert [known is kept for known, kept in zip(book.read_headers("area:"), first, strict=True)] == [True, True]
     assert (whole, len(starts), len(entries)) == ([], 1, 4)
 
@@ -129,7 +129,7 @@ def test_places_of_another_ledger_are_not_taken_for_its_own(tmp_path: Path) -> N
 
 def test_a_bounded_number_is_remembered(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(outcomes, "_MOST_HEADERS", 1)
-    with Book(str(path)) as book:
+    with Ledger(str(path)) as book:
         assert len(book.read_headers("area:")) == 2
     assert len(outcomes._HEADERS) == 1
 
@@ -146,17 +146,17 @@ CHANGES = {
 @pytest.mark.parametrize("statement", CHANGES.values(), ids=CHANGES)
 def test_a_changed_header_is_never_judged_by(path: Path, statement: str) -> None:
     tamper(path, statement)
-    with Book(str(path)) as book, pytest.raises(LedgerTampered):
+    with Ledger(str(path)) as book, pytest.raises(LedgerTampered):
         book.read_headers("area:")
 
 
 def check_body_is_checked(path: Path) -> None:
     """What is remembered of an answer does not make up for the answer itself."""
-    with Book(str(path)) as book:
+    with Ledger(str(path)) as book:
         *_, kept = book.read_headers("area:")
     changed = TWO_LINES.replace("[[0], [1]", "[[9], [1]").encode().hex()
     tamper(path, f"UPDATE answers SET payload = x'{changed}' WHERE sequence = 3")
-    with Book(str(path)) as book:
+    with Ledger(str(path)) as book:
         assert book.read_headers("area:")[-1] is kept
         with pytest.raises(LedgerTampered):
             book.read_answer(kept.place)
@@ -183,7 +183,7 @@ def test_mutant_headers_are_remembered_by_their_place_alone(path: Path, monkeypa
 
     def check(folder: Path) -> None:
         folder.mkdir()
-        with Book(str(path)) as book:
+        with Ledger(str(path)) as book:
             book.read_headers("area:")
         with answered(opened(folder / "book"), with_body({"version": 2}, {}), ONE_LINE) as book:
             assert read_header(book.read_headers("area:")[-1].header + b"\n") == {"version": 2}
@@ -195,7 +195,7 @@ def test_mutant_headers_are_remembered_by_their_place_alone(path: Path, monkeypa
 
 
 def test_what_is_shown_of_a_header_holds_nothing_that_was_released(path: Path) -> None:
-    with Book(str(path)) as book:
+    with Ledger(str(path)) as book:
         *_, kept = book.read_headers("area:")
     assert repr(kept) == f"StoredHeader(sequence=3, {len(kept.header)} bytes)"
-    assert "noisy" not in repr(Stored(1, 1, "k", TWO_LINES.encode()))
+    assert "noisy" not in repr(StoredAnswer(1, 1, "k", TWO_LINES.encode()))

@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 from discreet import accounting
 from discreet.check import LARGEST_EXPONENT
 from discreet.errors import InsufficientBudget, UnsupportedEvent
-from discreet.ledger import Book, ratios
-from discreet.ledger.account import AccountState, Member, Role
+from discreet.ledger import Ledger, ratios
+from discreet.ledger.account import AccountMember, AccountState, Role
 from discreet.ledger.serialization import by_identity, canonical
 from discreet.ledger.store.base import Kept, Place
 from discreet.ledger.store.sqlite import SqliteTransaction
-from discreet.ledger.tallies import Price, Tallies, prices
+from discreet.ledger.tallies import ChargePrice, Tallies, prices
 from discreet.privacy import Budget, Loss, Neighbours, PureDP, events
 from discreet.privacy.amounts import short
 from discreet.privacy.events import Event
@@ -53,9 +53,9 @@ def test_ten_tenths_are_one_through_the_file_and_across_reopening(tmp_path: Path
     path = tmp_path / "book"
     opened(path).close()
     for place in range(10):
-        with Book(str(path)) as book:
+        with Ledger(str(path)) as book:
             assert book.charge("patients", TENTH).remaining == PureDP(Fraction(9 - place, 10))
-    with Book(str(path)) as book:
+    with Ledger(str(path)) as book:
         assert book.balance("patients").remaining.loss == PureDP(0)
         for least in (TENTH, events.Pure("1e-300")):
             with pytest.raises(InsufficientBudget) as caught:
@@ -132,20 +132,20 @@ def test_deltas_that_reach_one_bound_nothing() -> None:
 
 
 def test_units_and_relations_survive_the_file(tmp_path: Path) -> None:
-    with Book(str(tmp_path / "book")) as book:
+    with Ledger(str(tmp_path / "book")) as book:
         book.stewardship.open_account("a", unit=PATIENTS, neighbours="replace", budget=Budget(rho="1/3", delta="1e-9"))
         first = book.account("a")
-    with Book(str(tmp_path / "book")) as book:
+    with Ledger(str(tmp_path / "book")) as book:
         assert book.account("a") == first
 
 
 @given(budget=st.sampled_from(BUDGETS), cap=st.sampled_from([None, *BUDGETS]), chosen=st.lists(st.sampled_from(EVENTS)))
 def test_states_written_by_hand_are_canonical(budget: Loss, cap: Loss | None, chosen: list[Event]) -> None:
     now = AccountState.open_account(budget)
-    person = Member.of(now)._replace(cap=cap, role=None if cap is None else Role.ANALYST)
+    person = AccountMember.of(now)._replace(cap=cap, role=None if cap is None else Role.ANALYST)
     for event in chosen:
         try:
-            price = Price(prices(event, budget, Neighbours.ADD_REMOVE))
+            price = ChargePrice(prices(event, budget, Neighbours.ADD_REMOVE))
         except UnsupportedEvent:
             continue
         now, person = now.with_charge(price), person.with_charge(price)

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from discreet.errors import AccountLocked, InsufficientBudget, LedgerError, RunsUsedUp
-from discreet.ledger import FAILURE_CREDITS, Book, Receipt, changes, charges, outcomes, policy
-from discreet.ledger.account import AccountState, Member
+from discreet.ledger import FAILURE_CREDITS, Ledger, Receipt, changes, charges, outcomes, policy
+from discreet.ledger.account import AccountMember, AccountState
 from discreet.ledger.entry import Head
 from discreet.ledger.store import sqlite
 from discreet.ledger.store.base import Deferral, Places, Transaction
@@ -97,7 +97,7 @@ def no_cap(patch: Patch) -> None:
 def cap_instead_of_account(patch: Patch) -> None:
     honest = charges._admit_analyst
 
-    def admitted(rows: Transaction, account: str, who: str) -> tuple[AccountState, Member]:
+    def admitted(rows: Transaction, account: str, who: str) -> tuple[AccountState, AccountMember]:
         now, person = honest(rows, account, who)
         return (now.with_budget(person.cap) if person.cap else now), person
 
@@ -220,7 +220,7 @@ def check_runs(path: Path) -> None:
         book.charge("patients", TENTH, key="k")
 
     def claim(_: int) -> Receipt | None:
-        with Book(str(path)) as book:
+        with Ledger(str(path)) as book:
             try:
                 return book.claim(book.charge("patients", TENTH, key="k"))
             except RunsUsedUp:
@@ -229,7 +229,7 @@ def check_runs(path: Path) -> None:
     with ThreadPoolExecutor(8) as threads:
         claimed = [found.claim for found in threads.map(claim, range(8)) if found is not None]
     assert sorted(claimed) == [1, 2]
-    with Book(str(path)) as book:
+    with Ledger(str(path)) as book:
         assert claim(0) is None
         assert book.balance("patients").spent == PureDP("0.1")
         book.verify()

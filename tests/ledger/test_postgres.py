@@ -30,7 +30,7 @@ from discreet.errors import (
     MissingExtra,
     StreamError,
 )
-from discreet.ledger import OWNER, AnchoredBook, Book, Head
+from discreet.ledger import OWNER, AnchoredLedger, Head, Ledger
 from discreet.ledger.entry import seal
 from discreet.ledger.store import base, postgres, postgres_tables
 from discreet.ledger.store.postgres import PostgresStore
@@ -133,15 +133,15 @@ def test_the_role_that_keeps_the_book_can_do_that_and_nothing_else(granted: str)
             run_sql(granted, statement, user="keeping")
 
     try_all(FORBIDDEN, refuse)
-    with Book(granted.replace("postgres@", "looking@"), read_only=True) as book:
+    with Ledger(granted.replace("postgres@", "looking@"), read_only=True) as book:
         assert book.verify() == head
         with pytest.raises(LedgerError):
             book.charge("patients", TENTH)
-    with Book(granted.replace("postgres@", "looking@")) as book, pytest.raises(LedgerError, match="lacks a right"):
+    with Ledger(granted.replace("postgres@", "looking@")) as book, pytest.raises(LedgerError, match="lacks a right"):
         book.charge("patients", TENTH)
     for place in (granted, granted.replace(schema_of(granted), "of_their_own")):
         with pytest.raises(LedgerError, match="The role may not"):
-            Book(place.replace("postgres@", "nobody_special@"))
+            Ledger(place.replace("postgres@", "nobody_special@"))
 
 
 def test_triggers_stop_the_owner_as_well(granted: str) -> None:
@@ -154,7 +154,7 @@ def test_triggers_stop_the_owner_as_well(granted: str) -> None:
     changes = ["UPDATE entries SET who = 'x'", "UPDATE answers SET charge = 1"]
     tables = "entries", "answers", "states"
     try_all([*changes, *(f"{verb} {table}" for table in tables for verb in ("DELETE FROM", "TRUNCATE"))], refuse)
-    Book(granted).close()
+    Ledger(granted).close()
 
 
 def test_an_entry_is_taken_at_the_end_and_with_its_hash_only(granted: str) -> None:
@@ -170,7 +170,7 @@ def test_an_entry_is_taken_at_the_end_and_with_its_hash_only(granted: str) -> No
 
     wrong = [right._replace(hash=right.hash[::-1]), right._replace(who="ana"), seal(head.hash, 3, fields)]
     try_all([*wrong, seal("0" * 64, 1, fields), seal("0" * 64, 2, fields)], refuse)
-    with Book(granted) as book:
+    with Ledger(granted) as book:
         assert book.verify() == head
 
 
@@ -214,7 +214,7 @@ def test_altered_tables_and_triggers_are_noticed(new_place: Callable[[], str]) -
             with pytest.raises(LedgerTampered, match="altered"):
                 book.verify()
         with pytest.raises(LedgerTampered, match="altered"):
-            Book(place)
+            Ledger(place)
         run_sql(place, "DROP TABLE IF EXISTS public.below")
 
     try_all(ALTERED, notice)
@@ -226,7 +226,7 @@ def test_altered_tables_and_triggers_are_noticed(new_place: Callable[[], str]) -
 def test_a_password_in_an_address_is_refused_and_never_shown() -> None:
     def refuse(rest: str) -> None:
         with pytest.raises(InvalidParameter) as caught:
-            Book(f"postgresql://{rest}")
+            Ledger(f"postgresql://{rest}")
         assert CANARY not in f"{caught.value} {caught.value!r} {vars(caught.value)}"
 
     secrets = [f"ana:{CANARY}@h/db", f"ana@h/db?password={CANARY}", f"h/db?sslpassword={CANARY}"]
@@ -235,20 +235,20 @@ def test_a_password_in_an_address_is_refused_and_never_shown() -> None:
 
 def test_what_cannot_be_used_is_told(ledgers: str, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(LedgerError, match="no ledger in schema"):
-        Book(place, read_only=True)
+        Ledger(place, read_only=True)
     with pytest.raises(LedgerError, match="cannot be used"):
-        Book("postgresql://postgres@127.0.0.1:1/postgres")
+        Ledger("postgresql://postgres@127.0.0.1:1/postgres")
     with pytest.raises(LedgerError, match="is no ledger"):
-        Book(f"{ledgers}?schema=public")
+        Ledger(f"{ledgers}?schema=public")
     with pytest.raises(InvalidParameter, match="plain name"):
-        Book(f"{ledgers}?schema=a;b")
+        Ledger(f"{ledgers}?schema=a;b")
     opened(place).close()
     run_sql(place, postgres_tables.version_sql(schema_of(place), base.VERSION + 1))
     with pytest.raises(LedgerError, match="newer version"):
-        Book(place)
+        Ledger(place)
     monkeypatch.setitem(__import__("sys").modules, "psycopg", None)
     with pytest.raises(MissingExtra, match=r"\.\[postgres\]"):
-        Book(place)
+        Ledger(place)
 
 
 def test_nothing_that_was_asked_or_answered_reaches_the_log(postgres_server: PostgresServer, place: str) -> None:
@@ -263,7 +263,7 @@ def test_nothing_that_was_asked_or_answered_reaches_the_log(postgres_server: Pos
 
 
 def test_a_text_that_the_server_cannot_hold_is_refused_and_nobody_waits_for_it(place: str) -> None:
-    with opened(place) as book, Book(place, timeout=5) as other:
+    with opened(place) as book, Ledger(place, timeout=5) as other:
         receipt = book.charge("patients", TENTH)
         for text in ("\ud800", "a\0b"):
             with pytest.raises(LedgerError, match="cannot"):
@@ -303,12 +303,12 @@ def test_one_key_many_threads_one_charge(place: str) -> None:  # RT-061
 def test_without_the_lock_the_tables_still_take_one_of_two(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(postgres, "_LOCKED", postgres._LOCKED.replace("pg_advisory_xact_lock(%s)", "%s::text"))
 
-    def both(one: Book, two: Book) -> None:
+    def both(one: Ledger, two: Ledger) -> None:
         with one._journal.acting() as rows:
             rows.add("unlock", {"note": ""}, who="owner", account="patients")
             two.charge("patients", TENTH)
 
-    with opened(place) as one, Book(place) as two:
+    with opened(place) as one, Ledger(place) as two:
         with pytest.raises(LedgerError, match="PostgreSQL"):
             both(one, two)
         assert [entry.kind for entry in two.history()] == ["open", "charge"]
@@ -316,7 +316,7 @@ def test_without_the_lock_the_tables_still_take_one_of_two(place: str, monkeypat
 
 
 def test_waiting_for_others_ends(place: str) -> None:
-    with opened(place) as book, Book(place, timeout=0.1) as other:
+    with opened(place) as book, Ledger(place, timeout=0.1) as other:
         with book._journal.writing(), pytest.raises(LedgerError, match="Others are writing"):
             other.charge("patients", TENTH)
         assert other.charge("patients", TENTH).sequence == 2
@@ -351,7 +351,7 @@ def test_ctrl_c_is_heard_while_others_write(place: str) -> None:
 def test_ctrl_c_inside_a_transaction_waits_for_its_end(place: str) -> None:
     done = []
 
-    def act(book: Book) -> None:
+    def act(book: Ledger) -> None:
         with book._journal.acting() as rows:
             os.kill(os.getpid(), signal.SIGINT)
             done.append(rows.tail())
@@ -399,13 +399,13 @@ def test_a_connection_cut_anywhere_costs_one_charge_at_most(
     """And the driver's own words about it, in which values may be, reach nobody's screen."""
     opened(place, Budget(epsilon=100)).close()
     through = place.replace(f":{postgres_server.port}/", f":{proxy.port}/")
-    with Book(place) as honest:
+    with Ledger(place) as honest:
         known = Count(honest)
         for reply in (False, True):
             for piece in range(1, 12, 1 if SLOW else 3):
                 key = f"{piece}-{reply}"
                 with closing(PostgresStore(through, timeout=20)) as store:
-                    book = Book(store)
+                    book = Ledger(store)
                     proxy.arm(piece, reply=reply)
                     told = attempt(book, key)
                     if not proxy.cut:
@@ -425,7 +425,7 @@ def test_a_connection_cut_anywhere_costs_one_charge_at_most(
 class Count:
     """How many charges there are since the last look at all of them."""
 
-    def __init__(self, book: Book) -> None:
+    def __init__(self, book: Ledger) -> None:
         self._book, self._seen = book, 0
 
     def more(self) -> int:
@@ -437,7 +437,7 @@ class Count:
         return new
 
 
-def attempt(book: Book, key: str) -> Any:
+def attempt(book: Ledger, key: str) -> Any:
     try:
         return book.charge("patients", TENTH, key=key)
     except LedgerError:
@@ -447,7 +447,7 @@ def attempt(book: Book, key: str) -> Any:
 def test_a_commit_of_which_nothing_is_known_is_told(proxy: Proxy, postgres_server: PostgresServer, place: str) -> None:
     opened(place).close()
     through = place.replace(f":{postgres_server.port}/", f":{proxy.port}/")
-    book = Book(through, timeout=0.3)
+    book = Ledger(through, timeout=0.3)
     book.account("patients")
     honest = PostgresStore._commit
 
@@ -460,7 +460,7 @@ def test_a_commit_of_which_nothing_is_known_is_told(proxy: Proxy, postgres_serve
         with pytest.raises(LedgerError, match="whether entry 2 is in the book is not known"):
             book.charge("patients", TENTH, key="k")
     book.close()
-    with Book(place) as later:
+    with Ledger(place) as later:
         assert not later.charge("patients", TENTH, key="k").repeated  # the server has undone it
         assert later.verify().sequence == 2
 
@@ -482,12 +482,12 @@ def test_a_book_that_grew_younger_is_noticed(place: str) -> None:
         )
         with pytest.raises(LedgerTampered, match="older than what this process has seen"):
             book.charge("patients", TENTH)
-    with Book(place) as fresh:
+    with Ledger(place) as fresh:
         fresh.verify()  # a good book of yesterday
         with pytest.raises(LedgerTampered):
             fresh.check_anchor(anchor)
         assert fresh.is_frozen
-    with Book(place) as fresh, pytest.raises(LedgerError, match="read-only"):
+    with Ledger(place) as fresh, pytest.raises(LedgerError, match="read-only"):
         fresh.charge("patients", TENTH)
 
 
@@ -496,22 +496,22 @@ def test_a_server_that_is_set_back_is_refused_with_its_anchor_and_without(
 ) -> None:
     """A database of an old backup is an old copy as well; so is an empty one where a ledger was."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    with AnchoredBook(place) as book:
+    with AnchoredLedger(place) as book:
         book.stewardship.open_account("patients", unit=PATIENTS, budget=Budget(epsilon=1))
         book.backup(str(tmp_path / "monday"))
         book.store_answer(book.charge("patients", TENTH), "count", b"5")
         anchor = Path(book.anchor_file)
     run_sql(place, f"DROP SCHEMA {schema_of(place)} CASCADE")
     with pytest.raises(AnchorMismatch, match="is gone"):
-        AnchoredBook(place)
+        AnchoredLedger(place)
     run_sql(place, f"DROP SCHEMA IF EXISTS {schema_of(place)} CASCADE")
-    with Book(str(tmp_path / "monday"), read_only=True) as copy:
+    with Ledger(str(tmp_path / "monday"), read_only=True) as copy:
         copy.backup(place)
     with pytest.raises(AnchorMismatch):
-        AnchoredBook(place)
+        AnchoredLedger(place)
     anchor.unlink()
     with pytest.raises(AnchorMissing):
-        AnchoredBook(place)
+        AnchoredLedger(place)
 
 
 # ---------------------------------------------------------------------------------------------------- earlier versions
@@ -525,9 +525,9 @@ def test_an_old_book_says_that_it_has_an_anchor_once_its_owner_lets_it(
     opened(place).close()
     run_sql(granted, postgres_tables.version_sql(schema, 3), user="owning")
     with pytest.warns(AnchorNotKept, match=f"owner runs: COMMENT ON SCHEMA {schema} IS 'discreet ledger, version 4'"):
-        AnchoredBook(place).close()
+        AnchoredLedger(place).close()
     run_sql(granted, postgres_tables.version_sql(schema, 4), user="owning")
-    with AnchoredBook(place) as book:
+    with AnchoredLedger(place) as book:
         assert book.history()[-1].content["how"] == "marked"
         book.verify()
 
@@ -536,7 +536,7 @@ def test_an_old_book_becomes_a_new_one_with_its_first_act_of_a_service(place: st
     schema = schema_of(place)
     opened(place).close()
     run_sql(place, postgres_tables.version_sql(schema, 1))
-    with Book(place) as book:
+    with Ledger(place) as book:
         book.charge("patients", TENTH)
         assert run_sql(place, ABOUT)[0][0].endswith("version 1")
         book.stewardship.record("make key", about="ana")
@@ -547,7 +547,7 @@ def test_an_old_book_becomes_a_new_one_with_its_first_act_of_a_service(place: st
 def test_a_role_that_may_not_raise_the_version_says_what_the_owner_runs(granted: str) -> None:
     schema = schema_of(granted)
     run_sql(granted, postgres_tables.version_sql(schema, 1), user="owning")
-    with Book(granted.replace("postgres@", "keeping@")) as book:
+    with Ledger(granted.replace("postgres@", "keeping@")) as book:
         head = book.head()
         with pytest.raises(
             LedgerError, match=f"owner runs: COMMENT ON SCHEMA {schema} IS 'discreet ledger, version 2'"
@@ -565,14 +565,14 @@ def test_a_role_that_may_not_raise_the_version_says_what_the_owner_runs(granted:
 def test_a_file_moves_to_the_server_with_its_chain_and_takes_no_more_charges(tmp_path: Path, place: str) -> None:
     path = tmp_path / "clinic.ledger"
     busy_book(path)
-    with Book(str(path)) as book:
+    with Ledger(str(path)) as book:
         told = book.history(), book.balance("patients", analyst="ana"), book.read_answers("visits@2026-11/count")
         head = book.move(place)
         with pytest.raises(LedgerError, match="read-only"):
             book.charge("patients", TENTH)
         with pytest.raises(LedgerError, match="already"):
             book.move(place)
-    with Book(place, anchor=head) as there:
+    with Ledger(place, anchor=head) as there:
         assert there.verify() == head == Head.parse(str(head))
         assert (
             there.history(),
@@ -585,18 +585,18 @@ def test_a_file_moves_to_the_server_with_its_chain_and_takes_no_more_charges(tmp
         for taken in (place, str(tmp_path / "copy")):
             with pytest.raises(LedgerError, match="already"):
                 there.backup(taken)
-    with Book(str(tmp_path / "copy"), anchor=head) as back:
+    with Ledger(str(tmp_path / "copy"), anchor=head) as back:
         assert back.verify() == copied
 
 
 def test_a_move_that_was_stopped_after_the_copy_is_finished_by_the_next(tmp_path: Path, place: str) -> None:
     path = tmp_path / "clinic.ledger"
     busy_book(path)
-    with Book(str(path)) as book:
+    with Ledger(str(path)) as book:
         book.backup(place)
         head = book.move(place)
         assert book.is_frozen
-    with Book(place, read_only=True) as there:
+    with Ledger(place, read_only=True) as there:
         assert there.head() == head
 
 
@@ -623,7 +623,7 @@ def test_what_nobody_waited_for_is_lost_in_a_crash_and_what_was_told_is_not(
             book.charge("patients", TENTH, key="untold")  # the mistake that this test must notice
         fragile.kill()
         fragile.restart()
-    with Book(place) as book:
+    with Ledger(place) as book:
         assert book.verify() == Head(told.sequence, told.hash)
         assert book.charge("patients", TENTH, key="told").repeated
         assert not book.charge("patients", TENTH, key="untold").repeated
@@ -632,7 +632,7 @@ def test_what_nobody_waited_for_is_lost_in_a_crash_and_what_was_told_is_not(
 @pytest.mark.slow
 def test_readers_show_nothing_that_a_crash_could_lose(fragile: PostgresServer, monkeypatch: pytest.MonkeyPatch) -> None:
     place = fragile.url(database=fragile.make_database())
-    with opened(place) as book, Book(place) as reader:
+    with opened(place) as book, Ledger(place) as reader:
         with monkeypatch.context() as patch:
             patch.setattr(PostgresStore, "_make_durable", lambda *_: None)
             receipt = book.charge("patients", TENTH)
@@ -647,7 +647,7 @@ def test_readers_show_nothing_that_a_crash_could_lose(fragile: PostgresServer, m
 def test_a_server_that_loses_what_it_acknowledges_is_refused(fragile: PostgresServer) -> None:
     fragile.restart(fsync="off")
     with pytest.raises(LedgerError, match="fsync"):
-        Book(fragile.url())
+        Ledger(fragile.url())
     fragile.restart(fsync="on")
 
 
@@ -659,7 +659,7 @@ def test_kills_of_the_server_lose_and_double_nothing(fragile: PostgresServer) ->
     stop, told, started = threading.Event(), [], threading.Barrier(4)
 
     def spend(who: str) -> None:
-        with Book(place, timeout=60) as book:
+        with Ledger(place, timeout=60) as book:
             started.wait()  # whoever opens a book while its server dies is told so, and is no client yet
             number = 0
             while not stop.is_set():
@@ -680,7 +680,7 @@ def test_kills_of_the_server_lose_and_double_nothing(fragile: PostgresServer) ->
         stop.set()
         for each in work:
             each.result()
-    with Book(place) as book:
+    with Ledger(place) as book:
         book.verify()
         charges = [entry for entry in book.history() if entry.kind == "charge"]
         assert set(told) <= {(entry.sequence, entry.hash) for entry in charges}
@@ -689,7 +689,7 @@ def test_kills_of_the_server_lose_and_double_nothing(fragile: PostgresServer) ->
         assert len(charges) <= len(set(told)) + 3
 
 
-def attempt_as(book: Book, who: str, key: str) -> Any:
+def attempt_as(book: Ledger, who: str, key: str) -> Any:
     try:
         return book.charge("patients", TENTH, analyst=who, key=key)
     except LedgerError:
@@ -730,7 +730,7 @@ def test_the_document_is_true_line_by_line(postgres_server: PostgresServer) -> N
     with closing(Curator(postgres_server.url("curators", "ledger"), engine=Memory())) as curator:
         curator.protect([{"ward": "A"}], name="wards", types={"ward": "text"}, budget=Budget(epsilon=1))
         assert curator.ask("SELECT COUNT(*) FROM wards", epsilon=0.5).remaining.loss == PureDP("0.5")
-    with Book(postgres_server.url("auditors", "ledger"), read_only=True) as book:
+    with Ledger(postgres_server.url("auditors", "ledger"), read_only=True) as book:
         book.verify()
     for block in shown:
         block.ran()

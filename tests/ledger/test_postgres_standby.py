@@ -14,7 +14,7 @@ import psycopg
 import pytest
 
 from discreet.errors import LedgerError, LedgerTampered
-from discreet.ledger import Book
+from discreet.ledger import Ledger
 from discreet.ledger.store import postgres_tables
 from tests.ledger.books import TENTH, opened
 from tests.postgres_server import SUPERUSER, PostgresServer, absent
@@ -54,7 +54,7 @@ def test_a_dump_is_a_book_and_an_older_one_is_found_by_the_anchor(
     for place, kept in zip(places[1:], dumps, strict=True):
         restore(place, kept, form)
     new, old = (postgres_server.url(keeper, name) for name in names[1:])
-    with Book(new, anchor=head) as book:
+    with Ledger(new, anchor=head) as book:
         assert book.verify() == head
         assert book.read_answers("replay")[0].payload == b"\x00\xff'\\"
         assert book.charge("patients", TENTH, key="second").repeated
@@ -63,7 +63,7 @@ def test_a_dump_is_a_book_and_an_older_one_is_found_by_the_anchor(
         for wrong in ("UPDATE discreet.entries SET who = ''", "DELETE FROM discreet.states"):
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
                 connection.execute(wrong)
-    with Book(old) as book:
+    with Ledger(old) as book:
         assert book.verify().sequence < head.sequence  # a good book of an earlier day
         with pytest.raises(LedgerTampered):
             book.check_anchor(head)
@@ -169,7 +169,7 @@ def test_an_asynchronous_standby_may_lose_charges_and_that_is_noticed(pair: tupl
         standby.promote()
         with pytest.raises(LedgerTampered, match="older than what this process has seen"):
             book.charge("patients", TENTH, key="third")
-    with Book(place) as fresh:
+    with Ledger(place) as fresh:
         assert fresh.verify().sequence == first.sequence  # a good book, without the second charge
         with pytest.raises(LedgerTampered):
             fresh.check_anchor(anchor)

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from discreet.errors import InsufficientBudget, InvalidParameter, LedgerTampered, NotPermitted
-from discreet.ledger import Book, changes, charges
+from discreet.ledger import Ledger, changes, charges
 from discreet.privacy import Budget, PureDP, events
 from tests.ledger.books import PATIENTS, TENTH, opened, tamper
 
 
-def allotted(path: str | Path = ":memory:", cap: str = "0.25") -> Book:
+def allotted(path: str | Path = ":memory:", cap: str = "0.25") -> Ledger:
     book = opened(path)
     book.stewardship.allot("asthma", account="patients", cap=Budget(epsilon=cap), note="agreed by the board")
     return book
@@ -103,7 +103,7 @@ def test_a_project_that_forgets_is_found_out(tmp_path: Path, monkeypatch: pytest
     with allotted(tmp_path / "book") as book:
         book.charge("patients", TENTH, project="asthma")
     tamper(tmp_path / "book", "UPDATE states SET text = replace(text, '1/10', '1/11') WHERE scope = 'project'")
-    with Book(str(tmp_path / "book")) as book, pytest.raises(LedgerTampered):
+    with Ledger(str(tmp_path / "book")) as book, pytest.raises(LedgerTampered):
         book.verify()
     monkeypatch.setattr(charges, "_find_project", lambda *_: ())  # a mutant that does not charge projects
     with allotted(tmp_path / "mutant") as book:

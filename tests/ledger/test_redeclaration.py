@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from discreet.errors import DeclarationChanged, InvalidParameter, LedgerTampered, NotPermitted
-from discreet.ledger import Book, changes, redeclaration, stewardship
+from discreet.ledger import Ledger, changes, redeclaration, stewardship
 from discreet.ledger.redeclaration import describe_attachment, differences
 from discreet.ledger.serialization import canonical
-from discreet.ledger.stewardship import Origin
+from discreet.ledger.stewardship import DataOrigin
 from discreet.privacy import Budget
 from tests.ledger.books import PATIENTS, opened
 
@@ -33,13 +33,13 @@ FIRST = declared()
 WIDER = declared(age=column(bounds=["0", "200"]))
 
 
-def clinic(path: str | Path = ":memory:", declaration: str = FIRST) -> Book:
+def clinic(path: str | Path = ":memory:", declaration: str = FIRST) -> Ledger:
     book = opened(path)
     book.stewardship.attach("visits", account="patients", declaration=declaration, version="1")
     return book
 
 
-def attach(book: Book, declaration: str, replacing: str | None = FIRST, **told: Any) -> None:
+def attach(book: Ledger, declaration: str, replacing: str | None = FIRST, **told: Any) -> None:
     told = {"account": "patients", "version": "1"} | told
     book.stewardship.attach("visits", declaration=declaration, replacing=replacing, **told)
 
@@ -173,15 +173,15 @@ def test_a_way_over_a_table_holds_its_key() -> None:
 def test_account_and_identity_never_change() -> None:
     book = opened()
     book.stewardship.open_account("staff", unit=PATIENTS, budget=Budget(epsilon=1))
-    first = Origin.of({"/a.csv": "1"}, "visits of 2026")
+    first = DataOrigin.of({"/a.csv": "1"}, "visits of 2026")
     book.stewardship.attach("visits", account="patients", declaration=FIRST, origin=first)
-    for change in ({"account": "staff"}, {"origin": Origin.of(None, "other visits")}):
+    for change in ({"account": "staff"}, {"origin": DataOrigin.of(None, "other visits")}):
         head = book.head()
         with pytest.raises(InvalidParameter) as caught:
             attach(book, WIDER, **change)
         assert caught.value.name in change or caught.value.name == "identity"
         assert book.head() == head
-    attach(book, WIDER, version="2", origin=Origin.of({"/b.csv": "2"}, None))
+    attach(book, WIDER, version="2", origin=DataOrigin.of({"/b.csv": "2"}, None))
     assert book.origins()["visits"]["files"] == {"/a.csv": "1", "/b.csv": "2"}
     assert book.origins()["visits"]["identity"] == "visits of 2026"
 
@@ -225,14 +225,14 @@ def test_verify_finds_a_declaration_that_changed_otherwise(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, declaration: str, more: dict[str, str]
 ) -> None:
     forge(tmp_path / "book", monkeypatch, declaration, more, "patients")
-    with Book(str(tmp_path / "book")) as book, pytest.raises(LedgerTampered) as caught:
+    with Ledger(str(tmp_path / "book")) as book, pytest.raises(LedgerTampered) as caught:
         book.verify()
     assert caught.value.sequence == 4
 
 
 def test_verify_finds_a_table_that_was_moved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     forge(tmp_path / "book", monkeypatch, FIRST, {}, "staff")
-    with Book(str(tmp_path / "book")) as book, pytest.raises(LedgerTampered, match="account"):
+    with Ledger(str(tmp_path / "book")) as book, pytest.raises(LedgerTampered, match="account"):
         book.verify()
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from discreet.errors import InvalidParameter, LedgerError, NotPermitted
-from discreet.ledger import Book, changes
+from discreet.ledger import Ledger, changes
 from discreet.ledger.store import sqlite
 from tests.ledger.books import TENTH, opened
 from tests.ledger.test_chain import thawed
@@ -53,11 +53,11 @@ def test_names_are_on_one_line(bad: dict[str, str]) -> None:
 
 def test_an_old_book_becomes_a_new_one_with_its_first_such_entry(tmp_path: Path) -> None:
     path = thawed(tmp_path)
-    with Book(str(path)) as book:
+    with Ledger(str(path)) as book:
         book.charge("patients", TENTH, analyst="ana")
         book.verify()
     assert version(path) == 1  # nothing in it that old code does not know
-    with Book(str(path)) as book:
+    with Ledger(str(path)) as book:
         anchor = book.head()
         book.stewardship.record("make key", about="ana")
         book.stewardship.record("revoke key", about="ana")
@@ -68,17 +68,17 @@ def test_an_old_book_becomes_a_new_one_with_its_first_such_entry(tmp_path: Path)
 
 def test_old_code_refuses_it_politely(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = thawed(tmp_path)
-    with Book(str(path)) as book:
+    with Ledger(str(path)) as book:
         book.stewardship.record("make key", about="ana")
     monkeypatch.setattr(sqlite, "VERSION", 1)
     monkeypatch.delitem(changes._CHANGES, "service")
     with pytest.raises(LedgerError, match=r"newer version \(schema 2\). Upgrade discreet"):
-        Book(str(path))
+        Ledger(str(path))
 
 
 def test_an_act_that_is_undone_leaves_the_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = thawed(tmp_path)
-    with Book(str(path)) as book:
+    with Ledger(str(path)) as book:
         head = book.head()
         monkeypatch.setattr(changes, "apply", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
@@ -89,7 +89,7 @@ def test_an_act_that_is_undone_leaves_the_version(tmp_path: Path, monkeypatch: p
 
 def test_a_copy_is_of_the_version_of_what_it_holds(tmp_path: Path) -> None:
     path = thawed(tmp_path)
-    with Book(str(path)) as book:
+    with Ledger(str(path)) as book:
         book.stewardship.record("make key", about="ana")
         book.backup(str(tmp_path / "copy"))
         book.move(str(tmp_path / "moved"))

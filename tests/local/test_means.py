@@ -12,14 +12,14 @@ import pytest
 
 from discreet.errors import InvalidParameter, InvalidValue
 from discreet.local import DuchiMean, HybridMean, PiecewiseMean, means
-from discreet.local.means import MeanOracle, Window
+from discreet.local.means import MeanOracle, WindowLaw
 from discreet.noise import SeededBits
 from discreet.privacy import events
 from tests.cases import every
 from tests.conformance.nothing import NoBits
 from tests.effort import some
 from tests.local.exact_laws import CLOSE, DIGITS, Law, judge_privacy, report_law
-from tests.statistical.laws import FALSE_ALARM, Categorical, p_value
+from tests.statistical.laws import FALSE_ALARM, CategoricalLaw, p_value
 
 KINDS: list[Callable[..., MeanOracle]] = [DuchiMean, PiecewiseMean, HybridMean]
 EPSILON = Fraction(8, 5)
@@ -75,10 +75,10 @@ def test_the_code_draws_its_law(kind: Callable[..., MeanOracle], bits: SeededBit
         with pytest.MonkeyPatch.context() as patch:
             if kind is PiecewiseMean:  # a window as wide as that of the reports
                 width = small(kind).windows[0][1].width
-                patch.setattr(means, "_piecewise", lambda level, steps, width=width: Window(level, steps, width))
+                patch.setattr(means, "_piecewise", lambda level, steps, width=width: WindowLaw(level, steps, width))
             law = small_laws(small(kind, epsilon))[0]
         masses = [float(law[report]) for report in sorted(law)]
-        assert (p_value(rows, Categorical(tuple(masses))) > FALSE_ALARM) is accepted
+        assert (p_value(rows, CategoricalLaw(tuple(masses))) > FALSE_ALARM) is accepted
 
 
 def test_variances_are_those_of_the_papers() -> None:

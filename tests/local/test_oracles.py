@@ -13,7 +13,6 @@ import pytest
 
 from discreet.errors import InvalidParameter, InvalidValue
 from discreet.local import (
-    Domain,
     FrequencyOracle,
     GeneralizedRandomizedResponse,
     HadamardResponse,
@@ -22,6 +21,7 @@ from discreet.local import (
     Reports,
     SubsetSelection,
     UnaryEncoding,
+    ValueDomain,
     best,
 )
 from discreet.local.oracles.frequencies import onto_simplex
@@ -32,7 +32,7 @@ from tests.cases import every
 from tests.conformance.nothing import NoBits
 from tests.effort import some
 from tests.local.exact_laws import Law, judge_privacy, judge_support, report_law
-from tests.statistical.laws import FALSE_ALARM, Categorical, p_value
+from tests.statistical.laws import FALSE_ALARM, CategoricalLaw, p_value
 
 SMALL: list[Callable[[Any], FrequencyOracle]] = [
     lambda epsilon: RandomizedResponse(epsilon=epsilon),
@@ -126,11 +126,11 @@ def test_the_code_draws_its_law(index: int, bits: SeededBits) -> None:
     law, wrong = (laws_of(index, epsilon)[code] for epsilon in (EPSILON, EPSILON * Fraction(13, 10)))
     places = {report: place for place, report in enumerate(sorted(law))}
     draws = np.array([places[tuple(row)] for row in rows.tolist()])
-    assert p_value(draws, Categorical(tuple(float(law[report]) for report in sorted(law)))) > FALSE_ALARM
+    assert p_value(draws, CategoricalLaw(tuple(float(law[report]) for report in sorted(law)))) > FALSE_ALARM
     kinds = np.array([law[report] > max(law.values()) * Fraction(99, 100) for report in sorted(law)])
     for masses, accepted in [(law, True), (wrong, False)]:
         share = float(sum(mass for report, mass in masses.items() if kinds[places[report]]))
-        found = p_value(kinds[draws].astype(np.int64), Categorical((1 - share, share)))
+        found = p_value(kinds[draws].astype(np.int64), CategoricalLaw((1 - share, share)))
         assert (found > FALSE_ALARM) is accepted
 
 
@@ -140,13 +140,13 @@ def test_subsets_are_drawn_evenly(bits: SeededBits) -> None:
     rows = sets.privatize(np.full(20_000, 2), bits=bits).rows[:, 0]
     inside = np.unpackbits(rows[:, None], axis=1)[:, 2] == 1
     p = float(sets.support()[0].low)
-    assert p_value(inside.astype(np.int64), Categorical((1 - p, p))) > FALSE_ALARM
-    assert p_value(inside.astype(np.int64), Categorical((1 - 1.3 * p, 1.3 * p))) < FALSE_ALARM
+    assert p_value(inside.astype(np.int64), CategoricalLaw((1 - p, p))) > FALSE_ALARM
+    assert p_value(inside.astype(np.int64), CategoricalLaw((1 - 1.3 * p, 1.3 * p))) < FALSE_ALARM
     for kind in (rows[inside], rows[~inside]):
         different, places = np.unique(kind, return_inverse=True)
         assert len(different) == 10  # two or three of the five others
-        assert p_value(places, Categorical((1.0,) * 10)) > FALSE_ALARM
-        assert p_value(places, Categorical((1.3,) * 5 + (1.0,) * 5)) < FALSE_ALARM
+        assert p_value(places, CategoricalLaw((1.0,) * 10)) > FALSE_ALARM
+        assert p_value(places, CategoricalLaw((1.3,) * 5 + (1.0,) * 5)) < FALSE_ALARM
 
 
 def test_published_values() -> None:
@@ -342,7 +342,7 @@ def test_the_best_oracle() -> None:
             chosen = best(d, epsilon, 1000)
             others = [kind(epsilon=epsilon, domain=d) for kind in LARGE]
             assert chosen.variance(1000, 1 / d) <= 1.0201 * min(other.variance(1000, 1 / d) for other in others)
-            assert chosen.domain == Domain(d)
+            assert chosen.domain == ValueDomain(d)
 
 
 def test_events() -> None:

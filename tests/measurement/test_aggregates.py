@@ -13,17 +13,17 @@ from hypothesis import strategies as st
 from discreet.errors import InvalidParameter, UnsupportedQuery
 from discreet.measurement.aggregates import estimators
 from discreet.measurement.aggregates import needs as needs_of
-from discreet.measurement.aggregates.variance import Variance
-from discreet.measurement.intervals.estimators import Estimator, Ratio, Total
+from discreet.measurement.aggregates.variance import VarianceEstimator
+from discreet.measurement.intervals.estimators import Estimator, RatioEstimator, TotalEstimator
 from discreet.measurement.releases.grids import Steps
 from discreet.measurement.releases.layouts import Layout, Requirements, build_centred_layout, build_paired_layout
-from discreet.plan.model.nodes import Aggregate, Column
-from discreet.plan.model.schema import Bounds, ColumnSchema, TableSchema
+from discreet.plan.model.nodes import Aggregate, ColumnRef
+from discreet.plan.model.schema import ColumnBounds, ColumnSchema, TableSchema
 from discreet.plan.model.types import Type
 from tests.plan.test_stability import added
 
-X, Y, FREE = Column("x", Type.INT), Column("y", Type.FLOAT), Column("free", Type.INT)
-KINDS: tuple[tuple[str, Column | None], ...] = (
+X, Y, FREE = ColumnRef("x", Type.INT), ColumnRef("y", Type.FLOAT), ColumnRef("free", Type.INT)
+KINDS: tuple[tuple[str, ColumnRef | None], ...] = (
     ("count", None),
     ("count_values", X),
     ("sum", X),
@@ -39,17 +39,17 @@ Build = Callable[[Requirements], Layout]
 
 
 def schema(low: int = -20, high: int = 30) -> TableSchema:
-    limits = Bounds(Fraction(low), Fraction(high))
+    limits = ColumnBounds(Fraction(low), Fraction(high))
     columns = {column.name: ColumnSchema(name=column.name, type=column.type, bounds=limits) for column in (X, Y)}
     columns["free"] = ColumnSchema(name="free", type=Type.INT)
     return TableSchema(name="t", columns=columns)
 
 
-def aggregates(*asked: tuple[str, Column | None]) -> tuple[Aggregate, ...]:
+def aggregates(*asked: tuple[str, ColumnRef | None]) -> tuple[Aggregate, ...]:
     return tuple(Aggregate(name=f"#{i}", kind=kind, argument=argument) for i, (kind, argument) in enumerate(asked))
 
 
-def needs(*asked: tuple[str, Column | None], sized: bool = False, most_rows: int = 1, **limits: int) -> Requirements:
+def needs(*asked: tuple[str, ColumnRef | None], sized: bool = False, most_rows: int = 1, **limits: int) -> Requirements:
     return Requirements.of(needs_of(aggregates(*asked)), schema(**limits), most_rows=most_rows, sized=sized)
 
 
@@ -65,16 +65,16 @@ def statistics(layout: Layout, rows: tuple[int | None, ...]) -> list[int]:
 
 
 def value(recipe: Estimator, exact: list[int]) -> Fraction | None:
-    if isinstance(recipe, Total):
+    if isinstance(recipe, TotalEstimator):
         return recipe.linear.value(exact)
-    if isinstance(recipe, Variance):
+    if isinstance(recipe, VarianceEstimator):
         return variance(recipe, exact)
-    assert isinstance(recipe, Ratio)
+    assert isinstance(recipe, RatioEstimator)
     bottom = recipe.bottom.value(exact)
     return recipe.centre + recipe.top.value(exact) / bottom if bottom else None
 
 
-def variance(recipe: Variance, exact: list[int]) -> Fraction | None:
+def variance(recipe: VarianceEstimator, exact: list[int]) -> Fraction | None:
     """The variance before its root is taken."""
     mean, squares, n = value(recipe.mean, exact), value(recipe.squares, exact), recipe.mean.bottom.value(exact)
     if mean is None or squares is None or n <= recipe.sample:
@@ -111,7 +111,7 @@ EVERY_SUBSET = [chosen for n in range(1, len(KINDS) + 1) for chosen in combinati
 )
 def test_without_noise_every_aggregate_is_exact(  # noqa: PLR0917 - hypothesis passes them in order
     build: Build,
-    asked: tuple[tuple[str, Column | None], ...],
+    asked: tuple[tuple[str, ColumnRef | None], ...],
     rows: tuple[int | None, ...],
     ends: list[int],
     most_rows: int,
@@ -164,20 +164,20 @@ def test_no_bounds_no_sum() -> None:
 
 
 def test_real_arguments_get_a_million_steps_inside_their_bounds() -> None:
-    steps = Steps.of(Bounds(Fraction(0), Fraction(100)), Type.FLOAT)
+    steps = Steps.of(ColumnBounds(Fraction(0), Fraction(100)), Type.FLOAT)
     assert 1 << 20 <= steps.width < 1 << 21
     assert steps.high * Fraction(2) ** steps.exponent <= 100
-    assert Steps.of(Bounds(Fraction(1, 2), Fraction(7, 2)), Type.INT) == Steps(0, 1, 3)
+    assert Steps.of(ColumnBounds(Fraction(1, 2), Fraction(7, 2)), Type.INT) == Steps(0, 1, 3)
 
 
 def test_bounds_without_two_whole_numbers_are_refused() -> None:
     with pytest.raises(InvalidParameter) as refused:
-        Steps.of(Bounds(Fraction(1, 3), Fraction(2, 3)), Type.INT)
+        Steps.of(ColumnBounds(Fraction(1, 3), Fraction(2, 3)), Type.INT)
     assert refused.value.name == "bounds"
 
 
 def test_a_variance_feeds_the_mean_and_the_count_too() -> None:
-    asked: list[tuple[str, Column | None]] = [
+    asked: list[tuple[str, ColumnRef | None]] = [
         ("count", None),
         ("mean", X),
         ("var_pop", X),

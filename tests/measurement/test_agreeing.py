@@ -14,9 +14,9 @@ import pytest
 from numpy.typing import NDArray
 
 from discreet.measurement.program.cube import Cube, FittedTables
-from discreet.measurement.program.execution import Released, run
-from discreet.measurement.program.program import Edition, Program, _plan_agreeing_groupings, choose
-from discreet.measurement.releases.additive import Linear
+from discreet.measurement.program.execution import ReleasedStatistics, run
+from discreet.measurement.program.program import Program, ReleaseFormat, _plan_agreeing_groupings, choose
+from discreet.measurement.releases.additive import LinearCombination
 from discreet.measurement.releases.exact_groups import ExactGroups
 from discreet.measurement.releases.releaser import Releaser
 from discreet.mechanisms.base import Law
@@ -29,7 +29,7 @@ from discreet.mechanisms.sums import (
     repeated_laplace_reach,
 )
 from discreet.noise import SeededBits
-from discreet.plan.analysis.stability import Contribution
+from discreet.plan.analysis.stability import QueryContribution
 from discreet.plan.model.readings import Reading
 from discreet.plan.model.schema import Limits
 from discreet.privacy import Neighbours, events
@@ -135,7 +135,7 @@ def test_mutant_sums_paid_as_single_groups(monkeypatch: pytest.MonkeyPatch) -> N
     """Somebody in two groups moves their sum by both."""
     for relation in Neighbours:
         assert farthest(relation) < 1 + 1e-9
-    monkeypatch.setattr(Contribution, "added_up", lambda self, **_: self)
+    monkeypatch.setattr(QueryContribution, "added_up", lambda self, **_: self)
     for relation in Neighbours:
         assert farthest(relation) > 1.2
 
@@ -172,7 +172,7 @@ def test_what_is_no_sum_and_what_was_kept_before_is_counted_each_by_itself() -> 
         assert agreed(sql, 2, one, Neighbours.ADD_REMOVE) is None
     declared = schema(2, one, Neighbours.ADD_REMOVE)
     asked = parse(BOTH, {"t": declared})
-    before = choose(asked, declared, epsilon=Fraction(1), salt="salt", edition=Edition.UNCUT)
+    before = choose(asked, declared, epsilon=Fraction(1), salt="salt", edition=ReleaseFormat.UNCUT)
     assert before.tables is None
     assert len(before.readings) == 4
 
@@ -225,7 +225,7 @@ def test_tables_are_fitted_by_least_squares(law: Law) -> None:
             adding = sums(cube, keys)
             np.testing.assert_allclose(found[place][:, 0].astype(float), adding @ expected, atol=0.05)
             variances = np.diag(adding @ covariance @ adding.T)
-            claimed = float(tables.noise(place).variance(Linear.at(0)))
+            claimed = float(tables.noise(place).variance(LinearCombination.at(0)))
             np.testing.assert_allclose(variances, claimed, rtol=1e-3)
             assert claimed <= float(
                 cube.variances([0 if not s else 1 / float(s[0]) ** 2 for s in tables.scales])[place]
@@ -297,12 +297,12 @@ def test_noise_is_as_large_as_is_claimed_and_intervals_cover(law: Law) -> None:
         found.append([float(fitted[place][0, 0]) for place in places])
     for values, place in zip(np.array(found).T, places, strict=True):
         noise = program.groupings[place].noise
-        claimed = float(noise.variance(Linear.at(0)))
+        claimed = float(noise.variance(LinearCombination.at(0)))
         measured = float(np.mean(values**2))
         error = 6 * math.sqrt((5 if law == "laplace" else 2) / count)
         assert abs(measured / claimed - 1) < error
         assert abs(measured / (2 * claimed) - 1) > error / 2
-        covered = float(np.mean(np.abs(values) <= float(noise.reach(Linear.at(0), Fraction(1, 10)))))
+        covered = float(np.mean(np.abs(values) <= float(noise.reach(LinearCombination.at(0), Fraction(1, 10)))))
         assert covered >= 0.9 - 5 * math.sqrt(0.09 / count)
         assert covered <= (0.99 if law == "laplace" else 0.9 + 5 * math.sqrt(0.09 / count))
 
@@ -354,7 +354,7 @@ def test_stored_statistics_are_what_was_released() -> None:
     program = agreed(BOTH, 2, Limits(1, 1), Neighbours.ADD_REMOVE)
     assert program is not None
     released = run(program, _Nobody(), Releaser(SeededBits(1)))
-    assert isinstance(released, Released)
+    assert isinstance(released, ReleasedStatistics)
     assert all(isinstance(number, int) for row in released.noisy for number in row)
     assert released.own_statistics is None
     assert len(released.keys) == 4 + 2 + 2 + 1

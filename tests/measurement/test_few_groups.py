@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 
 from discreet.engines import DuckDB, Memory
 from discreet.measurement.program import program as program_module
-from discreet.measurement.program.program import Edition, Program, choose
-from discreet.measurement.releases.additive import Measure
+from discreet.measurement.program.program import Program, ReleaseFormat, choose
+from discreet.measurement.releases.additive import AdditiveNoise
 from discreet.measurement.releases.quantiles import RankDraws
-from discreet.plan.analysis.stability import Contribution
+from discreet.plan.analysis.stability import QueryContribution
 from discreet.plan.model.readings import Reading
-from discreet.plan.model.schema import Bounds, ColumnSchema, Limits, TableSchema
+from discreet.plan.model.schema import ColumnBounds, ColumnSchema, Limits, TableSchema
 from discreet.plan.model.types import Type
 from discreet.privacy import Neighbours, events
 from discreet.sql.select import parse
@@ -51,11 +51,11 @@ def schema(shown: int, limits: Limits, neighbours: Neighbours) -> TableSchema:
     columns = {name: ColumnSchema(name=name, type=kind) for name, kind in TYPES.items()}
     columns["g"] = ColumnSchema(name="g", type=Type.TEXT, keys=tuple(NAMES[:shown]))
     columns["h"] = ColumnSchema(name="h", type=Type.TEXT, keys=("u", "v"))
-    columns["x"] = ColumnSchema(name="x", type=Type.INT, bounds=Bounds(Fraction(-2), Fraction(5)))
+    columns["x"] = ColumnSchema(name="x", type=Type.INT, bounds=ColumnBounds(Fraction(-2), Fraction(5)))
     return TableSchema(name="t", columns=columns, unit="unit", limits=limits, neighbours=neighbours)
 
 
-def plan(sql: str, declared: TableSchema, *, delta: str = "0", edition: Edition = Edition.NOW) -> Program:
+def plan(sql: str, declared: TableSchema, *, delta: str = "0", edition: ReleaseFormat = ReleaseFormat.NOW) -> Program:
     asked = parse(sql, {"t": declared})
     return choose(asked, declared, epsilon=Fraction(1), delta=Fraction(delta), salt="salt", edition=edition)
 
@@ -99,7 +99,7 @@ def moved(program: Program, tables: Sequence[NDArray[np.int64]], neighbours: Nei
     ]
 
 
-def used(measure: Measure, moves: NDArray[np.int64]) -> Fraction:
+def used(measure: AdditiveNoise, moves: NDArray[np.int64]) -> Fraction:
     if isinstance(measure.event, events.DiscreteLaplace):
         return Fraction(int(np.abs(moves).sum(axis=(2, 3)).max())) / measure.event.sensitivity
     assert isinstance(measure.event, events.Concentrated)
@@ -141,7 +141,7 @@ def test_groupings() -> None:
     """Each grouping by the number of its own groups; the total without keys is one group, in which people stay."""
     sql = "SELECT g, COUNT(*) AS n FROM t GROUP BY ROLLUP (g)"
     for groups, shown, neighbours in product((1, 2, 3), (1, 2, 3), Neighbours):
-        program = plan(sql, schema(shown, Limits(groups, 1), neighbours), edition=Edition.UNCUT)
+        program = plan(sql, schema(shown, Limits(groups, 1), neighbours), edition=ReleaseFormat.UNCUT)
         (measure,) = program.measures
         entered = min(groups, shown)
         away = min(2 * entered, shown) if neighbours is SWAP else entered
@@ -153,7 +153,7 @@ def test_groupings() -> None:
         [{"unit": 1, "g": g, "h": h, "w": "p", "x": 1} for g, h in own] for own in subsets(list(product("ab", "uv")))
     ]
     for groups, neighbours in product((1, 2, 3, 9), Neighbours):
-        program = plan(both, schema(2, Limits(groups, 1), neighbours), edition=Edition.UNCUT)
+        program = plan(both, schema(2, Limits(groups, 1), neighbours), edition=ReleaseFormat.UNCUT)
         assert max(moved(program, [inputs(program.readings, own) for own in tables], neighbours)) <= 1
         assert program.contribution.groups == min(groups, 4) + 2 * min(groups, 2) + 1
 
@@ -185,15 +185,15 @@ def test_undeclared_keys_use_up_no_groups_on_any_engine() -> None:
 def test_noise_before_and_now() -> None:
     """By the rules of before, noise was for as many groups as the limit says; of many groups, nothing changes."""
 
-    def scale(shown: int, limits: Limits, neighbours: Neighbours, edition: Edition) -> Fraction:
+    def scale(shown: int, limits: Limits, neighbours: Neighbours, edition: ReleaseFormat) -> Fraction:
         return plan(COUNT, schema(shown, limits, neighbours), edition=edition).noise.scales[0]
 
     for neighbours, before, now in ((ADD, 20, 2), (SWAP, 40, 2)):
         few = 2, Limits(20, 1), neighbours
-        assert scale(*few, Edition.BY_LIMITS) == before
-        assert scale(*few, Edition.NOW) == now
+        assert scale(*few, ReleaseFormat.BY_LIMITS) == before
+        assert scale(*few, ReleaseFormat.NOW) == now
         many = 4, Limits(2, 1), neighbours
-        assert scale(*many, Edition.BY_LIMITS) == scale(*many, Edition.NOW)
+        assert scale(*many, ReleaseFormat.BY_LIMITS) == scale(*many, ReleaseFormat.NOW)
 
 
 # ---------------------------------------------------------------------------------------------------------------- draws
@@ -215,17 +215,21 @@ def test_draws_take_fewer_groups_too() -> None:
 
 def overlap_is_forgotten(patch: pytest.MonkeyPatch) -> None:
     """Those who are replaced stay in all groups, however many there are."""
-    right = Contribution.of
-    patch.setattr(Contribution, "of", lambda **given: _with_overlap(right(**given)))
+    right = QueryContribution.of
+    patch.setattr(QueryContribution, "of", lambda **given: _with_overlap(right(**given)))
 
 
-def _with_overlap(found: Contribution) -> Contribution:
-    return Contribution(limits=found.limits, neighbours=found.neighbours, groups=found.groups, overlap=found.groups)
+def _with_overlap(found: QueryContribution) -> QueryContribution:
+    return QueryContribution(
+        limits=found.limits, neighbours=found.neighbours, groups=found.groups, overlap=found.groups
+    )
 
 
 def one_group_too_few(patch: pytest.MonkeyPatch) -> None:
-    right = Contribution.of
-    patch.setattr(Contribution, "of", lambda *, shown, **given: right(shown=[max(1, n - 1) for n in shown], **given))
+    right = QueryContribution.of
+    patch.setattr(
+        QueryContribution, "of", lambda *, shown, **given: right(shown=[max(1, n - 1) for n in shown], **given)
+    )
 
 
 def undeclared_keys_count(patch: pytest.MonkeyPatch) -> None:

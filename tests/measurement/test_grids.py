@@ -14,35 +14,35 @@ from hypothesis import strategies as st
 
 from discreet.engines.base import steps as on_grid
 from discreet.measurement.releases import moments as moments_module
-from discreet.measurement.releases.additive import Form
+from discreet.measurement.releases.additive import JointStatistics
 from discreet.measurement.releases.grids import Steps
 from discreet.measurement.releases.moments import centred_form, paired_form, sum_form
-from discreet.measurement.releases.products import Pair, Side
-from discreet.plan.model.nodes import Column
+from discreet.measurement.releases.products import ArgumentPair, ProductArgument
+from discreet.plan.model.nodes import ColumnRef
 from discreet.plan.model.readings import Statistic
-from discreet.plan.model.schema import Bounds
+from discreet.plan.model.schema import ColumnBounds
 from discreet.plan.model.types import Type
 from tests.effort import tried
 
-X, Y = Column("x", Type.FLOAT), Column("y", Type.FLOAT)
+X, Y = ColumnRef("x", Type.FLOAT), ColumnRef("y", Type.FLOAT)
 Rows = Sequence[tuple[float, float]]
 
 
 @st.composite
-def some_bounds(draw: st.DrawFn) -> Bounds:
+def some_bounds(draw: st.DrawFn) -> ColumnBounds:
     """Of sizes from 10^-12 to 10^12, near zero or up to a million widths away from it."""
     width = Fraction(draw(st.integers(1, 10**6)), 10 ** draw(st.integers(0, 12)))
     low = width * Fraction(draw(st.integers(-(10**6), 10**6)), draw(st.sampled_from((1, 7, 10**6))))
-    return Bounds(low, low + width * 10 ** draw(st.integers(0, 6)))
+    return ColumnBounds(low, low + width * 10 ** draw(st.integers(0, 6)))
 
 
-def clip(x: float, bounds: Bounds) -> Fraction:
+def clip(x: float, bounds: ColumnBounds) -> Fraction:
     return min(max(Fraction(x), bounds.low), bounds.high)
 
 
 @given(some_bounds(), st.booleans(), st.floats(0, 1), st.data())
 def test_a_value_is_no_further_from_its_step_than_the_error(
-    bounds: Bounds, squared: bool, share: float, data: st.DataObject
+    bounds: ColumnBounds, squared: bool, share: float, data: st.DataObject
 ) -> None:
     found = Steps.for_power_sums(bounds, power=1 + squared)
     exponent, low, high = found.grid
@@ -56,7 +56,7 @@ def test_a_value_is_no_further_from_its_step_than_the_error(
 
 
 @given(some_bounds(), st.booleans())
-def test_terms_and_products_are_integers_of_64_bits(bounds: Bounds, squared: bool) -> None:
+def test_terms_and_products_are_integers_of_64_bits(bounds: ColumnBounds, squared: bool) -> None:
     found = Steps.for_power_sums(bounds, power=1 + squared)
     exponent, low, high = found.grid
     assume(found.finer)
@@ -75,13 +75,13 @@ def test_terms_and_products_are_integers_of_64_bits(bounds: Bounds, squared: boo
 )
 def test_rounding_is_small_beside_noise(bounds: tuple[Any, Any], squared: bool) -> None:
     """Of 2^36 values, or of as many as make a variance certain to a millionth of a millionth."""
-    limits = Bounds(*map(Fraction, bounds))
+    limits = ColumnBounds(*map(Fraction, bounds))
     error = Steps.for_power_sums(limits, power=1 + squared).error
     assert error * (1 if squared else 1 << 36) <= limits.largest * Fraction(1, 10**5)
 
 
 @given(some_bounds(), st.booleans())
-def test_cubes_are_integers_of_64_bits_on_one_grid(bounds: Bounds, whole: bool) -> None:
+def test_cubes_are_integers_of_64_bits_on_one_grid(bounds: ColumnBounds, whole: bool) -> None:
     found = Steps.for_power_sums(bounds, power=3, whole=whole)
     side = max(found.high - found.middle, found.middle - found.low)
     assert not found.finer
@@ -90,22 +90,22 @@ def test_cubes_are_integers_of_64_bits_on_one_grid(bounds: Bounds, whole: bool) 
 
 
 def test_whole_numbers_are_exact() -> None:
-    found = Steps.for_power_sums(Bounds(Fraction(0), Fraction(2**24)), power=1, whole=True)
+    found = Steps.for_power_sums(ColumnBounds(Fraction(0), Fraction(2**24)), power=1, whole=True)
     assert not found.error
     assert (found.grid[0], found.whole) == (0, True)
-    few = Steps.for_power_sums(Bounds(Fraction(0), Fraction(100)), power=2, whole=True)
+    few = Steps.for_power_sums(ColumnBounds(Fraction(0), Fraction(100)), power=2, whole=True)
     assert not few.error
     assert not few.finer
-    assert Steps.for_power_sums(Bounds(Fraction(1, 2), Fraction(2**24)), power=1, whole=True).error > 0
+    assert Steps.for_power_sums(ColumnBounds(Fraction(1, 2), Fraction(2**24)), power=1, whole=True).error > 0
 
 
 # -------------------------------------------------------------------------------------------------- rows and the totals
 
-ODD = Steps.for_power_sums(Bounds(Fraction("0.1"), Fraction("7.3")), power=2)
-EVEN = Steps.for_power_sums(Bounds(Fraction(-1), Fraction(1)), power=2)
+ODD = Steps.for_power_sums(ColumnBounds(Fraction("0.1"), Fraction("7.3")), power=2)
+EVEN = Steps.for_power_sums(ColumnBounds(Fraction(-1), Fraction(1)), power=2)
 
 
-def forms() -> dict[str, Form]:
+def forms() -> dict[str, JointStatistics]:
     """Everything that is added up of real values."""
     return {
         "sum": sum_form(X, ODD),
@@ -113,7 +113,7 @@ def forms() -> dict[str, Form]:
         "centred": centred_form(X, ODD),
         "squares in a pair": paired_form(X, EVEN, 2, nulls=True),
         "squares": centred_form(X, EVEN, 2),
-        "products": Pair(Side(X, ODD, squared=True), Side(Y, EVEN, squared=True)).form(),
+        "products": ArgumentPair(ProductArgument(X, ODD, squared=True), ProductArgument(Y, EVEN, squared=True)).form(),
     }
 
 
@@ -129,12 +129,12 @@ def term(statistic: Statistic, row: tuple[float, float]) -> int:
     return own if statistic.factor is None else own * term(statistic.factor, row) - statistic.less
 
 
-def released(form: Form, rows: Rows) -> list[int]:
+def released(form: JointStatistics, rows: Rows) -> list[int]:
     totals = [s.times * sum(term(s, row) for row in rows) for s in form.statistics]
     return [(total + (1 << grain >> 1)) >> grain for total, grain in zip(totals, form.grains, strict=True)]
 
 
-def stays_in(form: Form, crowd: Rows, own: Rows, direction: Sequence[int]) -> None:
+def stays_in(form: JointStatistics, crowd: Rows, own: Rows, direction: Sequence[int]) -> None:
     """Rows move what is released no further in a direction than as many corners, or nothing, reach."""
     move = [a - b for a, b in zip(released(form, [*crowd, *own]), released(form, crowd), strict=True)]
     reach = max(0, *(sum(c * d for c, d in zip(corner, direction, strict=False)) for corner in form.corners))

@@ -11,36 +11,36 @@ from typing import Any
 import pytest
 
 from discreet.measurement.aggregates import estimators, needs
-from discreet.measurement.aggregates.covariance import Joint
-from discreet.measurement.intervals.estimators import Ratio
-from discreet.measurement.releases.additive import Form
+from discreet.measurement.aggregates.covariance import CovarianceEstimator
+from discreet.measurement.intervals.estimators import RatioEstimator
+from discreet.measurement.releases.additive import JointStatistics
 from discreet.measurement.releases.layouts import Layout, Requirements, build_centred_layout, build_paired_layout
-from discreet.plan.analysis.stability import Contribution
-from discreet.plan.model.nodes import Aggregate, Column
+from discreet.plan.analysis.stability import QueryContribution
+from discreet.plan.model.nodes import Aggregate, ColumnRef
 from discreet.plan.model.readings import Statistic
-from discreet.plan.model.schema import Bounds, ColumnSchema, Limits, TableSchema
+from discreet.plan.model.schema import ColumnBounds, ColumnSchema, Limits, TableSchema
 from discreet.plan.model.types import Type
 from discreet.privacy import Neighbours
 from tests.cases import every
 
 Pair = tuple[int | None, int | None]
-X, Y = Column("x", Type.INT), Column("y", Type.INT)
+X, Y = ColumnRef("x", Type.INT), ColumnRef("y", Type.INT)
 KINDS: tuple[str, ...] = ("covar_pop", "covar_samp", "corr", "regr_slope", "regr_intercept")
 ENDS = {"x": (-2, 5), "y": (0, 3)}
 XS, YS = (-9, -2, 1, 5, None), (0, 2, 9, None)  # beyond, on and between the bounds, and missing
 ROWS: tuple[Pair, ...] = tuple(product(XS, YS))
 
 
-def layout(*kinds: str, build: Any = build_paired_layout, arguments: tuple[Column, Column] = (X, Y)) -> Layout:
+def layout(*kinds: str, build: Any = build_paired_layout, arguments: tuple[ColumnRef, ColumnRef] = (X, Y)) -> Layout:
     columns = {
-        name: ColumnSchema(name=name, type=Type.INT, bounds=Bounds(Fraction(low), Fraction(high)))
+        name: ColumnSchema(name=name, type=Type.INT, bounds=ColumnBounds(Fraction(low), Fraction(high)))
         for name, (low, high) in ENDS.items()
     }
     asked, table = needs(aggregates(*kinds, arguments=arguments)), TableSchema(name="t", columns=columns)
     return build(Requirements.of(asked, table, most_rows=1, sized=False))  # type: ignore[no-any-return]
 
 
-def aggregates(*kinds: str, arguments: tuple[Column, Column] = (X, Y)) -> tuple[Aggregate, ...]:
+def aggregates(*kinds: str, arguments: tuple[ColumnRef, ColumnRef] = (X, Y)) -> tuple[Aggregate, ...]:
     first, second = arguments
     return tuple(Aggregate(name=kind, kind=kind, argument=first, other=second) for kind in kinds)
 
@@ -68,11 +68,11 @@ def column(statistic: Statistic) -> str:
     return str(argument.arguments[2].name)
 
 
-def added(form: Form, rows: tuple[Pair, ...]) -> tuple[int, ...]:
+def added(form: JointStatistics, rows: tuple[Pair, ...]) -> tuple[int, ...]:
     return tuple(s.times * sum(term(s, row) for row in rows) for s in form.statistics)
 
 
-def moves(form: Form, rows: int, neighbours: Neighbours) -> Iterator[tuple[int, ...]]:
+def moves(form: JointStatistics, rows: int, neighbours: Neighbours) -> Iterator[tuple[int, ...]]:
     bags = [bag for n in range(rows + 1) for bag in combinations_with_replacement(ROWS, n)]
     found = {added(form, bag) for bag in bags}
     if neighbours is Neighbours.ADD_REMOVE:
@@ -81,9 +81,9 @@ def moves(form: Form, rows: int, neighbours: Neighbours) -> Iterator[tuple[int, 
     yield from (tuple(a - b for a, b in zip(new, old, strict=True)) for new, old in product(found, found))
 
 
-def check_bound(form: Form, rows: int, neighbours: Neighbours) -> None:
+def check_bound(form: JointStatistics, rows: int, neighbours: Neighbours) -> None:
     """No neighbour is farther than claimed; one that comes or goes is as far."""
-    contribution = Contribution(limits=Limits(1, rows), neighbours=neighbours)
+    contribution = QueryContribution(limits=Limits(1, rows), neighbours=neighbours)
     found = list(moves(form, rows, neighbours))
     width = len(form.statistics)
     for weights in ([Fraction(1, 3)] * width, [Fraction(1, 2 + i * i) for i in range(width)]):
@@ -125,13 +125,13 @@ def test_all_aggregates_of_two_arguments_share_one_form() -> None:
     assert layout("corr").forms == layout("corr", arguments=(Y, X)).forms
 
 
-def mean(ratio: Ratio, exact: list[int]) -> Fraction:
+def mean(ratio: RatioEstimator, exact: list[int]) -> Fraction:
     return ratio.centre + ratio.top.value(exact) / ratio.bottom.value(exact)
 
 
 @pytest.mark.parametrize("build", [build_paired_layout, build_centred_layout])
 @pytest.mark.parametrize("arguments", [(X, Y), (Y, X)])
-def test_without_noise_every_part_is_exact(build: Any, arguments: tuple[Column, Column]) -> None:
+def test_without_noise_every_part_is_exact(build: Any, arguments: tuple[ColumnRef, ColumnRef]) -> None:
     made = layout(*KINDS, build=build, arguments=arguments)
     exact = [number for form in made.forms for number in added(form, ROWS)]
     found = [both for row in ROWS if (both := clipped(row)) is not None]
@@ -139,7 +139,7 @@ def test_without_noise_every_part_is_exact(build: Any, arguments: tuple[Column, 
     n = len(pairs)
     a, b = Fraction(sum(x for x, _ in pairs), n), Fraction(sum(y for _, y in pairs), n)
     for recipe in estimators(aggregates(*KINDS, arguments=arguments), made.sources).values():
-        assert isinstance(recipe, Joint)
+        assert isinstance(recipe, CovarianceEstimator)
         assert (mean(recipe.first, exact), mean(recipe.second, exact)) == (a, b)
         assert recipe.product.bottom.value(exact) == n
         centres = recipe.first.centre, recipe.second.centre

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from discreet.engines import DuckDB, Memory
 from discreet.measurement.probes.magnitudes import POWERS, bucket_of, buckets, edge, range_of, supposing, widest
 from discreet.plan.expressions.evaluation import evaluate
-from discreet.plan.model.nodes import Column
+from discreet.plan.model.nodes import ColumnRef
 from discreet.plan.model.readings import Reading, Statistic
-from discreet.plan.model.schema import Bounds, ColumnSchema, TableSchema
+from discreet.plan.model.schema import ColumnBounds, ColumnSchema, TableSchema
 from discreet.plan.model.types import Type
 from tests.open_groups import unsealed
 
@@ -38,7 +38,7 @@ def expected(kind: Type, value: Any) -> int | None:
 
 
 def check(kind: Type, value: Any) -> None:
-    x = Column("x", kind)
+    x = ColumnRef("x", kind)
     assert evaluate(bucket_of(x), {"x": value}) == expected(kind, value)
 
 
@@ -59,7 +59,7 @@ def test_ends_on_every_engine(kind: Type, values: list[Any]) -> None:
         check(kind, value)
     reading = Reading(
         table="t",
-        keys=(bucket_of(Column("x", kind)),),
+        keys=(bucket_of(ColumnRef("x", kind)),),
         public_keys=tuple((b,) for b in buckets(kind)),
         statistics=(Statistic(kind="rows"),),
     )
@@ -92,7 +92,7 @@ def test_a_range_holds_the_used_buckets_and_no_more(kind: Type, data: st.DataObj
 def test_nothing_used_is_no_range_and_zeros_are_one() -> None:
     assert range_of(Type.INT, lambda _: False) is None
     zeros = range_of(Type.FLOAT, lambda bucket: bucket == 0)
-    assert zeros == Bounds(Fraction(0), Fraction(1, 2**20))
+    assert zeros == ColumnBounds(Fraction(0), Fraction(1, 2**20))
 
 
 def test_ids_texts_and_declared_columns_are_left_alone() -> None:

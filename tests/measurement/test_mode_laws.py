@@ -32,11 +32,11 @@ from discreet.measurement.releases.candidates import (
 )
 from discreet.measurement.releases.draws import CandidateDraws
 from discreet.noise import SeededBits
-from discreet.plan.analysis.stability import Contribution
+from discreet.plan.analysis.stability import QueryContribution
 from discreet.plan.expressions.evaluation import evaluate
-from discreet.plan.model.nodes import Column
+from discreet.plan.model.nodes import ColumnRef
 from discreet.plan.model.readings import Groups
-from discreet.plan.model.schema import Bounds, ColumnSchema, Limits, TableSchema
+from discreet.plan.model.schema import ColumnBounds, ColumnSchema, Limits, TableSchema
 from discreet.plan.model.types import Type
 from discreet.privacy import Neighbours
 from discreet.sql.select import parse
@@ -134,7 +134,7 @@ SMALL = {"unit": Type.INT, "g": Type.TEXT, "x": Type.BOOL}
 KINDS = [(g, x) for g in ("a", "b") for x in (False, True, None)]
 
 
-def moves(contribution: Contribution, *, grouped: bool) -> tuple[int, int]:
+def moves(contribution: QueryContribution, *, grouped: bool) -> tuple[int, int]:
     """The largest sum of ranges and of their squares, over all that one unit may have had and may have instead."""
     declared = TableSchema(
         name="t",
@@ -180,7 +180,7 @@ def test_the_ranges_are_the_smallest_that_hold_for_everybody(
     limits: Limits, grouped: bool, neighbours: Neighbours
 ) -> None:
     """By all tables of up to three rows of one unit: no move is larger, and some are as large."""
-    contribution = Contribution.of(limits=limits, neighbours=neighbours, shown=[2 if grouped else 1])
+    contribution = QueryContribution.of(limits=limits, neighbours=neighbours, shown=[2 if grouped else 1])
     claimed = 2 * CountMoves.l1(contribution), 4 * CountMoves.l2_squared(contribution)
     assert tuple(map(Fraction, moves(contribution, grouped=grouped))) == claimed
 
@@ -250,14 +250,14 @@ def test_the_event_is_what_was_asked() -> None:
 
 
 def table(kinds: int = 3) -> TableSchema:
-    ends = Bounds(Fraction(0), Fraction(kinds - 1))
+    ends = ColumnBounds(Fraction(0), Fraction(kinds - 1))
     return TableSchema(name="t", columns={"x": ColumnSchema(name="x", type=Type.INT, bounds=ends)})
 
 
 def drawn_by(rate: Fraction, kinds: int) -> CandidateDraw:
-    found = candidates_of(Column("x", Type.INT), table(kinds))
+    found = candidates_of(ColumnRef("x", Type.INT), table(kinds))
     assert found is not None
-    contribution = Contribution(limits=Limits(), neighbours=ADD)
+    contribution = QueryContribution(limits=Limits(), neighbours=ADD)
     return CandidateDraw.of("laplace", found, contribution, rate)
 
 
@@ -270,9 +270,11 @@ def law(of_each: Sequence[int], rate: Fraction) -> list[float]:
 @pytest.mark.parametrize("rows", [1, 2])
 def test_probabilities_of_neighbours_are_as_near_as_charged(rows: int, neighbours: Neighbours) -> None:
     """All tables of up to two others' rows for each of three values, and all that one unit may have or have instead."""
-    found = candidates_of(Column("x", Type.INT), table(3))
+    found = candidates_of(ColumnRef("x", Type.INT), table(3))
     assert found is not None
-    made = CandidateDraw.of("laplace", found, Contribution(limits=Limits(1, rows), neighbours=neighbours), Fraction(1))
+    made = CandidateDraw.of(
+        "laplace", found, QueryContribution(limits=Limits(1, rows), neighbours=neighbours), Fraction(1)
+    )
     own = [k for k in product(range(rows + 1), repeat=3) if sum(k) <= rows]
     spans = []
     for others in product(range(3), repeat=3):
@@ -324,11 +326,15 @@ def test_the_note_tells_how_near_its_count_is(kinds: int, epsilon: str) -> None:
     [
         (ColumnSchema(name="x", type=Type.TEXT, keys=("b", "a", "é")), ["a", "b", "é", "c", None, ""], [0, 1, 2]),
         (ColumnSchema(name="x", type=Type.INT, keys=(7, 3, -1)), [-1, 3, 7, 4, 8, -2, None], [0, 1, 2]),
-        (ColumnSchema(name="x", type=Type.INT, bounds=Bounds(Fraction(-1), Fraction(1))), [-1, 0, 1, 2, -2], [0, 1, 2]),
+        (
+            ColumnSchema(name="x", type=Type.INT, bounds=ColumnBounds(Fraction(-1), Fraction(1))),
+            [-1, 0, 1, 2, -2],
+            [0, 1, 2],
+        ),
         (ColumnSchema(name="x", type=Type.BOOL), [False, True, None], [0, 1]),
         (ColumnSchema(name="x", type=Type.BOOL, keys=(True,)), [True, False, None], [0]),
         (
-            ColumnSchema(name="x", type=Type.DATE, bounds=Bounds(Fraction(738000), Fraction(738002))),
+            ColumnSchema(name="x", type=Type.DATE, bounds=ColumnBounds(Fraction(738000), Fraction(738002))),
             [*(dt.date.fromordinal(738000 + i) for i in range(3)), dt.date(1999, 1, 1), dt.date(2999, 1, 1), None],
             [0, 1, 2],
         ),
@@ -337,7 +343,7 @@ def test_the_note_tells_how_near_its_count_is(kinds: int, epsilon: str) -> None:
 )
 def test_rows_count_for_their_own_value_alone(column: ColumnSchema, given: list[Any], wanted: list[int]) -> None:
     """Values that are no candidate are in no cell, rather than in that of the nearest one."""
-    found = candidates_of(Column("x", column.type), TableSchema(name="t", columns={"x": column}))
+    found = candidates_of(ColumnRef("x", column.type), TableSchema(name="t", columns={"x": column}))
     assert found is not None
     placed = [evaluate(found.split.argument, {"x": value}) for value in given]
     cells = [None if place is None else place - found.split.low for place in placed]
@@ -347,12 +353,12 @@ def test_rows_count_for_their_own_value_alone(column: ColumnSchema, given: list[
 
 
 def test_there_are_so_many_candidates_and_no_more() -> None:
-    assert candidates_of(Column("x", Type.INT), table(MOST_CANDIDATES)) is not None
-    assert candidates_of(Column("x", Type.INT), table(MOST_CANDIDATES + 1)) is None
+    assert candidates_of(ColumnRef("x", Type.INT), table(MOST_CANDIDATES)) is not None
+    assert candidates_of(ColumnRef("x", Type.INT), table(MOST_CANDIDATES + 1)) is None
     for count in (MOST_LISTED, MOST_LISTED + 1):
         keys = tuple(f"{i:05}" for i in range(count))
         listed = TableSchema(name="t", columns={"x": ColumnSchema(name="x", type=Type.TEXT, keys=keys)})
-        found = candidates_of(Column("x", Type.TEXT), listed)
+        found = candidates_of(ColumnRef("x", Type.TEXT), listed)
         assert (found is not None) is (count <= MOST_LISTED)
         if found is not None:
             at = {key: evaluate(found.split.argument, {"x": key}) for key in (keys[0], keys[517], keys[-1], "x", None)}

@@ -24,8 +24,8 @@ from discreet.measurement.program.program import Program
 from discreet.measurement.releases.releaser import Releaser
 from discreet.noise import SeededBits
 from discreet.plan.analysis.relation_schema import own_rows
-from discreet.plan.model.nodes import Column, Output
-from discreet.plan.model.relations import PerUnit
+from discreet.plan.model.nodes import ColumnRef, Output
+from discreet.plan.model.relations import UnitAggregation
 from discreet.plan.model.schema import Limits, TableSchema
 from discreet.privacy import Neighbours
 from discreet.sql.select import parse
@@ -164,9 +164,9 @@ def test_rows_of_somebody_are_never_counted_as_nobodys() -> None:
 
 def test_mutant_people_are_folded_by_another_column_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """A person would count once for each kind of visit; with rows bounded to one afterwards that would be hidden."""
-    by_kind = (Output("kind", Column("kind", TYPES["kind"])),)
+    by_kind = (Output("kind", ColumnRef("kind", TYPES["kind"])),)
     rows = own_rows("visits", {"visits": schema()})
-    monkeypatch.setattr(parts, "_fold_per_unit", lambda _, fold: PerUnit(rows, by_kind, (fold,)))
+    monkeypatch.setattr(parts, "_fold_per_unit", lambda _, fold: UnitAggregation(rows, by_kind, (fold,)))
     only = replace(plan(schema()), columns=(), by=())
     program = replace(only.program(Fraction(1, 2)), beside=())
     loose = replace(program.reading, bounding=None)

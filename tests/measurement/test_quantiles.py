@@ -19,7 +19,7 @@ from discreet import maximum, median, minimum, quantile
 from discreet.accounting.composition import compose as basic
 from discreet.accounting.composition import terms
 from discreet.accounting.zcdp import compose as zcdp
-from discreet.audit.queries.releases import Divided, Drawn
+from discreet.audit.queries.releases import PointRelease, QuantileLevelRelease
 from discreet.audit.queries.sensitivity import by_ranges, ranges_of_parts, ranges_of_points
 from discreet.curator import Curator
 from discreet.engines import DuckDB, Engine, Memory
@@ -32,7 +32,7 @@ from discreet.measurement.releases.quantiles import RISK, RankDraws, trees
 from discreet.measurement.releases.releaser import Releaser
 from discreet.mechanisms import ranks as pick_module
 from discreet.mechanisms.quantile_draw import divide
-from discreet.mechanisms.ranks import Target
+from discreet.mechanisms.ranks import RankTarget
 from discreet.mechanisms.value_counts import Histogram
 from discreet.noise import SeededBits
 from discreet.plan.model.readings import Groups, Split
@@ -95,7 +95,7 @@ def check_picks(program: Program, one: Sequence[Row], other: Sequence[Row]) -> N
         assert split is not None
         for recipe in (r for r in ranks(program) if r.number == split.argument):
             for pick in recipe.picks:
-                drawn = Drawn(pick, split.high - split.low, split.shift)
+                drawn = PointRelease(pick, split.high - split.low, split.shift)
                 assert all(move.is_covered for move in by_ranges(pick.event, ranges_of_points(drawn, a, b)))
         check_trees(program, split, a, b)
 
@@ -108,7 +108,7 @@ def check_trees(program: Program, split: Split, one: Groups, other: Groups) -> N
         for seed in range(3):
             places = divide(groups, tree, lambda _: {}, SeededBits(seed))
             for level, event in enumerate(tree.levels):
-                ranges = ranges_of_parts(Divided(tree, level, last, 0), one, other, places)
+                ranges = ranges_of_parts(QuantileLevelRelease(tree, level, last, 0), one, other, places)
                 assert all(move.is_covered for move in by_ranges(event, ranges))
 
 
@@ -205,7 +205,7 @@ def test_mutant_a_factor_is_dropped(monkeypatch: pytest.MonkeyPatch, factor: str
 
 def test_mutant_replaced_rows_are_priced_as_removed_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     """At the median, staying in a group moves a loss by 1, twice as far as leaving it."""
-    monkeypatch.setattr(Target, "l2_squared", lambda target, c: 2 * c.groups * (c.limits.rows * target.one) ** 2)
+    monkeypatch.setattr(RankTarget, "l2_squared", lambda target, c: 2 * c.groups * (c.limits.rows * target.one) ** 2)
     with pytest.raises(AssertionError):
         check_extreme("SELECT ward, MEDIAN(charge) AS m FROM visits GROUP BY ward", Limits(3, 1), SWAP, "1e-6")
 

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from discreet.measurement.intervals import noise as noise_module
-from discreet.measurement.intervals.estimators import Ratio
-from discreet.measurement.program.program import Edition, Program, choose
+from discreet.measurement.intervals.estimators import RatioEstimator
+from discreet.measurement.program.program import Program, ReleaseFormat, choose
 from discreet.mechanisms.base import Law
 from discreet.noise import SeededBits, discrete_laplace
-from discreet.plan.model.schema import Bounds, ColumnSchema, TableSchema
+from discreet.plan.model.schema import ColumnBounds, ColumnSchema, TableSchema
 from discreet.plan.model.types import Type
 from discreet.sql.select import parse
 
@@ -24,15 +24,15 @@ GROUPS = 4200
 MOVED = 1e-4  # of the width of an interval, at either end
 
 
-def program(low: int, high: int, *, law: Law = "laplace", edition: Edition = Edition.NOW) -> Program:
-    bounds = Bounds(Fraction(low), Fraction(high))
+def program(low: int, high: int, *, law: Law = "laplace", edition: ReleaseFormat = ReleaseFormat.NOW) -> Program:
+    bounds = ColumnBounds(Fraction(low), Fraction(high))
     schema = TableSchema(name="t", columns={"x": ColumnSchema(name="x", type=Type.FLOAT, bounds=bounds)})
     asked = parse("SELECT AVG(x) AS m, COUNT(*) AS n FROM t", {"t": schema})
     return choose(asked, schema, epsilon=Fraction(1), delta=Fraction(1, 10**6), law=law, edition=edition)
 
 
-def mean(made: Program) -> Ratio:
-    (found,) = [each for each in made.estimators.values() if isinstance(each, Ratio)]
+def mean(made: Program) -> RatioEstimator:
+    (found,) = [each for each in made.estimators.values() if isinstance(each, RatioEstimator)]
     return found
 
 
@@ -76,8 +76,8 @@ def test_few_groups_and_earlier_rules_are_searched_for(monkeypatch: pytest.Monke
     assert len(cells(made, rows, tabled=False)) == GROUPS
     with pytest.raises(TypeError):
         cells(made, rows, tabled=True)
-    assert [program(0, 100, edition=edition).noise.tabled for edition in Edition] == [
-        edition is Edition.NOW for edition in Edition
+    assert [program(0, 100, edition=edition).noise.tabled for edition in ReleaseFormat] == [
+        edition is ReleaseFormat.NOW for edition in ReleaseFormat
     ]
 
 

@@ -18,10 +18,10 @@ from discreet.curator.catalog.declarations import declare
 from discreet.curator.replay import replay as replay_module
 from discreet.engines import Memory
 from discreet.errors import InvalidParameter, UnsupportedQuery
-from discreet.measurement.intervals.noise import Noise, Terms
+from discreet.measurement.intervals.noise import Noise, NoiseTerms
 from discreet.measurement.program.error_targets import farthest
-from discreet.measurement.program.program import Edition, choose
-from discreet.measurement.releases.additive import Linear
+from discreet.measurement.program.program import ReleaseFormat, choose
+from discreet.measurement.releases.additive import LinearCombination
 from discreet.measurement.releases.grids import Steps
 from discreet.mechanisms.base import Law
 from discreet.noise import SeededBits
@@ -325,7 +325,7 @@ def test_ordinary_intervals_are_as_wide_as_before(columns: str, neighbours: Neig
             confidence=CONFIDENCE,
             rows=10**6,
         )["a"]
-        for edition in (Edition.ONE_GRID, Edition.NOW)
+        for edition in (ReleaseFormat.ONE_GRID, ReleaseFormat.NOW)
     )
     assert before <= after * (1 + 1e-9)
     assert after <= 1.01 * before
@@ -337,7 +337,7 @@ def test_whole_numbers_are_not_widened(sql: str) -> None:
     schema = described("t", {"n": Type.INT}, bounds={"n": (0, 99)})
     asked = parse(f"SELECT {sql} AS a FROM t", {"t": schema})
     for epsilon in (1, QUIET):
-        editions = (Edition.ONE_GRID, Edition.NOW)
+        editions = (ReleaseFormat.ONE_GRID, ReleaseFormat.NOW)
         before, after = (choose(asked, schema, epsilon=Fraction(epsilon), edition=edition) for edition in editions)
         assert before.event == after.event
         assert errors(before, confidence=CONFIDENCE, rows=50) == errors(after, confidence=CONFIDENCE, rows=50)
@@ -360,7 +360,7 @@ def test_a_target_holds_the_rounding() -> None:
 
 def as_before(patch: pytest.MonkeyPatch) -> None:
     """Curators as they were when values had one grid."""
-    as_of(patch, Edition.ONE_GRID)
+    as_of(patch, ReleaseFormat.ONE_GRID)
 
 
 @pytest.fixture
@@ -430,7 +430,11 @@ def check_edge() -> None:
 
 def check_reach() -> None:
     """Half a step of each statistic beside the noise of a sum, whichever way its reach is found."""
-    sums = [Linear.of({0: Fraction(3)}), Linear.of({0: Fraction(3), 1: Fraction(-1)}), Linear.of({1: Fraction(1, 3)})]
+    sums = [
+        LinearCombination.of({0: Fraction(3)}),
+        LinearCombination.of({0: Fraction(3), 1: Fraction(-1)}),
+        LinearCombination.of({1: Fraction(1, 3)}),
+    ]
     for law in LAWS:
         plain = Noise(law, (Fraction(100), Fraction(70)))
         for linear, more in zip(sums, (1.5, 1.5, 0.0), strict=True):
@@ -457,8 +461,8 @@ def no_total_is_rounded(patch: pytest.MonkeyPatch) -> None:
 
 
 def no_total_of_a_mean_is_rounded(patch: pytest.MonkeyPatch) -> None:
-    honest = Terms.of
-    patch.setattr(Terms, "of", lambda noise, sums: honest(replace(noise, rounded=()), sums))
+    honest = NoiseTerms.of
+    patch.setattr(NoiseTerms, "of", lambda noise, sums: honest(replace(noise, rounded=()), sums))
 
 
 def values_stay_on_the_grid_of_noise(patch: pytest.MonkeyPatch) -> None:
@@ -468,7 +472,7 @@ def values_stay_on_the_grid_of_noise(patch: pytest.MonkeyPatch) -> None:
 
 
 def every_release_is_of_today(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(replay_module, "edition_of", lambda _: Edition.NOW)
+    patch.setattr(replay_module, "edition_of", lambda _: ReleaseFormat.NOW)
 
 
 LAWS: tuple[Law, Law] = ("laplace", "gaussian")

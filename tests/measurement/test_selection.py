@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from discreet.measurement.program.program import Edition, Program, choose
-from discreet.measurement.selection import Optimal, Threshold
-from discreet.plan.model.schema import Bounds, ColumnSchema, Limits, TableSchema
+from discreet.measurement.program.program import Program, ReleaseFormat, choose
+from discreet.measurement.selection import OptimalGroupSelection, Threshold
+from discreet.plan.model.schema import ColumnBounds, ColumnSchema, Limits, TableSchema
 from discreet.plan.model.types import Type
 from discreet.privacy import Neighbours
 from discreet.sql.select import parse
@@ -29,7 +29,7 @@ def program(sql: str, *, limits: Limits, neighbours: Neighbours = Neighbours.ADD
     columns = {
         "id": ColumnSchema(name="id", type=Type.INT),
         "key": ColumnSchema(name="key", type=Type.TEXT),
-        "x": ColumnSchema(name="x", type=Type.INT, bounds=Bounds(Fraction(0), Fraction(3))),
+        "x": ColumnSchema(name="x", type=Type.INT, bounds=ColumnBounds(Fraction(0), Fraction(3))),
     }
     schema = TableSchema(name="t", columns=columns, unit="id", limits=limits, neighbours=neighbours)
     asked: dict[str, Any] = {"epsilon": Fraction(1), "delta": DELTA} | options
@@ -82,7 +82,7 @@ def test_the_threshold_of_a_plain_count_is_the_published_one() -> None:
     assert made.selection.smallest == 12  # 1 + ceil(ln((e + 2e-5 - 1) / ((e + 1) 1e-5))): noise is cut at 11
     (measure,) = made.measures
     assert measure.cuts == ((0, 11),)
-    before = program(COUNT, limits=Limits(), edition=Edition.UNCUT)
+    before = program(COUNT, limits=Limits(), edition=ReleaseFormat.UNCUT)
     assert isinstance(before.selection, Threshold)
     assert before.selection.smallest == 13  # 1 + ceil(ln(1 / ((1 + 1/e) 1e-5)))
     assert before.event == made.event
@@ -98,7 +98,7 @@ def test_the_count_of_a_mean_selects_its_keys_for_nothing() -> None:
 
 def test_many_rows_of_a_person_make_it_better_to_count_people() -> None:
     made = program(COUNT, limits=Limits(1, 50))
-    assert isinstance(made.selection, Optimal)
+    assert isinstance(made.selection, OptimalGroupSelection)
     assert made.reading.statistics[-1].kind == "units"
     assert made.selection.half_kept < 50
     told = program("SELECT key, COUNT(DISTINCT id) AS p FROM t GROUP BY key", limits=Limits(1, 50))

@@ -18,14 +18,14 @@ from discreet.curator import Curator
 from discreet.engines import DuckDB
 from discreet.measurement.aggregates import estimators
 from discreet.measurement.aggregates import skewness as skewness_module
-from discreet.measurement.aggregates.skewness import Skewness
+from discreet.measurement.aggregates.skewness import SkewnessEstimator
 from discreet.measurement.intervals.arithmetic import Ends
 from discreet.measurement.intervals.noise import Noise
 from discreet.measurement.releases.layouts import Layout, build_centred_layout, build_paired_layout
 from discreet.measurement.releases.moments import power_error
 from discreet.noise import SeededBits
 from discreet.plan.model.schema import Limits
-from discreet.plan.post.outputs import Noisy
+from discreet.plan.post.outputs import NoisyNumber
 from discreet.privacy import Budget, Neighbours
 from tests.curator.test_coverage import AGES, CLIPPED, TIMES, curator, error, hits
 from tests.effort import tried
@@ -73,7 +73,7 @@ def test_all_moments_of_an_argument_share_one_form() -> None:
 def test_without_noise_every_mean_is_exact(build: Build, rows: tuple[int | None, ...]) -> None:
     layout = build(needs(("skewness", X)))
     found = estimators(aggregates(("skewness", X)), layout.sources)["#0"]
-    assert isinstance(found, Skewness)
+    assert isinstance(found, SkewnessEstimator)
     exact = statistics(layout, rows)
     clipped = [min(max(x, -20), 30) - found.spread.origin for x in rows if x is not None]
     means = [value(part, exact) for part in (found.spread.squares, found.cubes)]
@@ -192,7 +192,7 @@ def test_every_release_has_a_finite_answer(  # noqa: PLR0917 - hypothesis passes
     noise = Noise(law, (scale,) * width)
     number = layout.sources.moments[argument].power(0)
     for row, cell in zip(released, found.cells(noise, released, outside), strict=True):
-        assert isinstance(cell, Noisy)
+        assert isinstance(cell, NoisyNumber)
         most = max(Fraction(3), Fraction(number.value(row)) + noise.reach(number, outside / 4) + 1)
         limit = math.sqrt(most) * (1 + 1e-9)
         assert -limit <= cell.low <= cell.high <= limit

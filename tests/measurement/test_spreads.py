@@ -19,14 +19,14 @@ from discreet.engines import DuckDB
 from discreet.measurement.aggregates import covariance as covariance_module
 from discreet.measurement.aggregates import estimators
 from discreet.measurement.aggregates import variance as variance_module
-from discreet.measurement.aggregates.variance import Variance
+from discreet.measurement.aggregates.variance import VarianceEstimator
 from discreet.measurement.intervals.arithmetic import Ends
-from discreet.measurement.intervals.estimators import Ratio
+from discreet.measurement.intervals.estimators import RatioEstimator
 from discreet.measurement.intervals.noise import Noise
 from discreet.measurement.releases.layouts import Layout, build_centred_layout, build_paired_layout
 from discreet.noise import SeededBits
 from discreet.plan.model.schema import Limits
-from discreet.plan.post.outputs import Noisy
+from discreet.plan.post.outputs import NoisyNumber
 from discreet.privacy import Budget
 from tests.curator.test_coverage import AGES, CLIPPED, GROUPS, TIMES, curator, error, hits
 from tests.effort import tried
@@ -78,8 +78,8 @@ def asked() -> Any:
 @pytest.mark.parametrize("mutant", ["squares without their mean", "a reach of a tenth"])
 def test_coverage_notices(monkeypatch: pytest.MonkeyPatch, mutant: str) -> None:
     if mutant == "a reach of a tenth":
-        right: Callable[..., Any] = Ratio.ends
-        monkeypatch.setattr(Ratio, "ends", lambda self, noise, rows, _: right(self, noise, rows, 0.95))
+        right: Callable[..., Any] = RatioEstimator.ends
+        monkeypatch.setattr(RatioEstimator, "ends", lambda self, noise, rows, _: right(self, noise, rows, 0.95))
     else:
         monkeypatch.setattr(variance_module, "squares", lambda low, high: (0 * low, 0 * high))
     assert covered(asked()) < 0.5 - error(0.5)
@@ -117,7 +117,7 @@ def test_every_release_has_a_finite_answer(  # noqa: PLR0917 - hypothesis passes
     noise = Noise(law, (scale,) * width)
     statistics = np.array([row[:width] for row in rows], dtype=object)
     for recipe in estimators(aggregates(*asked), layout.sources).values():
-        assert isinstance(recipe, Variance)
+        assert isinstance(recipe, VarianceEstimator)
         most = 50**2 * (0.5 if recipe.sample else 0.25)
         for cell in recipe.cells(noise, statistics, outside):
             assert cell.value is not None
@@ -275,7 +275,7 @@ def test_every_release_of_pairs_has_an_answer(
     noise, made = Noise(law, (scale,) * 6), layout(*KINDS)
     for recipe in estimators(joint_aggregates(*KINDS), made.sources).values():
         for cell in recipe.cells(noise, np.array(rows, dtype=object), outside):
-            assert isinstance(cell, Noisy)
+            assert isinstance(cell, NoisyNumber)
             assert cell.low <= cell.high
             assert cell.value is None or cell.low <= cell.value <= cell.high
             assert cell.value is None or math.isfinite(cell.value)

@@ -18,15 +18,15 @@ from discreet.measurement.releases.quantiles import split_into_blocks
 from discreet.measurement.releases.time_grids import TimeGrid
 from discreet.plan.expressions.evaluation import evaluate
 from discreet.plan.expressions.functions.date_functions import DAY, day_number
-from discreet.plan.model.nodes import Column
+from discreet.plan.model.nodes import ColumnRef
 from discreet.plan.model.readings import Reading
-from discreet.plan.model.schema import Bounds
+from discreet.plan.model.schema import ColumnBounds
 from discreet.plan.model.types import Type
 from tests.engines.tables import EDGES, arrow
 from tests.open_groups import unsealed
 
 KINDS: dict[Type, Any] = {Type.DATE: st.dates(), Type.TIMESTAMP: st.datetimes()}
-CALENDAR = Bounds(Fraction(1), Fraction(dt.date.max.toordinal() + 1))
+CALENDAR = ColumnBounds(Fraction(1), Fraction(dt.date.max.toordinal() + 1))
 LENGTHS = {  # days between the bounds, and the step that leaves a million
     Fraction(1, 86400): 1,
     Fraction(1): 1_000,
@@ -36,13 +36,13 @@ LENGTHS = {  # days between the bounds, and the step that leaves a million
 }
 
 
-def between(one: dt.date, other: dt.date) -> Bounds:
-    return Bounds(*sorted((day_number(one), day_number(other))))
+def between(one: dt.date, other: dt.date) -> ColumnBounds:
+    return ColumnBounds(*sorted((day_number(one), day_number(other))))
 
 
 def step_of(grid: TimeGrid, value: dt.date | None) -> int | None:
     """The step of a value, as a reading has it."""
-    number = evaluate(grid.number(Column("x", grid.kind)), {"x": value})
+    number = evaluate(grid.number(ColumnRef("x", grid.kind)), {"x": value})
     return on_grid(number, 0, grid.steps.low, grid.steps.high)
 
 
@@ -91,7 +91,7 @@ def test_engines_agree_on_every_edge(kind: Type) -> None:
     with DuckDB(threads=1) as engine:
         engine.register("t", arrow(rows, {"x": kind}), {"x": kind})
         for grid in grids:
-            x = Column("x", kind)
+            x = ColumnRef("x", kind)
             for split in (split_into_blocks(grid.number(x), grid.steps),):
                 asked = Reading(table="t", split=split)
                 assert unsealed(engine.read(asked)) == unsealed(referee.read(asked))
@@ -100,17 +100,17 @@ def test_engines_agree_on_every_edge(kind: Type) -> None:
 
 @pytest.mark.parametrize(("days", "length"), LENGTHS.items(), ids=str)
 def test_moments_have_the_longest_steps_that_leave_a_million(days: Fraction, length: int) -> None:
-    grid = TimeGrid.of(Bounds(Fraction(738_000), 738_000 + days), Type.TIMESTAMP)
+    grid = TimeGrid.of(ColumnBounds(Fraction(738_000), 738_000 + days), Type.TIMESTAMP)
     assert grid.step == length
     assert length == 1 or grid.steps.width >= STEPS
-    assert TimeGrid.of(Bounds(Fraction(738_000), 738_001 + days), Type.DATE).step == DAY
+    assert TimeGrid.of(ColumnBounds(Fraction(738_000), 738_001 + days), Type.DATE).step == DAY
 
 
 def test_bounds_that_hold_no_two_days_are_refused() -> None:
     with pytest.raises(InvalidParameter, match="two dates"):
-        TimeGrid.of(Bounds(Fraction(738_000), Fraction(1_476_001, 2)), Type.DATE)
+        TimeGrid.of(ColumnBounds(Fraction(738_000), Fraction(1_476_001, 2)), Type.DATE)
     with pytest.raises(InvalidParameter, match="two timestamps"):
-        TimeGrid.of(Bounds(Fraction(-9), Fraction(0)), Type.TIMESTAMP)
+        TimeGrid.of(ColumnBounds(Fraction(-9), Fraction(0)), Type.TIMESTAMP)
 
 
 def test_mutant_an_interval_without_what_was_rounded(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,7 @@ from tests.cases import every
 from tests.conformance.nothing import NoBits
 from tests.mechanisms.judges import discrete_gaussian_keeps_its_promise, has_scale, normal_cdf
 from tests.statistical.laws import FALSE_ALARM, WRONG, p_value
-from tests.statistical.laws import DiscreteGaussian as Law
+from tests.statistical.laws import DiscreteGaussianLaw as Law
 
 
 def profile(mu: float, epsilon: float) -> float:

@@ -20,7 +20,7 @@ from tests.cases import every
 from tests.conformance.nothing import NoBits
 from tests.mechanisms.judges import arrays_keep_their_promise, laplace_keeps_its_promise
 from tests.statistical.laws import FALSE_ALARM, WRONG, p_value
-from tests.statistical.laws import DiscreteLaplace as Law
+from tests.statistical.laws import DiscreteLaplaceLaw as Law
 
 
 @every("epsilon", [Fraction(1, 10), Fraction(1, 3), Fraction(1), Fraction(10)])

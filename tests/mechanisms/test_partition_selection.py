@@ -21,7 +21,14 @@ from discreet.noise import SeededBits
 from discreet.privacy import Neighbours, events
 from tests.cases import every
 from tests.conformance.nothing import NoBits
-from tests.statistical.laws import FALSE_ALARM, Bernoulli, DiscreteGaussian, DiscreteLaplace, p_value, share_p_value
+from tests.statistical.laws import (
+    FALSE_ALARM,
+    BernoulliLaw,
+    DiscreteGaussianLaw,
+    DiscreteLaplaceLaw,
+    p_value,
+    share_p_value,
+)
 
 PAIRS: list[tuple[float | str, str]] = [
     (1, "1e-5"),
@@ -121,10 +128,10 @@ def test_keys_are_kept_with_their_probability(count: int, bits: SeededBits) -> N
     mechanism = PartitionSelection(epsilon=0.6, delta=0.01)
     kept = mechanism.select(np.full(30_000, count), bits=bits)
     chance = float(mechanism.rule.probability(count).low)
-    assert p_value(kept, Bernoulli(chance)) > FALSE_ALARM
+    assert p_value(kept, BernoulliLaw(chance)) > FALSE_ALARM
     if 0.1 < chance < 0.75:
         for wrong in (1.3 * chance, 0.7 * chance):
-            assert p_value(kept, Bernoulli(wrong)) < FALSE_ALARM
+            assert p_value(kept, BernoulliLaw(wrong)) < FALSE_ALARM
 
 
 def test_mixed_counts_keep_their_places(bits: SeededBits) -> None:
@@ -240,7 +247,7 @@ def shown_law(count: int, scale: Fraction, threshold: int) -> dict[object, float
     if not count:
         return {None: 1.0} | dict.fromkeys(range(threshold, threshold + 400), 0.0) | {"far": 0.0}
     values = np.arange(threshold, threshold + 400)
-    law = DiscreteLaplace(scale)
+    law = DiscreteLaplaceLaw(scale)
     chances = law.pmf((values - count).astype(float)).tolist()
     far = 1 - float(law.cdf(np.array([threshold + 399 - count], dtype=float))[0])
     hidden = float(law.cdf(np.array([threshold - 1 - count], dtype=float))[0])
@@ -294,7 +301,7 @@ def test_shown_counts_have_the_noise_they_claim(method: str, bits: SeededBits) -
     shown = mechanism.release(np.full(20_000, 1000), bits=bits)
     assert shown.kept.all()
     assert shown.counts is not None
-    kind = DiscreteLaplace if method == "laplace" else DiscreteGaussian
+    kind = DiscreteLaplaceLaw if method == "laplace" else DiscreteGaussianLaw
     assert p_value(shown.counts - 1000, kind(mechanism.scale)) > FALSE_ALARM
     for wrong in (Fraction(13, 10), Fraction(7, 10)):
         assert p_value(shown.counts - 1000, kind(wrong * mechanism.scale)) < FALSE_ALARM

@@ -19,8 +19,8 @@ from discreet.measurement.releases.quantiles import shift_of
 from discreet.mechanisms import Quantile
 from discreet.mechanisms import quantile_draw as draw_module
 from discreet.mechanisms.quantile_draw import draw
-from discreet.mechanisms.ranks import Pick, Target
-from discreet.mechanisms.value_counts import Histogram, Key, Rank, Span
+from discreet.mechanisms.ranks import Pick, RankTarget
+from discreet.mechanisms.value_counts import Histogram, Key, RankLoss, Span
 from discreet.noise import SeededBits
 from discreet.privacy import events
 from tests.effort import tried
@@ -30,7 +30,7 @@ NOTHING = events.Composed([])
 
 
 def pick(share: str = "1/2", offset: int = 0, rate: str = "1/2") -> Pick:
-    return Pick(Target(Fraction(share), offset), Fraction(rate), NOTHING)
+    return Pick(RankTarget(Fraction(share), offset), Fraction(rate), NOTHING)
 
 
 def counted(values: Sequence[int], shift: int, only: set[int] | None = None) -> list[int]:
@@ -94,7 +94,7 @@ def test_a_proposal_and_its_acceptance_together_have_the_point_s_own_weight(
     table.open_all(histogram)
     begin, end = sorted((which % (len(blocks) + 1), which // 100 % (len(blocks) + 1)))
     opened = blocks[begin:end]
-    rank = Rank(wanted, len(values))
+    rank = RankLoss(wanted, len(values))
     starts, sizes, losses = histogram.cells((begin, end)).proposals(rank)
     proposed = {
         s + i: k for s, n, k in zip(*map(np.ndarray.tolist, (starts, sizes, losses)), strict=True) for i in range(n)
@@ -218,7 +218,7 @@ def test_ranks_far_beyond_stay_in_64_bits() -> None:
     cells = histogram.coarse
     for offset in (-(1 << 32), 0, 1 << 32):
         wanted = pick("999999/1000000", offset, "1/1000000000")
-        rank = Rank(wanted, histogram.values)
+        rank = RankLoss(wanted, histogram.values)
         for below, upto, found in zip(
             cells.below.tolist(), cells.upto.tolist(), cells.least(rank).tolist(), strict=True
         ):

@@ -18,7 +18,7 @@ from discreet.noise import SeededBits
 from discreet.privacy import Neighbours, events
 from tests.cases import every
 from tests.conformance.nothing import NoBits
-from tests.statistical.laws import FALSE_ALARM, Categorical, p_value
+from tests.statistical.laws import FALSE_ALARM, CategoricalLaw, p_value
 
 Data = tuple[int, ...]
 SHARES = [Fraction(0), Fraction(1, 4), Fraction(1, 2), Fraction(9, 10), Fraction(1)]
@@ -170,8 +170,8 @@ def test_the_code_draws_the_law(data: list[int], bits: SeededBits) -> None:
     draws = [mechanism.release(data, bits=bits) for _ in range(3000)]
     rate = float(mechanism.rate)
 
-    def law(factor: float) -> Categorical:
-        return Categorical(tuple(math.exp(-rate * factor * loss) for loss in losses(mechanism, tuple(data))))
+    def law(factor: float) -> CategoricalLaw:
+        return CategoricalLaw(tuple(math.exp(-rate * factor * loss) for loss in losses(mechanism, tuple(data))))
 
     assert p_value(np.array(draws), law(1)) > FALSE_ALARM
     assert not data or p_value(np.array(draws), law(2.5)) < FALSE_ALARM
@@ -183,8 +183,8 @@ def test_rates_30_percent_off_are_seen(bits: SeededBits) -> None:
     draws = [mechanism.release([1, 1], bits=bits) for _ in range(6000)]  # weights e^-1 and 1
     true = losses(mechanism, (1, 1))
 
-    def law(factor: float) -> Categorical:
-        return Categorical(tuple(math.exp(-float(mechanism.rate) * factor * loss) for loss in true))
+    def law(factor: float) -> CategoricalLaw:
+        return CategoricalLaw(tuple(math.exp(-float(mechanism.rate) * factor * loss) for loss in true))
 
     assert p_value(np.array(draws), law(1)) > FALSE_ALARM
     for wrong in (1.3, 0.7):

@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 
 from discreet.errors import InternalError
 from discreet.mechanisms import quantile_draw as divide_module
-from discreet.mechanisms.quantile_draw import Part, divide, draw, part_of
+from discreet.mechanisms.quantile_draw import IntervalDraw, divide, draw, part_of
 from discreet.mechanisms.quantile_tree import QuantileTree
 from discreet.mechanisms.value_counts import Histogram, Key, Span
 from discreet.noise import Bits, SeededBits
-from discreet.plan.analysis.stability import Contribution
-from discreet.plan.model.nodes import Column
+from discreet.plan.analysis.stability import QueryContribution
+from discreet.plan.model.nodes import ColumnRef
 from discreet.plan.model.schema import Limits
 from discreet.plan.model.types import Type
 from discreet.privacy import Neighbours
@@ -29,11 +29,11 @@ from tests.effort import tried
 from tests.mechanisms.test_point_draw import KEY, Table, blocks_of, counted
 
 SHARES = tuple(map(Fraction, ("1/4", "1/2", "3/4", "19/20")))
-ROW = Contribution(limits=Limits(), neighbours=Neighbours.ADD_REMOVE)
+ROW = QueryContribution(limits=Limits(), neighbours=Neighbours.ADD_REMOVE)
 
 
 def tree_of(last: int, epsilon: str, shares: Sequence[Fraction] = SHARES) -> QuantileTree:
-    made = QuantileTree.of(Column("x", Type.INT), shares, last, ROW, ("laplace", Fraction(epsilon)))
+    made = QuantileTree.of(ColumnRef("x", Type.INT), shares, last, ROW, ("laplace", Fraction(epsilon)))
     assert made is not None
     return made
 
@@ -51,7 +51,7 @@ def mass(values: Sequence[int], place: int, grain: int) -> Fraction:
     return sum((Fraction(min(max(place - v * size, 0), size), size) for v in values), Fraction(0))
 
 
-def loss(part: Part, values: Sequence[int], place: int) -> Fraction:
+def loss(part: IntervalDraw, values: Sequence[int], place: int) -> Fraction:
     """By the definition, from all values: in ranks."""
     end = part.high if part.high < (part.histogram.last + 1 << part.grain) - 1 else part.high + 1
     start, stop = (mass(values, z, part.grain) for z in (part.low, end))
@@ -89,7 +89,7 @@ def test_a_proposal_and_its_acceptance_together_have_the_place_s_own_weight(  # 
     masses = tuple(int(mass(values, end, grain) * (1 << grain)) for end in (low, high))
     if high == 79:
         masses = masses[0], len(values) << grain
-    part = Part(KEY, histogram, grain, Fraction(share), Fraction(rate), low, high, masses)  # type: ignore[arg-type]
+    part = IntervalDraw(KEY, histogram, grain, Fraction(share), Fraction(rate), low, high, masses)  # type: ignore[arg-type]
     cells, losses = part.proposals
     unit = part.share.denominator << grain
     least = {
@@ -162,7 +162,7 @@ def test_drawn_points_have_the_joint_law(shift: int, ahead: bool) -> None:
 
 @pytest.mark.ci
 def test_mutant_a_proposal_that_is_always_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Part, "accept", lambda *_: True)
+    monkeypatch.setattr(IntervalDraw, "accept", lambda *_: True)
     with pytest.raises(AssertionError):
         check_law(2, ahead=False)
 
@@ -186,13 +186,13 @@ def test_one_look_is_enough() -> None:
 @pytest.mark.parametrize("epsilon", ["1/100", "1", "1000", "1000000000"])
 @pytest.mark.parametrize("values", [(5,) * 100_000, tuple(range(10)) * 20_000, (0,) * 70_000 + (9,) * 3, (4,)], ids=len)
 def test_few_proposals_are_rejected(monkeypatch: pytest.MonkeyPatch, values: tuple[int, ...], epsilon: str) -> None:
-    right, tosses = Part.propose, Counter[str]()
+    right, tosses = IntervalDraw.propose, Counter[str]()
 
-    def propose(part: Part, bits: Bits) -> bool:
+    def propose(part: IntervalDraw, bits: Bits) -> bool:
         tosses["all"] += 1
         return right(part, bits)
 
-    monkeypatch.setattr(Part, "propose", propose)
+    monkeypatch.setattr(IntervalDraw, "propose", propose)
     table, tree = Table(values, 9, 0), tree_of(9, epsilon)
     for seed in range(10):
         drawn(table, tree, seed)

@@ -19,29 +19,29 @@ from discreet.exact import Enclosure
 from discreet.mechanisms import quantile_draw as divide_module
 from discreet.mechanisms import quantile_tree as tree_module
 from discreet.mechanisms.base import Law
-from discreet.mechanisms.quantile_draw import Part, part_of
-from discreet.mechanisms.quantile_tree import Node, QuantileTree, best_shape, carry
-from discreet.mechanisms.ranks import Parts, Target, price_ranks
+from discreet.mechanisms.quantile_draw import IntervalDraw, part_of
+from discreet.mechanisms.quantile_tree import QuantileNode, QuantileTree, best_shape, carry
+from discreet.mechanisms.ranks import DisjointRanks, RankTarget, price_ranks
 from discreet.mechanisms.value_counts import Histogram
-from discreet.plan.analysis.stability import Contribution
-from discreet.plan.model.nodes import Column
+from discreet.plan.analysis.stability import QueryContribution
+from discreet.plan.model.nodes import ColumnRef
 from discreet.plan.model.schema import Limits
 from discreet.plan.model.types import Type
 from discreet.privacy import Neighbours, events
 
 ADD, SWAP = Neighbours.ADD_REMOVE, Neighbours.REPLACE
 LAST, GRAIN, MOST = 2, 1, 3
-X = Column("x", Type.INT)
+X = ColumnRef("x", Type.INT)
 THREE = tuple(map(Fraction, ("1/4", "1/2", "9/10")))
 QUARTERS = tuple(map(Fraction, ("1/4", "1/2", "3/4")))
 Table = tuple[int, ...]
 
 
-def contribution(neighbours: Neighbours, rows: int = 1, *, grouped: bool = False, groups: int = 1) -> Contribution:
-    return Contribution.of(limits=Limits(groups, rows), neighbours=neighbours, shown=[None if grouped else 1])
+def contribution(neighbours: Neighbours, rows: int = 1, *, grouped: bool = False, groups: int = 1) -> QueryContribution:
+    return QueryContribution.of(limits=Limits(groups, rows), neighbours=neighbours, shown=[None if grouped else 1])
 
 
-def tree_of(limits: Contribution, law: Law, shares: Sequence[Fraction] = THREE, share: str = "2") -> QuantileTree:
+def tree_of(limits: QueryContribution, law: Law, shares: Sequence[Fraction] = THREE, share: str = "2") -> QuantileTree:
     """A tree over three points of two places each."""
     made = QuantileTree.of(X, shares, LAST, limits, (law, Fraction(share)))
     assert made is not None
@@ -216,7 +216,9 @@ def test_mutant_values_move_losses_half_as_far(monkeypatch: pytest.MonkeyPatch, 
 
 @pytest.mark.parametrize("law", ["laplace", "gaussian"])
 def test_mutant_children_are_drawn_from_all_values(monkeypatch: pytest.MonkeyPatch, law: Law) -> None:
-    def careless(key: tuple[()], values: Histogram, tree: QuantileTree, number: int, before: Mapping[int, int]) -> Part:
+    def careless(
+        key: tuple[()], values: Histogram, tree: QuantileTree, number: int, before: Mapping[int, int]
+    ) -> IntervalDraw:
         right = part_of(key, values, tree, number, before)
         return replace(right, share=tree.shares[number], masses=(0, values.values << tree.grain))
 
@@ -226,15 +228,17 @@ def test_mutant_children_are_drawn_from_all_values(monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize(("law", "name"), [("laplace", "moves"), ("gaussian", "l2_squared")])
 def test_mutant_replaced_rows_are_priced_as_removed_ones(monkeypatch: pytest.MonkeyPatch, law: Law, name: str) -> None:
-    right = getattr(Parts, name)
+    right = getattr(DisjointRanks, name)
     best_shape(QUARTERS if law == "gaussian" else THREE, contribution(SWAP), law)  # as it is without the mistake
-    monkeypatch.setattr(Parts, name, lambda parts, limits: right(parts, replace(limits, neighbours=ADD)))
+    monkeypatch.setattr(DisjointRanks, name, lambda parts, limits: right(parts, replace(limits, neighbours=ADD)))
     fails(SWAP, law)
 
 
 def test_mutant_two_rows_are_priced_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = Parts.moves
-    monkeypatch.setattr(Parts, "moves", lambda parts, limits: right(parts, replace(limits, limits=Limits(1, 1))))
+    right = DisjointRanks.moves
+    monkeypatch.setattr(
+        DisjointRanks, "moves", lambda parts, limits: right(parts, replace(limits, limits=Limits(1, 1)))
+    )
     fails(ADD, "laplace", rows=2)
 
 
@@ -277,10 +281,10 @@ def test_no_other_shares_of_the_levels_err_less(law: Law) -> None:
 def test_errors_are_carried_over() -> None:
     """A part whose ends are e and f ranks off has its share s of them off by (1 - s) e + s f; and so on."""
     places = (
-        Node(None, 1, 1, Fraction(1, 2)),
-        Node(None, None, 0, Fraction(1, 2)),
-        Node(1, 3, 2, Fraction(1, 4)),
-        Node(1, None, 1, Fraction(4, 5)),
+        QuantileNode(None, 1, 1, Fraction(1, 2)),
+        QuantileNode(None, None, 0, Fraction(1, 2)),
+        QuantileNode(1, 3, 2, Fraction(1, 4)),
+        QuantileNode(1, None, 1, Fraction(4, 5)),
     )
     whole = Fraction(1)
     assert carry(places) == (
@@ -296,7 +300,7 @@ def test_variances_are_those_of_the_parts_and_of_what_is_carried_over() -> None:
     assert tree.variance(1) == 1 / tree.rates[1] ** 2
     assert tree.variance(0) == 1 / tree.rates[0] ** 2 + Fraction(1, 4) / tree.rates[1] ** 2
     for number, share in enumerate(FOUR):
-        alone = Fraction(2, 4) / (2 * Target(share).one)
+        alone = Fraction(2, 4) / (2 * RankTarget(share).one)
         assert tree.variance(number) < 1 / alone**2
         assert tree.reach(number, LAST + 1, Fraction(1, 20)) > 0
 

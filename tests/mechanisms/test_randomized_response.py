@@ -15,7 +15,7 @@ from discreet.noise import SeededBits
 from discreet.privacy import events
 from tests.cases import every
 from tests.conformance.nothing import NoBits
-from tests.statistical.laws import FALSE_ALARM, Categorical, p_value
+from tests.statistical.laws import FALSE_ALARM, CategoricalLaw, p_value
 
 SAMPLES = 40_000
 LN2 = "0.69314718055994530941723212145817656807550013436025525412068"
@@ -50,8 +50,8 @@ def test_odds_for_another_number_of_options_are_killed() -> None:
         judge_odds(OddsOfTwo(epsilon=1, options=3))
 
 
-def law(epsilon: float, options: int, truth: int) -> Categorical:
-    return Categorical(tuple(math.exp(epsilon) if value == truth else 1.0 for value in range(options)))
+def law(epsilon: float, options: int, truth: int) -> CategoricalLaw:
+    return CategoricalLaw(tuple(math.exp(epsilon) if value == truth else 1.0 for value in range(options)))
 
 
 @pytest.mark.parametrize("options", [2, 3, 7])

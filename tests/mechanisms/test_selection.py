@@ -23,7 +23,7 @@ from discreet.privacy import events
 from tests.cases import every
 from tests.conformance.nothing import NoBits
 from tests.mechanisms.choices import judge_range, judge_ratio, law_of
-from tests.statistical.laws import FALSE_ALARM, Categorical, p_value
+from tests.statistical.laws import FALSE_ALARM, CategoricalLaw, p_value
 
 KINDS: list[type[Selection]] = [Exponential, PermuteAndFlip, ReportNoisyMax]
 SCORES = (3, 2, 2, 0)
@@ -140,9 +140,9 @@ def test_permute_and_flip_is_never_worse() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_code_draws_the_law(kind: type[Selection], bits: SeededBits) -> None:
     draws = kind(epsilon=2, sensitivity=1).choose(np.tile(SCORES, (SAMPLES, 1)), bits=bits)
-    assert p_value(draws, Categorical(chances(kind, 2))) > FALSE_ALARM
+    assert p_value(draws, CategoricalLaw(chances(kind, 2))) > FALSE_ALARM
     for wrong in (2.6, 1.4):
-        assert p_value(draws, Categorical(chances(kind, wrong))) < FALSE_ALARM
+        assert p_value(draws, CategoricalLaw(chances(kind, wrong))) < FALSE_ALARM
 
 
 @pytest.mark.sampled(3)
@@ -150,8 +150,8 @@ def test_the_code_draws_the_law(kind: type[Selection], bits: SeededBits) -> None
 def test_one_at_a_time_draws_the_same_law(kind: type[Selection], bits: SeededBits) -> None:
     mechanism = kind(epsilon=4, sensitivity=1)
     draws = [mechanism.release([13, 12.0, Fraction(12), 10], bits=bits) for _ in range(1500)]
-    assert p_value(draws, Categorical(chances(kind, 4))) > FALSE_ALARM
-    assert p_value(draws, Categorical(chances(kind, 2))) < FALSE_ALARM
+    assert p_value(draws, CategoricalLaw(chances(kind, 4))) > FALSE_ALARM
+    assert p_value(draws, CategoricalLaw(chances(kind, 2))) < FALSE_ALARM
 
 
 class TiesToTheHighest(ReportNoisyMax):
@@ -162,7 +162,7 @@ class TiesToTheHighest(ReportNoisyMax):
 
 def test_ties_go_to_the_lowest_index(bits: SeededBits) -> None:
     rows = np.zeros((SAMPLES, 2), dtype=int)
-    expected = Categorical(chances(ReportNoisyMax, 8, (0, 0)))
+    expected = CategoricalLaw(chances(ReportNoisyMax, 8, (0, 0)))
     assert expected.chances[0] > 0.9
     assert p_value(ReportNoisyMax(epsilon=8, sensitivity=1).choose(rows, bits=bits), expected) > FALSE_ALARM
     assert p_value(TiesToTheHighest(epsilon=8, sensitivity=1).choose(rows, bits=bits), expected) < FALSE_ALARM
@@ -197,9 +197,9 @@ def test_intervals_are_chosen_by_their_points_and_scores(bits: SeededBits) -> No
     edges, scores = [0, 2.5, 2.5, 7, 8], [0, 9, 1, 2]  # points 0 1 2 | none | 3 4 5 6 | 7 8
     draws = [mechanism.choose_interval(edges, scores, bits=bits) for _ in range(3000)]
     weights = [1.0] * 3 + [math.e] * 4 + [math.e**2] * 2
-    assert p_value(np.array(draws), Categorical(tuple(weights))) > FALSE_ALARM
+    assert p_value(np.array(draws), CategoricalLaw(tuple(weights))) > FALSE_ALARM
     flat = [1.0] * 9
-    assert p_value(np.array(draws), Categorical(tuple(flat))) < FALSE_ALARM
+    assert p_value(np.array(draws), CategoricalLaw(tuple(flat))) < FALSE_ALARM
 
 
 def test_points_of_a_fine_grid_lie_on_it(bits: SeededBits) -> None:

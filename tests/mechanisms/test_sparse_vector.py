@@ -19,7 +19,7 @@ from discreet.noise import SeededBits
 from discreet.privacy import Neighbours, events
 from tests.cases import every
 from tests.conformance.nothing import NoBits
-from tests.statistical.laws import FALSE_ALARM, Categorical, DiscreteLaplace, p_value
+from tests.statistical.laws import FALSE_ALARM, CategoricalLaw, DiscreteLaplaceLaw, p_value
 
 Answers = tuple[bool, ...]
 Queries = tuple[int, ...]
@@ -47,10 +47,10 @@ def law(queries: Queries, threshold_scale: Fraction, query_scale: Fraction, posi
     """The probability of every transcript for the threshold 0, by a sum over the threshold's noise."""
     reach = math.ceil(60 * threshold_scale) + 1
     noise = np.arange(-reach, reach + 1, dtype=float)
-    weights = DiscreteLaplace(threshold_scale).pmf(noise)
-    no = [DiscreteLaplace(query_scale).cdf(noise - query - 1) for query in queries]  # query + Z < noise
+    weights = DiscreteLaplaceLaw(threshold_scale).pmf(noise)
+    no = [DiscreteLaplaceLaw(query_scale).cdf(noise - query - 1) for query in queries]  # query + Z < noise
     yes = [
-        DiscreteLaplace(query_scale).cdf(query - noise) for query in queries
+        DiscreteLaplaceLaw(query_scale).cdf(query - noise) for query in queries
     ]  # the same by symmetry: Z >= noise - query
     return {
         answers: float(
@@ -81,7 +81,7 @@ def long_loss(threshold_scale: Fraction, query_scale: Fraction, *, yeses: int = 
     """The loss of many noes, then some yeses, when the queries of the noes rise by 1 and the others fall by 1."""
     reach = math.ceil(60 * threshold_scale) + 1
     noise = np.arange(-reach, reach + 400, dtype=float)
-    weights, query = DiscreteLaplace(threshold_scale).pmf(noise), DiscreteLaplace(query_scale)
+    weights, query = DiscreteLaplaceLaw(threshold_scale).pmf(noise), DiscreteLaplaceLaw(query_scale)
 
     def chance(low: int, last: int) -> float:
         return float(np.sum(weights * query.cdf(noise - low - 1) ** noes * query.cdf(last - noise) ** yeses))
@@ -156,13 +156,13 @@ def test_the_code_draws_the_law(bits: SeededBits) -> None:
     found = transcripts(3, 2)
     draws = [found.index(tuple(mechanism.release([q + 7 for q in queries], bits=bits).tolist())) for _ in range(5000)]
 
-    def expected(factor: Fraction) -> Categorical:
+    def expected(factor: Fraction) -> CategoricalLaw:
         chances = law(queries, factor * mechanism.threshold_scale, factor * mechanism.query_scale, 2)
-        return Categorical(tuple(chances[answers] for answers in found))
+        return CategoricalLaw(tuple(chances[answers] for answers in found))
 
     assert p_value(draws, expected(Fraction(1))) > FALSE_ALARM
     quiet = law(queries, Fraction(1, 1000), mechanism.query_scale, 2)
-    assert p_value(draws, Categorical(tuple(quiet[answers] for answers in found))) < FALSE_ALARM
+    assert p_value(draws, CategoricalLaw(tuple(quiet[answers] for answers in found))) < FALSE_ALARM
 
 
 @pytest.mark.ci
@@ -171,9 +171,9 @@ def test_scales_30_percent_off_are_seen(bits: SeededBits) -> None:
     mechanism = SparseVector(epsilon=4, sensitivity=1, threshold=0)
     draws = [bool(mechanism.release([-1], bits=bits)[0]) for _ in range(10_000)]
 
-    def expected(factor: Fraction) -> Categorical:
+    def expected(factor: Fraction) -> CategoricalLaw:
         chances = law((-1,), factor * mechanism.threshold_scale, factor * mechanism.query_scale, 1)
-        return Categorical((chances[(False,)], chances[(True,)]))
+        return CategoricalLaw((chances[(False,)], chances[(True,)]))
 
     assert p_value(draws, expected(Fraction(1))) > FALSE_ALARM
     for wrong in (Fraction(13, 10), Fraction(7, 10)):
@@ -190,9 +190,9 @@ def test_numbers_have_their_own_noise_and_price(bits: SeededBits) -> None:
         session = mechanism.start(bits=bits)
         assert [session.ask(value) for value in (-500, 1000.5, 1000.5)] == [False, True, True]
         draws += [int((answer - 1000.5) * 2) for answer in session.answers]
-    assert p_value(draws, DiscreteLaplace(Fraction(4))) > FALSE_ALARM
+    assert p_value(draws, DiscreteLaplaceLaw(Fraction(4))) > FALSE_ALARM
     for wrong in (Fraction(52, 10), Fraction(28, 10)):
-        assert p_value(draws, DiscreteLaplace(wrong)) < FALSE_ALARM
+        assert p_value(draws, DiscreteLaplaceLaw(wrong)) < FALSE_ALARM
     plain = SparseVector(epsilon=1, sensitivity=1, threshold=0)
     assert plain.event == events.Pure(1)
     with pytest.raises(InvalidParameter):

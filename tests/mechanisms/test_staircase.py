@@ -16,7 +16,7 @@ from discreet.privacy import events
 from tests.cases import every
 from tests.conformance.nothing import NoBits
 from tests.mechanisms.judges import exponent, stairs_are_drawn, stairs_are_private
-from tests.statistical.laws import FALSE_ALARM, WRONG, DiscreteLaplace, p_value
+from tests.statistical.laws import FALSE_ALARM, WRONG, DiscreteLaplaceLaw, p_value
 
 
 @pytest.mark.parametrize("steps", [1, 2, 3, 8])
@@ -71,8 +71,8 @@ def test_one_step_to_a_stair_is_the_discrete_laplace_law(bits: SeededBits) -> No
     mechanism = Staircase(epsilon=1, sensitivity=1, grid=1, entries=1)
     assert (mechanism.stairs.steps, mechanism.stairs.high) == (1, 1)
     draws = mechanism.release(np.zeros(50_000, dtype=int), bits=bits)
-    assert p_value(draws, DiscreteLaplace(Fraction(1))) > FALSE_ALARM
-    assert all(p_value(draws, DiscreteLaplace(factor)) < FALSE_ALARM for factor in WRONG)
+    assert p_value(draws, DiscreteLaplaceLaw(Fraction(1))) > FALSE_ALARM
+    assert all(p_value(draws, DiscreteLaplaceLaw(factor)) < FALSE_ALARM for factor in WRONG)
     for t in range(5):
         expected = 2 * math.exp(-(t + 1)) / (1 + math.exp(-1))
         assert float(mechanism.stairs.tail(t)(30).low) == pytest.approx(expected, rel=1e-12)

@@ -20,7 +20,7 @@ from discreet.noise import SeededBits, truncated_laplace
 from discreet.privacy import events
 from tests.cases import every
 from tests.noise.tape import Untouched
-from tests.statistical.laws import FALSE_ALARM, WRONG, Categorical, p_value
+from tests.statistical.laws import FALSE_ALARM, WRONG, CategoricalLaw, p_value
 
 Law = dict[Any, float]
 
@@ -141,9 +141,9 @@ def test_an_auditor_agrees() -> None:
 
 
 # ------------------------------------------------------------------------------------------------------------ the noise
-def masses(scale: float, most: int) -> Categorical:
+def masses(scale: float, most: int) -> CategoricalLaw:
     weights = [math.exp(-abs(z) / scale) for z in range(-most, most + 1)]
-    return Categorical(tuple(w / math.fsum(weights) for w in weights))
+    return CategoricalLaw(tuple(w / math.fsum(weights) for w in weights))
 
 
 @pytest.mark.parametrize(("scale", "most"), [(3, 4), (Fraction(7, 2), 12), (20, 14), (1000, 30)], ids=str)

@@ -12,12 +12,12 @@ import pytest
 from discreet.noise import SeededBits, bernoulli_exp, discrete_gaussian, discrete_laplace, geometric
 from tests.noise.judges import SAMPLERS, judge_sample
 from tests.noise.tape import Tape
-from tests.statistical.laws import DiscreteGaussian, DiscreteLaplace, Geometric
+from tests.statistical.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw, GeometricLaw
 
 LAWS: dict[str, Any] = {
-    "geometric": Geometric,
-    "discrete_laplace": DiscreteLaplace,
-    "discrete_gaussian": DiscreteGaussian,
+    "geometric": GeometricLaw,
+    "discrete_laplace": DiscreteLaplaceLaw,
+    "discrete_gaussian": DiscreteGaussianLaw,
 }
 
 
@@ -65,10 +65,10 @@ def test_boundary_between_int64_and_python_integers(bits: SeededBits) -> None:
 
 @pytest.mark.parametrize("sigma", [2**44, 2**46], ids=str)
 def test_both_sides_of_the_gaussian_boundary_have_the_law(sigma: int, bits: SeededBits) -> None:
-    judge_sample(discrete_gaussian(sigma, 6000, bits=bits), DiscreteGaussian, Fraction(sigma))
+    judge_sample(discrete_gaussian(sigma, 6000, bits=bits), DiscreteGaussianLaw, Fraction(sigma))
 
 
 def test_widest_int64_noise_has_its_law(bits: SeededBits) -> None:
     draws = discrete_laplace(2**52, 100_000, bits=bits)
-    judge_sample(draws, DiscreteLaplace, Fraction(2**52))
+    judge_sample(draws, DiscreteLaplaceLaw, Fraction(2**52))
     assert math.log2(np.abs(draws).max()) > 54

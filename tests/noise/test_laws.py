@@ -28,19 +28,19 @@ from tests.exact.reference import exp_minus
 from tests.noise.judges import SAMPLERS, digit_threshold, judge_sample, scalar_draws
 from tests.statistical.laws import (
     FALSE_ALARM,
-    Bernoulli,
-    DiscreteGaussian,
-    DiscreteLaplace,
-    Geometric,
-    Uniform,
+    BernoulliLaw,
+    DiscreteGaussianLaw,
+    DiscreteLaplaceLaw,
+    GeometricLaw,
+    UniformLaw,
     p_value,
     share_p_value,
 )
 
 LAWS: dict[str, Any] = {
-    "geometric": Geometric,
-    "discrete_laplace": DiscreteLaplace,
-    "discrete_gaussian": DiscreteGaussian,
+    "geometric": GeometricLaw,
+    "discrete_laplace": DiscreteLaplaceLaw,
+    "discrete_gaussian": DiscreteGaussianLaw,
 }
 # A Gaussian below 1/2 is nearly always 0: at 1/3 a change of 30 % moves P(0) from 0.978 to 0.878 or 0.9998.
 SCALES = [Fraction(1, 3), 1, 17, 1000, 10**6, 2.7]
@@ -96,8 +96,8 @@ def test_every_digit_has_its_own_chance(scale: int, bits: SeededBits) -> None:
 def test_low_digits_of_signed_noise_are_even(name: str, bits: SeededBits) -> None:
     """At scale 1000 the residues modulo 8 are uniform to 10^-6 (Fourier coefficient 1 / (1 + (2 pi 1000 / 8)^2))."""
     draws = SAMPLERS[name](1000, ARRAY, bits=bits)
-    assert p_value(draws % 8, Uniform(8)) > FALSE_ALARM
-    assert p_value(draws % 8, Uniform(9)) < FALSE_ALARM
+    assert p_value(draws % 8, UniformLaw(8)) > FALSE_ALARM
+    assert p_value(draws % 8, UniformLaw(9)) < FALSE_ALARM
 
 
 def test_moments_of_theory_4_2_and_4_7(bits: SeededBits) -> None:
@@ -114,8 +114,8 @@ def test_moments_of_theory_4_2_and_4_7(bits: SeededBits) -> None:
 @pytest.mark.parametrize("bound", [2, 10, 1000, 2**40 + 1, 2**63])
 def test_uniform(bound: int, bits: SeededBits) -> None:
     for draws in (uniform_below(bound, ARRAY, bits=bits), [uniform_below(bound, bits=bits) for _ in range(SCALARS)]):
-        assert p_value(draws, Uniform(bound)) > FALSE_ALARM
-        assert p_value(draws, Uniform(max(bound + 1, bound * 13 // 10))) < FALSE_ALARM
+        assert p_value(draws, UniformLaw(bound)) > FALSE_ALARM
+        assert p_value(draws, UniformLaw(max(bound + 1, bound * 13 // 10))) < FALSE_ALARM
         assert np.max(draws) < bound
 
 
@@ -124,8 +124,8 @@ def test_uniform(bound: int, bits: SeededBits) -> None:
 @pytest.mark.parametrize("p", [Fraction(1, 3), Fraction(9, 10), 0.25, Fraction(10**30, 3 * 10**30 + 1)], ids=str)
 def test_rational_coins(p: Any, bits: SeededBits) -> None:
     for draws in (bernoulli(p, SCALARS, bits=bits), [bernoulli(p, bits=bits) for _ in range(SCALARS)]):
-        assert p_value(draws, Bernoulli(float(p))) > FALSE_ALARM
-        assert p_value(draws, Bernoulli(float(p) * 0.7)) < FALSE_ALARM
+        assert p_value(draws, BernoulliLaw(float(p))) > FALSE_ALARM
+        assert p_value(draws, BernoulliLaw(float(p) * 0.7)) < FALSE_ALARM
 
 
 @pytest.mark.sampled(2)
@@ -133,8 +133,8 @@ def test_rational_coins(p: Any, bits: SeededBits) -> None:
 def test_exponential_coins(x: Any, bits: SeededBits) -> None:
     chance = float(exp_minus(Fraction(x), 60)[0])
     for draws in (bernoulli_exp(x, ARRAY, bits=bits), [bernoulli_exp(x, bits=bits) for _ in range(SCALARS)]):
-        assert p_value(draws, Bernoulli(chance)) > FALSE_ALARM
-        assert p_value(draws, Bernoulli(chance * 0.7)) < FALSE_ALARM
+        assert p_value(draws, BernoulliLaw(chance)) > FALSE_ALARM
+        assert p_value(draws, BernoulliLaw(chance * 0.7)) < FALSE_ALARM
 
 
 def test_draws_of_one_array_are_independent_of_their_neighbours(bits: SeededBits) -> None:

@@ -30,7 +30,7 @@ from tests.noise.judges import (
     scalar_draws,
 )
 from tests.noise.test_approximate import DENSE, judge_approximation
-from tests.statistical.laws import DiscreteGaussian, DiscreteLaplace, Geometric
+from tests.statistical.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw, GeometricLaw
 
 THIRD, ONE = Fraction(1, 3), Fraction(1)
 
@@ -143,9 +143,9 @@ def with_half_scale(sampler: Callable[..., Any], parameter: Fraction, *size: int
 @pytest.mark.parametrize("scale", [ONE, Fraction(1000)], ids=str)
 def test_half_scale(scale: Fraction, bits: SeededBits) -> None:
     for sampler, law in (
-        (laplace.geometric, Geometric),
-        (laplace.discrete_laplace, DiscreteLaplace),
-        (gaussian.discrete_gaussian, DiscreteGaussian),
+        (laplace.geometric, GeometricLaw),
+        (laplace.discrete_laplace, DiscreteLaplaceLaw),
+        (gaussian.discrete_gaussian, DiscreteGaussianLaw),
     ):
         mutant = partial(with_half_scale, sampler)
         rejected(lambda: judge_sample(mutant(scale, 50_000, bits=bits), law, scale))  # noqa: B023
@@ -156,7 +156,7 @@ def test_sign_bias(bits: SeededBits) -> None:
     """A sign drawn apart from the size counts 0 twice: what the textbook method must reject."""
     scale = Fraction(3)
     sizes, signs = laplace.geometric(scale, 50_000, bits=bits), uniform.uniform_below(2, 50_000, bits=bits)
-    rejected(lambda: judge_sample(np.where(signs == 1, sizes, -sizes), DiscreteLaplace, scale))
+    rejected(lambda: judge_sample(np.where(signs == 1, sizes, -sizes), DiscreteLaplaceLaw, scale))
 
 
 def test_slight_lean_to_one_side(bits: SeededBits) -> None:
@@ -164,16 +164,16 @@ def test_slight_lean_to_one_side(bits: SeededBits) -> None:
     scale = Fraction(17)
     draws = laplace.discrete_laplace(scale, 1_000_000, bits=bits)
     draws[::50] = np.abs(draws[::50])
-    rejected(lambda: judge_sample(draws, DiscreteLaplace, scale))
+    rejected(lambda: judge_sample(draws, DiscreteLaplaceLaw, scale))
 
 
 def test_every_proposal_is_accepted(bits: SeededBits, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gaussian, "accept_many", lambda x, _exact, _bits: np.ones(x.size, dtype=bool))
     monkeypatch.setattr(gaussian, "accept_one", lambda _x, _exact, _bits: True)
     scale = Fraction(17)
-    rejected(lambda: judge_sample(gaussian.discrete_gaussian(scale, 50_000, bits=bits), DiscreteGaussian, scale))
+    rejected(lambda: judge_sample(gaussian.discrete_gaussian(scale, 50_000, bits=bits), DiscreteGaussianLaw, scale))
     draws = scalar_draws(gaussian.discrete_gaussian, scale, 20_000, bits)
-    rejected(lambda: judge_sample(draws, DiscreteGaussian, scale))
+    rejected(lambda: judge_sample(draws, DiscreteGaussianLaw, scale))
 
 
 # ---------------------------------------------------------------------------------------------- approximate exponential

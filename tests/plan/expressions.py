@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from discreet.plan.expressions.calls import Mismatch, call
 from discreet.plan.expressions.functions import FUNCTIONS
 from discreet.plan.expressions.functions.date_functions import DATES
-from discreet.plan.model.nodes import Call, Column, Expression, Literal
+from discreet.plan.model.nodes import ColumnRef, Expression, FunctionCall, Literal
 from discreet.plan.model.types import Type
 from tests.plan.tables import VISITS
 
@@ -66,11 +66,11 @@ _CASTS = {
 
 def sql(expression: Expression) -> str:
     """The expression as SQL, in brackets wherever there could be a doubt."""
-    if isinstance(expression, Column):
+    if isinstance(expression, ColumnRef):
         return '"' + expression.name + '"'
     if isinstance(expression, Literal):
         return _literal(expression)
-    assert isinstance(expression, Call)
+    assert isinstance(expression, FunctionCall)
     return "(" + _call(expression.function, [sql(argument) for argument in expression.arguments]) + ")"
 
 
@@ -183,7 +183,7 @@ _PLANS: dict[Type, Sequence[tuple[str, tuple[Type, ...]]]] = {
 
 
 def leaves(kind: Type) -> st.SearchStrategy[Expression]:
-    columns = [Column(name, column.type) for name, column in VISITS.columns.items() if column.type is kind]
+    columns = [ColumnRef(name, column.type) for name, column in VISITS.columns.items() if column.type is kind]
     literals = VALUES[kind].map(lambda value: Literal(value + 0.0 if kind is F else value, kind))
     return st.one_of(st.sampled_from(columns), literals)
 
@@ -196,11 +196,11 @@ def expressions(draw: st.DrawFn, kind: Type, depth: int = 3) -> Expression:
     function, kinds = draw(st.sampled_from(list(_PLANS[kind])))
     arguments = [draw(expressions(part, depth - 1)) for part in kinds]
     if function == "to_date" and isinstance(arguments[0], Literal):
-        arguments = [Column("ward", T) if kinds == (T,) else Column("seen", S)]
+        arguments = [ColumnRef("ward", T) if kinds == (T,) else ColumnRef("seen", S)]
     if function == "to_timestamp" and isinstance(arguments[0], Literal):
-        arguments = [Column("day", D)]
+        arguments = [ColumnRef("day", D)]
     if function == "round_to_int" and isinstance(arguments[0], Literal):
-        arguments = [Column("charge", F)]
+        arguments = [ColumnRef("charge", F)]
     try:
         return call(function, *arguments)
     except Mismatch:

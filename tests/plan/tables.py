@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from discreet.plan.model.schema import Bounds, ColumnSchema, Limits, TableSchema
+from discreet.plan.model.schema import ColumnBounds, ColumnSchema, Limits, TableSchema
 from discreet.plan.model.types import Type
 
 _COLUMNS: list[tuple[str, Type, tuple[int, int] | None]] = [
@@ -27,7 +27,7 @@ _COLUMNS: list[tuple[str, Type, tuple[int, int] | None]] = [
 def table(name: str, columns: list[tuple[str, Type, tuple[int, int] | None]], unit: str | None = None) -> TableSchema:
     declared = {
         column: ColumnSchema(
-            name=column, type=kind, bounds=None if ends is None else Bounds(Fraction(ends[0]), Fraction(ends[1]))
+            name=column, type=kind, bounds=None if ends is None else ColumnBounds(Fraction(ends[0]), Fraction(ends[1]))
         )
         for column, kind, ends in columns
     }

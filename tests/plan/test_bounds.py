@@ -7,17 +7,17 @@ from fractions import Fraction
 import pytest
 
 from discreet.plan.analysis.value_bounds import bounds
-from discreet.plan.model.schema import Bounds
+from discreet.plan.model.schema import ColumnBounds
 from discreet.sql.functions.grammar import read
-from discreet.sql.refusals import Source
+from discreet.sql.refusals import SqlSource
 from discreet.sql.scope import Scope
 from discreet.sql.select import select
 from tests.cases import every
 from tests.plan.tables import SCHEMAS, VISITS
 
 
-def found(text: str) -> Bounds | None:
-    source = Source(f"SELECT {text}", SCHEMAS, 7)
+def found(text: str) -> ColumnBounds | None:
+    source = SqlSource(f"SELECT {text}", SCHEMAS, 7)
     scope = Scope(source=source, schema=VISITS, alias="visits")
     return bounds(read(select(source).expressions[0], scope), VISITS)
 
@@ -85,7 +85,7 @@ EXACT: list[tuple[str, tuple[float, float]]] = [
 
 @every(("text", "ends"), EXACT)
 def test_bounded(text: str, ends: tuple[float, float]) -> None:
-    assert found(text) == Bounds(Fraction(ends[0]), Fraction(ends[1]))
+    assert found(text) == ColumnBounds(Fraction(ends[0]), Fraction(ends[1]))
 
 
 UNBOUNDED = [
@@ -125,4 +125,4 @@ def test_decimals_are_rounded_outwards() -> None:
 
 
 def test_whole_numbers_stay_in_64_bits() -> None:
-    assert found("age * 9223372036854775807") == Bounds(Fraction(0), Fraction(2**63 - 1))
+    assert found("age * 9223372036854775807") == ColumnBounds(Fraction(0), Fraction(2**63 - 1))

@@ -8,10 +8,10 @@ import pytest
 
 from discreet.plan.expressions.calls import NULL, Mismatch, alike, call, parse_date
 from discreet.plan.expressions.functions import FUNCTIONS
-from discreet.plan.model.nodes import Call, Column, Expression, Literal
+from discreet.plan.model.nodes import ColumnRef, Expression, FunctionCall, Literal
 from discreet.plan.model.types import Type
 from discreet.sql.functions.grammar import read
-from discreet.sql.refusals import Source
+from discreet.sql.refusals import SqlSource
 from discreet.sql.scope import Scope
 from discreet.sql.select import select
 from tests.cases import every
@@ -67,7 +67,7 @@ TYPES = {
 
 
 def meant(text: str) -> Expression:
-    source = Source(f"SELECT {text}", SCHEMAS, 7)
+    source = SqlSource(f"SELECT {text}", SCHEMAS, 7)
     return read(select(source).expressions[0], Scope(source=source, schema=VISITS, alias="visits"))
 
 
@@ -76,8 +76,8 @@ def test_types(text: str) -> None:
     assert meant(text).type is TYPES[text]
 
 
-def walk(expression: Expression) -> list[Call]:
-    if not isinstance(expression, Call):
+def walk(expression: Expression) -> list[FunctionCall]:
+    if not isinstance(expression, FunctionCall):
         return []
     return [expression, *(found for argument in expression.arguments for found in walk(argument))]
 
@@ -111,4 +111,4 @@ def test_nothing_but_null_has_no_type() -> None:
     with pytest.raises(Mismatch):
         alike([NULL, NULL])
     with pytest.raises(Mismatch):
-        call("add", Column("a", Type.TEXT), Literal(1, Type.INT))
+        call("add", ColumnRef("a", Type.TEXT), Literal(1, Type.INT))

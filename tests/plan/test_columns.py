@@ -9,19 +9,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from discreet.plan.post.columns import Columns
-from discreet.plan.post.outputs import Noisy, NoisyColumn
+from discreet.plan.post.columns import ColumnarRows
+from discreet.plan.post.outputs import NoisyColumn, NoisyNumber
 
 ROWS: list[dict[str, Any]] = [
     {"k": "A", "n": 3, "x": 0.5},
     {"k": None, "n": -1, "x": 2.0},
     {"k": "C", "n": 7, "x": 1.0},
 ]
-HELD: Columns[Any] = Columns({"k": ("A", None, "C"), "n": np.array([3, -1, 7]), "x": np.array([0.5, 2.0, 1.0])}, 3)
+HELD: ColumnarRows[Any] = ColumnarRows(
+    {"k": ("A", None, "C"), "n": np.array([3, -1, 7]), "x": np.array([0.5, 2.0, 1.0])}, 3
+)
 
 
-@pytest.mark.parametrize("held", [HELD, Columns.of(ROWS)], ids=["arrays", "lists"])
-def test_rows_come_back_with_values_of_python(held: Columns[Any]) -> None:
+@pytest.mark.parametrize("held", [HELD, ColumnarRows.of(ROWS)], ids=["arrays", "lists"])
+def test_rows_come_back_with_values_of_python(held: ColumnarRows[Any]) -> None:
     assert list(held) == ROWS
     assert all(held == other and other == held for other in (ROWS, tuple(ROWS), HELD))
     assert [held[place] for place in (0, 1, 2, -1)] == [*ROWS, ROWS[-1]]
@@ -47,13 +49,13 @@ def test_other_rows_are_not_equal() -> None:
 
 
 def test_rows_without_columns_are_counted() -> None:
-    assert list(Columns[Any]({}, 2)) == [{}, {}]
-    assert list(Columns.of([])) == []
+    assert list(ColumnarRows[Any]({}, 2)) == [{}, {}]
+    assert list(ColumnarRows.of([])) == []
 
 
 def test_a_noisy_column_makes_noisy_numbers_whose_zeros_have_no_sign() -> None:
     column = NoisyColumn(np.array([-0.0, 2.0]), np.array([-1.0, -0.0]), np.array([-0.0, 3.0]))
-    assert list(column) == [column[0], column[1]] == [Noisy(0.0, -1.0, 0.0), Noisy(2.0, 0.0, 3.0)]
+    assert list(column) == [column[0], column[1]] == [NoisyNumber(0.0, -1.0, 0.0), NoisyNumber(2.0, 0.0, 3.0)]
     assert not np.signbit([column.value[0], column.high[0], column.low[1]]).any()
-    assert list(column[1:]) == list(column.take_places([1])) == [Noisy(2.0, 0.0, 3.0)]
-    assert list(column.at(np.array([1.0, -4.0]))) == [Noisy(1.0, -1.0, 1.0), Noisy(-4.0, -4.0, 3.0)]
+    assert list(column[1:]) == list(column.take_places([1])) == [NoisyNumber(2.0, 0.0, 3.0)]
+    assert list(column.at(np.array([1.0, -4.0]))) == [NoisyNumber(1.0, -1.0, 1.0), NoisyNumber(-4.0, -4.0, 3.0)]

@@ -19,7 +19,7 @@ from discreet.plan.expressions.evaluation import evaluate
 from discreet.plan.expressions.functions import LONGEST_TEXT
 from discreet.plan.expressions.functions.date_functions import day_number
 from discreet.plan.model.nodes import Expression
-from discreet.plan.model.schema import Bounds, ColumnSchema, Limits, TableSchema
+from discreet.plan.model.schema import ColumnBounds, ColumnSchema, Limits, TableSchema
 from discreet.plan.model.types import Type
 from discreet.privacy import Neighbours
 from discreet.sql.select import parse
@@ -36,10 +36,10 @@ def _table(first: dt.date, last: dt.date) -> TableSchema:
         unit="id",
         columns={
             "id": ColumnSchema(name="id", type=Type.INT),
-            "a": ColumnSchema(name="a", type=Type.DATE, bounds=Bounds(day_number(first), day_number(last))),
-            "b": ColumnSchema(name="b", type=Type.TIMESTAMP, bounds=Bounds(day_number(EARLY), day_number(LATE))),
-            "n": ColumnSchema(name="n", type=Type.INT, bounds=Bounds(Fraction(-3), Fraction(14))),
-            "x": ColumnSchema(name="x", type=Type.FLOAT, bounds=Bounds(Fraction(0), Fraction(100))),
+            "a": ColumnSchema(name="a", type=Type.DATE, bounds=ColumnBounds(day_number(first), day_number(last))),
+            "b": ColumnSchema(name="b", type=Type.TIMESTAMP, bounds=ColumnBounds(day_number(EARLY), day_number(LATE))),
+            "n": ColumnSchema(name="n", type=Type.INT, bounds=ColumnBounds(Fraction(-3), Fraction(14))),
+            "x": ColumnSchema(name="x", type=Type.FLOAT, bounds=ColumnBounds(Fraction(0), Fraction(100))),
             "t": ColumnSchema(name="t", type=Type.TEXT),
         },
     )
@@ -77,7 +77,7 @@ rows = st.fixed_dictionaries(
 
 
 @cache
-def bounded(text: str) -> tuple[Expression, Bounds]:
+def bounded(text: str) -> tuple[Expression, ColumnBounds]:
     made = expression(text)
     limits = bounds(made, STAYS)
     assert limits is not None
@@ -96,9 +96,9 @@ def test_bounds_hold_what_is_made_of_days(row: dict[str, Any]) -> None:
 
 
 def test_bounds_are_not_wider_than_they_must_be() -> None:
-    assert bounds(expression("a - DATE '2020-06-01'"), STAYS) == Bounds(Fraction(-154), Fraction(273))
-    assert bounds(expression("YEAR(a)"), STAYS) == Bounds(Fraction(2019), Fraction(2021))
-    assert bounds(expression("x / NULLIF(n, 0)"), STAYS) == Bounds(Fraction(-100), Fraction(100))
+    assert bounds(expression("a - DATE '2020-06-01'"), STAYS) == ColumnBounds(Fraction(-154), Fraction(273))
+    assert bounds(expression("YEAR(a)"), STAYS) == ColumnBounds(Fraction(2019), Fraction(2021))
+    assert bounds(expression("x / NULLIF(n, 0)"), STAYS) == ColumnBounds(Fraction(-100), Fraction(100))
 
 
 LISTS = {
@@ -169,7 +169,7 @@ def test_comments_change_nothing(text: str) -> None:
     assert parse(text, SCHEMAS) == parse("SELECT COUNT(*) AS n FROM visits", SCHEMAS)
 
 
-def _declared(kind: Type, pair: Any) -> Bounds | None:
+def _declared(kind: Type, pair: Any) -> ColumnBounds | None:
     schema = declare(
         "t",
         {"c": kind},
@@ -183,11 +183,13 @@ def _declared(kind: Type, pair: Any) -> Bounds | None:
 
 
 def test_days_are_declared_as_days_or_texts() -> None:
-    wanted = Bounds(Fraction(FIRST.toordinal()), Fraction(LAST.toordinal()))
+    wanted = ColumnBounds(Fraction(FIRST.toordinal()), Fraction(LAST.toordinal()))
     assert _declared(Type.DATE, (FIRST, LAST)) == wanted
     assert _declared(Type.DATE, (FIRST.isoformat(), LAST.isoformat())) == wanted
-    assert _declared(Type.TIMESTAMP, (FIRST, LAST)) == Bounds(wanted.low, wanted.high + 1)  # the last day is all of it
-    assert _declared(Type.TIMESTAMP, (EARLY, LATE)) == Bounds(day_number(EARLY), day_number(LATE))
+    assert _declared(Type.TIMESTAMP, (FIRST, LAST)) == ColumnBounds(
+        wanted.low, wanted.high + 1
+    )  # the last day is all of it
+    assert _declared(Type.TIMESTAMP, (EARLY, LATE)) == ColumnBounds(day_number(EARLY), day_number(LATE))
 
 
 @pytest.mark.parametrize(

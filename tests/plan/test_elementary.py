@@ -18,8 +18,8 @@ from discreet.plan.expressions.functions import elementary
 from discreet.plan.expressions.functions.elementary import DIGITS, LARGEST, on_grid
 from discreet.plan.expressions.functions.elementary import ELEMENTARY as RECORDS
 from discreet.plan.expressions.interval_arithmetic import EVERYTHING, Span
-from discreet.plan.model.nodes import Column, Literal
-from discreet.plan.model.schema import Bounds
+from discreet.plan.model.nodes import ColumnRef, Literal
+from discreet.plan.model.schema import ColumnBounds
 from discreet.plan.model.types import Type
 from tests.plan.tables import VISITS
 
@@ -103,25 +103,25 @@ def test_what_grows_without_limit_has_no_end() -> None:
 
 def test_the_logarithm_of_a_whole_number_is_not_negative() -> None:
     """Zero has none, and the next whole number is 1; a column of doubles may hold anything between."""
-    whole = bounds(call("ln", Column("age", Type.INT)), VISITS)
+    whole = bounds(call("ln", ColumnRef("age", Type.INT)), VISITS)
     assert whole is not None
     assert whole.low == 0
     assert whole.high == pytest.approx(math.log(120))
-    assert bounds(call("ln", Column("charge", Type.FLOAT)), VISITS, floored=False) is None
-    plus_one = call("add", Column("charge", Type.FLOAT), Literal(1.0, Type.FLOAT))
+    assert bounds(call("ln", ColumnRef("charge", Type.FLOAT)), VISITS, floored=False) is None
+    plus_one = call("add", ColumnRef("charge", Type.FLOAT), Literal(1.0, Type.FLOAT))
     assert bounds(call("ln", plus_one), VISITS) is not None
 
 
 def test_logarithms_near_zero_are_clipped_at_a_billionth_of_the_upper_bound() -> None:
     """No lower bound of 0 would do: the smallest double has the logarithm -744, and noise is made for the width."""
-    charge = Column("charge", Type.FLOAT)
+    charge = ColumnRef("charge", Type.FLOAT)
     for found in (bounds(call("ln", charge), VISITS), bounds(call("log", Literal(math.e, Type.FLOAT), charge), VISITS)):
         assert found is not None
         assert found.high == pytest.approx(math.log(50_000))
         assert found.width == pytest.approx(math.log(2**30))
-    negative = call("subtract", Column("debt", Type.FLOAT), Literal(10.0, Type.FLOAT))
-    assert bounds(call("ln", negative), VISITS) == Bounds(Fraction(0), Fraction(1))  # no debt has one
-    assert bounds(call("ln", Column("weight", Type.FLOAT)), VISITS) is None
+    negative = call("subtract", ColumnRef("debt", Type.FLOAT), Literal(10.0, Type.FLOAT))
+    assert bounds(call("ln", negative), VISITS) == ColumnBounds(Fraction(0), Fraction(1))  # no debt has one
+    assert bounds(call("ln", ColumnRef("weight", Type.FLOAT)), VISITS) is None
     assert values(call("floor", call("ln", charge)), VISITS) is None  # groups are not clipped
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from discreet.plan.post.outputs import Noisy, finish
+from discreet.plan.post.outputs import NoisyNumber, finish
 from discreet.sql.select import parse
 from tests.cases import every
 from tests.plan.tables import SCHEMAS
@@ -27,16 +27,16 @@ def test_no_groups_are_no_rows_whatever_is_asked_of_them() -> None:
 
 
 GROUPS: Rows = [
-    {"ward": "A", "#1": Noisy(10, 8, 12), "#2": Noisy(100.0, 90.0, 110.0)},
-    {"ward": "B", "#1": Noisy(-1, -3, 1), "#2": Noisy(5.0, -5.0, 15.0)},
-    {"ward": None, "#1": Noisy(0, -2, 2), "#2": Noisy(0.0, -10.0, 10.0)},
-    {"ward": "C", "#1": Noisy(4, 2, 6), "#2": Noisy(50.0, 40.0, 60.0)},
+    {"ward": "A", "#1": NoisyNumber(10, 8, 12), "#2": NoisyNumber(100.0, 90.0, 110.0)},
+    {"ward": "B", "#1": NoisyNumber(-1, -3, 1), "#2": NoisyNumber(5.0, -5.0, 15.0)},
+    {"ward": None, "#1": NoisyNumber(0, -2, 2), "#2": NoisyNumber(0.0, -10.0, 10.0)},
+    {"ward": "C", "#1": NoisyNumber(4, 2, 6), "#2": NoisyNumber(50.0, 40.0, 60.0)},
 ]
 BOTH = "SELECT ward, COUNT(*) AS n, SUM(charge) AS s FROM visits GROUP BY ward"
 
 
 def test_values_pass_through() -> None:
-    assert answer(BOTH, GROUPS)[0] == {"ward": "A", "n": Noisy(10, 8, 12), "s": Noisy(100.0, 90.0, 110.0)}
+    assert answer(BOTH, GROUPS)[0] == {"ward": "A", "n": NoisyNumber(10, 8, 12), "s": NoisyNumber(100.0, 90.0, 110.0)}
 
 
 def test_ratios_are_total() -> None:
@@ -80,20 +80,20 @@ def test_clauses_act_on_released_values(clause: str, wards: list[str | None]) ->
 
 
 OUTPUTS: list[tuple[str, Any]] = [
-    ("COUNT(*) * 2", Noisy(20, 16, 24)),
-    ("-COUNT(*)", Noisy(-10, -12, -8)),
-    ("100 - COUNT(*)", Noisy(90, 88, 92)),
-    ("GREATEST(COUNT(*), 9)", Noisy(10, 9, 12)),
+    ("COUNT(*) * 2", NoisyNumber(20, 16, 24)),
+    ("-COUNT(*)", NoisyNumber(-10, -12, -8)),
+    ("100 - COUNT(*)", NoisyNumber(90, 88, 92)),
+    ("GREATEST(COUNT(*), 9)", NoisyNumber(10, 9, 12)),
     ("CASE WHEN COUNT(*) > 5 THEN 'many' ELSE 'few' END", "many"),
     ("COUNT(*) > 5", True),
     ("1 + 1", 2),
-    ("COUNT(*) % 3", Noisy(1, 0, 2)),
+    ("COUNT(*) % 3", NoisyNumber(1, 0, 2)),
 ]
 
 
 @pytest.mark.parametrize(("output", "expected"), OUTPUTS)
 def test_outputs(output: str, expected: Any) -> None:
-    found = answer(f"SELECT {output} AS x, COUNT(*) AS n FROM visits", [{"#1": Noisy(10, 8, 12)}])
+    found = answer(f"SELECT {output} AS x, COUNT(*) AS n FROM visits", [{"#1": NoisyNumber(10, 8, 12)}])
     assert found[0]["x"] == expected
 
 
@@ -103,5 +103,5 @@ def test_functions_of_keys_have_no_interval() -> None:
 
 
 def test_overflow_is_no_error() -> None:
-    found = answer("SELECT COUNT(*) * 9223372036854775807 AS x FROM visits", [{"#1": Noisy(10, 8, 12)}])
+    found = answer("SELECT COUNT(*) * 9223372036854775807 AS x FROM visits", [{"#1": NoisyNumber(10, 8, 12)}])
     assert found[0]["x"].value is None

@@ -19,7 +19,7 @@ from discreet.plan.analysis import group_keys
 from discreet.plan.expressions.evaluation import evaluate
 from discreet.plan.expressions.functions.date_functions import day_number
 from discreet.plan.model.nodes import Question, columns
-from discreet.plan.model.schema import Bounds, ColumnSchema, TableSchema
+from discreet.plan.model.schema import ColumnBounds, ColumnSchema, TableSchema
 from discreet.plan.model.types import Type
 from discreet.privacy import Budget
 from discreet.sql.select import parse
@@ -73,7 +73,7 @@ def _column(name: str, present: bool) -> ColumnSchema:
     ends = None
     if kind.is_number or kind.is_time:
         low, high = (day_number(v) if kind.is_time else Fraction(v) for v in (values[0], values[-1]))
-        ends = Bounds(low, high)
+        ends = ColumnBounds(low, high)
     keys = tuple(values) if name in KEYED else None
     return ColumnSchema(name=name, type=kind, bounds=ends, keys=keys, present=present)
 
@@ -196,7 +196,7 @@ def test_the_check_sees_days_that_end_no_month_and_nulls(monkeypatch: pytest.Mon
 
 def test_days_of_many_years_are_those_of_their_months() -> None:
     """Where there are too many days to try each, what is its own month's end is an end of a month."""
-    ends = Bounds(day_number(dt.date(1990, 1, 1)), day_number(dt.date(2025, 12, 31)))
+    ends = ColumnBounds(day_number(dt.date(1990, 1, 1)), day_number(dt.date(2025, 12, 31)))
     day = ColumnSchema(name="day", type=Type.DATE, bounds=ends)
     question = asked("LAST_DAY(day)")
     found = group_keys.values(question.keys[0].expression, TableSchema(name="t", columns={"day": day}))

@@ -15,14 +15,14 @@ from discreet.plan.analysis import join_rows
 from discreet.plan.analysis.join_rows import MOST_PAIRS, ROWS, rows_alike, with_cuts
 from discreet.plan.analysis.relation_schema import describe
 from discreet.plan.canonical import canonical, replay
-from discreet.plan.model.nodes import UNIT, Column, Question, Relation
+from discreet.plan.model.nodes import UNIT, ColumnRef, Question, Relation
 from discreet.plan.model.relations import (
     Cut,
     Join,
-    Marked,
-    Matched,
-    PerUnit,
+    MarkJoin,
     Select,
+    SemiJoin,
+    UnitAggregation,
     children,
     cuts,
     shape,
@@ -300,8 +300,8 @@ def test_filters_of_selects_inside_come_before_the_cut() -> None:
 
 def test_sides_are_cut_by_what_the_join_compares() -> None:
     found = by_table(counted(f"{JOINED} AND v.day = l.day"))
-    assert [part.name for part in found["visits"].by if isinstance(part, Column)] == ["v.day"]
-    assert [part.name for part in found["labs"].by if isinstance(part, Column)] == ["l.day"]
+    assert [part.name for part in found["visits"].by if isinstance(part, ColumnRef)] == ["v.day"]
+    assert [part.name for part in found["labs"].by if isinstance(part, ColumnRef)] == ["l.day"]
     assert all("is_null" in conditions(cut) for cut in found.values())  # which meets nothing
 
 
@@ -408,8 +408,8 @@ def test_nobody_has_more_rows_than_the_plan_says(rows: str) -> None:
 def test_existence_is_asked_of_all_rows() -> None:
     for word in ("IN", "NOT IN"):
         source = counted(f"visits WHERE patient {word} (SELECT person FROM labs)").source
-        assert isinstance(source, Matched)
+        assert isinstance(source, SemiJoin)
     marked = counted("visits AS v WHERE v.ward = 'A' OR v.patient IN (SELECT person FROM labs)").source
     assert marked is not None
-    assert any(isinstance(part, Marked) for part in inside(marked))
-    assert not any(isinstance(part, Cut | PerUnit) for part in inside(marked))
+    assert any(isinstance(part, MarkJoin) for part in inside(marked))
+    assert not any(isinstance(part, Cut | UnitAggregation) for part in inside(marked))

@@ -17,11 +17,11 @@ from discreet.plan.expressions.calls import call
 from discreet.plan.expressions.evaluation import evaluate
 from discreet.plan.expressions.functions import FUNCTIONS
 from discreet.plan.expressions.functions.date_functions import DATES
-from discreet.plan.expressions.functions.record import Calendar
-from discreet.plan.model.nodes import Column, Expression, Literal, Value, columns, substitute
+from discreet.plan.expressions.functions.record import CalendarFacts
+from discreet.plan.model.nodes import ColumnRef, Expression, Literal, Value, columns, substitute
 from discreet.plan.model.types import Type
 
-DAY, MOMENT = Column("day", Type.DATE), Column("moment", Type.TIMESTAMP)
+DAY, MOMENT = ColumnRef("day", Type.DATE), ColumnRef("moment", Type.TIMESTAMP)
 SEVEN, CONSTANT = Literal(7, Type.INT), Literal(dt.date(2024, 1, 1), Type.DATE)
 ROWS: list[dict[str, Value]] = [
     {"day": day, "moment": dt.datetime.combine(day, dt.time(17))}
@@ -33,7 +33,7 @@ def nothing(*_: object) -> None:
     """No public table tells anything."""
 
 
-def parts(x: Column) -> Iterator[Expression]:
+def parts(x: ColumnRef) -> Iterator[Expression]:
     """All functions of one day, and some of these."""
     for name in (function.name for function in DATES):
         if any(signature.arguments == (x.type,) for signature in FUNCTIONS[name].signatures):
@@ -64,7 +64,7 @@ def check(key: Expression, value: Expression) -> bool:
     for one, other in zip(values(key), values(value), strict=True):
         told[one].add(other)
     assert all(len(each) == 1 for each in told.values()), (key, value)
-    told_by_key = substitute(found, {key: Column("#key", key.type)}, lambda other: other)
+    told_by_key = substitute(found, {key: ColumnRef("#key", key.type)}, lambda other: other)
     assert {column.name for column in columns(told_by_key)} <= {"#key"}
     assert all(evaluate(told_by_key, {"#key": one}) == other for one, (other,) in told.items())
     return True
@@ -101,10 +101,14 @@ def test_mutant_a_week_has_one_year(monkeypatch: pytest.MonkeyPatch, period: str
 
 @pytest.mark.parametrize(
     ("function", "calendar"),
-    [("week", Calendar(within="month")), ("day_of_year", Calendar(within="year")), ("day", Calendar(cycle="week"))],
+    [
+        ("week", CalendarFacts(within="month")),
+        ("day_of_year", CalendarFacts(within="year")),
+        ("day", CalendarFacts(cycle="week")),
+    ],
 )
 def test_mutant_a_record_says_that_a_function_changes_too_rarely(
-    monkeypatch: pytest.MonkeyPatch, function: str, calendar: Calendar
+    monkeypatch: pytest.MonkeyPatch, function: str, calendar: CalendarFacts
 ) -> None:
     monkeypatch.setitem(FUNCTIONS, function, replace(FUNCTIONS[function], calendar=calendar))
     with pytest.raises(AssertionError):
@@ -122,10 +126,10 @@ def test_a_list_is_looked_up() -> None:
     for kind, known in keys:
         for listed in (known, [*known, None]):
             table = {value: float(i) for i, value in enumerate(listed)}
-            found = looked_up(Column("k", kind), table.items(), Type.FLOAT)
+            found = looked_up(ColumnRef("k", kind), table.items(), Type.FLOAT)
             assert found is not None
             assert {value: evaluate(found, {"k": value}) for value in listed} == table
             assert evaluate(found, {"k": None}) == table.get(None)
-    assert looked_up(Column("k", Type.INT), [(1, 2), (1, 3)], Type.INT) is None
-    assert looked_up(Column("k", Type.INT), [(1, 2), (1, 2)], Type.INT) is not None
-    assert looked_up(Column("k", Type.INT), [(i, 2) for i in range(501)], Type.INT) is None
+    assert looked_up(ColumnRef("k", Type.INT), [(1, 2), (1, 3)], Type.INT) is None
+    assert looked_up(ColumnRef("k", Type.INT), [(1, 2), (1, 2)], Type.INT) is not None
+    assert looked_up(ColumnRef("k", Type.INT), [(i, 2) for i in range(501)], Type.INT) is None

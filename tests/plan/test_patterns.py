@@ -21,9 +21,9 @@ from discreet.plan.expressions.pattern_grammar import (
     from_similar,
     parse,
 )
-from discreet.plan.expressions.pattern_matcher import Program, program
+from discreet.plan.expressions.pattern_matcher import PatternProgram, program
 from discreet.plan.expressions.patterns import groups, keep_one_group, size, write_pattern
-from discreet.plan.model.nodes import Call, Column, Literal
+from discreet.plan.model.nodes import ColumnRef, FunctionCall, Literal
 from discreet.plan.model.types import Type
 from discreet.plan.validation import _check_expression
 
@@ -56,7 +56,7 @@ def misread(pattern: str) -> list[object]:
     tree = parse(pattern)
     wrong: list[object] = []
     for number in range(groups(tree) + 1):
-        found = Program.of(keep_one_group(tree, number))
+        found = PatternProgram.of(keep_one_group(tree, number))
         for text in TEXTS:
             known = oracle(pattern).search(text)
             same = found.group(text) == ((known[number] or "") if known else "")
@@ -86,8 +86,10 @@ def test_the_normal_form_is_one(pattern: str) -> None:
 @pytest.mark.parametrize("slip", ["later ways first", "no end", "an edge anywhere"])
 def test_mutants_are_noticed(monkeypatch: pytest.MonkeyPatch, slip: str) -> None:
     if slip == "later ways first":
-        fork = Program._fork
-        monkeypatch.setattr(Program, "_fork", lambda self, at, *to, lazy=False: fork(self, at, *to, lazy=not lazy))
+        fork = PatternProgram._fork
+        monkeypatch.setattr(
+            PatternProgram, "_fork", lambda self, at, *to, lazy=False: fork(self, at, *to, lazy=not lazy)
+        )
     else:
         kind = "end" if slip == "no end" else "edge"
         monkeypatch.setitem(pattern_matcher._LOOKS, kind, lambda _text, _place: True)
@@ -157,10 +159,10 @@ def test_case_is_folded_as_elsewhere() -> None:
         "ΟΔΟΣ": ("οδος",),
         "^i$": ("I", "\u0130", "\u0131"),
     }.items():
-        folded = Program.of(parse(pattern, fold=True))
+        folded = PatternProgram.of(parse(pattern, fold=True))
         assert all(folded.matches(lower_case(upper_case(text))) for text in texts), pattern
-    assert not Program.of(parse("^[^a]$", fold=True)).matches(lower_case(upper_case("A")))
-    assert not Program.of(parse(r"^\W$", fold=True)).matches(lower_case(upper_case("A")))
+    assert not PatternProgram.of(parse("^[^a]$", fold=True)).matches(lower_case(upper_case("A")))
+    assert not PatternProgram.of(parse(r"^\W$", fold=True)).matches(lower_case(upper_case("A")))
 
 
 def test_like_with_an_escape() -> None:
@@ -171,9 +173,9 @@ def test_like_with_an_escape() -> None:
         ("a%b", "", ("a\nb", "ab", "a%b"), ("abc",)),
         ("(.)", "!", ("(.)",), ("(a)",)),
     ]:
-        found = Program.of(from_like(pattern, escape))
+        found = PatternProgram.of(from_like(pattern, escape))
         assert [found.matches(text) for text in (*yes, *no)] == [True] * len(yes) + [False] * len(no), pattern
-    assert Program.of(from_like("KÖ!%", "!", fold=True)).matches("kö%")
+    assert PatternProgram.of(from_like("KÖ!%", "!", fold=True)).matches("kö%")
     for wrong in ("a!b", "a!"):
         with pytest.raises(PatternError, match="escapes"):
             from_like(wrong, "!")
@@ -186,7 +188,7 @@ def test_similar_to_is_that_of_standard_sql() -> None:
         ("_[.$%]", "\\", ("a.", "b%"), ("ab", ".")),
         (r"a\%b{2}", "\\", ("a%bb",), ("aabb", "a%b")),
     ]:
-        found = Program.of(from_similar(pattern, escape))
+        found = PatternProgram.of(from_similar(pattern, escape))
         assert [found.matches(text) for text in (*yes, *no)] == [True] * len(yes) + [False] * len(no), pattern
     for wrong in ("a.b", "^a", "a$", r"[\d]", "[#]"):
         with pytest.raises(PatternError, match="different ways"):
@@ -214,7 +216,7 @@ def test_time_grows_with_the_text_and_the_pattern_only(monkeypatch: pytest.Monke
 def test_only_the_normal_form_is_given_to_an_engine() -> None:
     def checked(function: str, pattern: str) -> None:
         kind = Type.BOOL if function == "matches" else Type.TEXT
-        call = Call(function, (Column("s", Type.TEXT), Literal(pattern, Type.TEXT)), kind)
+        call = FunctionCall(function, (ColumnRef("s", Type.TEXT), Literal(pattern, Type.TEXT)), kind)
         _check_expression(call, {"s": Type.TEXT})
 
     checked("matches", r"\A[0-9]+")

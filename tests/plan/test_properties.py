@@ -20,9 +20,9 @@ from discreet.plan.analysis.value_bounds import bounds
 from discreet.plan.canonical import canonical, replay
 from discreet.plan.expressions.calls import call
 from discreet.plan.expressions.evaluation import evaluate
-from discreet.plan.model.nodes import Call, Column, Expression, Literal
+from discreet.plan.model.nodes import ColumnRef, Expression, FunctionCall, Literal
 from discreet.plan.model.types import Type
-from discreet.plan.post.outputs import Noisy, cell
+from discreet.plan.post.outputs import NoisyNumber, cell
 from discreet.sql.frame import TableFrame, count
 from discreet.sql.select import parse
 from tests.effort import tried
@@ -34,7 +34,7 @@ conditions = expressions(Type.BOOL)
 
 
 def conjuncts(condition: Expression) -> list[Expression]:
-    if isinstance(condition, Call) and condition.function == "and":
+    if isinstance(condition, FunctionCall) and condition.function == "and":
         return [part for each in condition.arguments for part in conjuncts(each)]
     return [condition]
 
@@ -65,7 +65,7 @@ def test_bounds_hold_every_value(expression: Expression, row: dict[str, Any]) ->
         assert found.low <= Fraction(value) <= found.high
 
 
-AGE, INDEX, DEBT = Column("age", Type.INT), Column("index", Type.INT), Column("debt", Type.FLOAT)
+AGE, INDEX, DEBT = ColumnRef("age", Type.INT), ColumnRef("index", Type.INT), ColumnRef("debt", Type.FLOAT)
 NEAR = st.integers(-12, 125).map(lambda n: Literal(n, Type.INT))
 
 
@@ -129,28 +129,28 @@ LITERALS = st.one_of(
 @st.composite
 def arithmetic(draw: st.DrawFn, depth: int = 3) -> Expression:
     if depth == 0 or draw(st.integers(0, 3)) == 0:
-        return draw(st.one_of(st.sampled_from([Column("#1", Type.FLOAT), Column("#2", Type.FLOAT)]), LITERALS))
+        return draw(st.one_of(st.sampled_from([ColumnRef("#1", Type.FLOAT), ColumnRef("#2", Type.FLOAT)]), LITERALS))
     alone = ["absolute", "round", *sorted(ELEMENTARY - {"atan2"})]
     pairs = ["add", "subtract", "multiply", "divide", "greatest", "coalesce", "power", "log", "atan2"]
     name = draw(st.sampled_from(alone) | st.sampled_from(pairs))
     parts = tuple(draw(arithmetic(depth - 1)) for _ in range(1 if name in alone else 2))
-    return Call(name, parts, Type.FLOAT)
+    return FunctionCall(name, parts, Type.FLOAT)
 
 
 @st.composite
-def noisy(draw: st.DrawFn) -> tuple[Noisy, float]:
+def noisy(draw: st.DrawFn) -> tuple[NoisyNumber, float]:
     """A released number, and a true one from its interval."""
     low, value, true, high = sorted(draw(st.lists(st.floats(-1e6, 1e6), min_size=4, max_size=4)))
-    return Noisy(value, low, high), true
+    return NoisyNumber(value, low, high), true
 
 
 @given(arithmetic(), noisy(), noisy())
 def test_intervals_of_outputs_hold_the_truth(
-    output: Expression, one: tuple[Noisy, float], other: tuple[Noisy, float]
+    output: Expression, one: tuple[NoisyNumber, float], other: tuple[NoisyNumber, float]
 ) -> None:
     found = cell(output, {"#1": one[0], "#2": other[0]})
     truth = evaluate(output, {"#1": one[1], "#2": other[1]})
-    if isinstance(found, Noisy):
+    if isinstance(found, NoisyNumber):
         assert found.value is None or found.low <= found.value <= found.high
         assert truth is None or found.low <= truth <= found.high
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from discreet.errors import InvalidParameter
-from discreet.plan.model.nodes import Column
+from discreet.plan.model.nodes import ColumnRef
 from discreet.plan.model.readings import Reading, Statistic
 from discreet.plan.model.types import Type
 from discreet.plan.validation import check_reading, check_value
@@ -41,7 +41,7 @@ def is_taken(keys: list[tuple[Any, ...]], kind: Type) -> bool:
     columns = {"k": kind, "n": Type.INT}
     asked = Reading(
         table="t",
-        keys=(Column("k", kind), Column("n", Type.INT)),
+        keys=(ColumnRef("k", kind), ColumnRef("n", Type.INT)),
         public_keys=tuple(keys),
         statistics=(Statistic(kind="rows"),),
     )

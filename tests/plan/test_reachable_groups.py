@@ -13,12 +13,12 @@ import pytest
 
 from discreet.curator.catalog.declarations import declare
 from discreet.errors import UnsupportedQuery
-from discreet.measurement.program.program import Edition, choose, public_keys
+from discreet.measurement.program.program import ReleaseFormat, choose, public_keys
 from discreet.plan.analysis import reachable_groups, value_sets
 from discreet.plan.analysis.reachable_groups import reachable
 from discreet.plan.analysis.value_sets import ValueSet, possible
 from discreet.plan.expressions.evaluation import evaluate
-from discreet.plan.model.nodes import Call, Question
+from discreet.plan.model.nodes import FunctionCall, Question
 from discreet.plan.model.schema import Limits, TableSchema
 from discreet.plan.model.types import Type
 from discreet.privacy import Neighbours
@@ -220,9 +220,9 @@ def test_numbers_of_rows_are_never_missing() -> None:
 def test_earlier_editions_show_every_group() -> None:
     """A release that is kept has the groups that it was made with."""
     question = asked("ward", "ward = 'A'")
-    for edition in Edition:
+    for edition in ReleaseFormat:
         program = choose(question, schema(), epsilon=Fraction(1), salt="salt", edition=edition)
-        assert len(program.reading.public_keys or ()) == (1 if edition >= Edition.UNCUT else 3)
+        assert len(program.reading.public_keys or ()) == (1 if edition >= ReleaseFormat.UNCUT else 3)
 
 
 def test_too_much_to_try_leaves_all_groups() -> None:
@@ -405,7 +405,7 @@ def one_way_of_or(patch: pytest.MonkeyPatch) -> None:
     right = reachable_groups._parts
 
     def parts(condition: Any) -> list[Any]:
-        is_or = isinstance(condition, Call) and condition.function == "or"
+        is_or = isinstance(condition, FunctionCall) and condition.function == "or"
         return [each for part in condition.arguments for each in parts(part)] if is_or else right(condition)
 
     patch.setattr(reachable_groups, "_parts", parts)

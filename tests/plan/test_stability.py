@@ -16,24 +16,24 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from discreet.measurement.releases import layouts, moments
-from discreet.measurement.releases.additive import Form
+from discreet.measurement.releases.additive import JointStatistics
 from discreet.measurement.releases.grids import Steps
 from discreet.measurement.releases.moments import half_square, trapezoid
 from discreet.plan.analysis import stability
-from discreet.plan.analysis.stability import Contribution
-from discreet.plan.model.nodes import Column
+from discreet.plan.analysis.stability import QueryContribution
+from discreet.plan.model.nodes import ColumnRef
 from discreet.plan.model.readings import Statistic
-from discreet.plan.model.schema import Bounds, Limits
+from discreet.plan.model.schema import ColumnBounds, Limits
 from discreet.plan.model.types import Type
 from discreet.privacy import Neighbours
 from tests.cases import every, try_all
 
-X = Column("x", Type.INT)
-BOUNDS = Bounds(Fraction(-2), Fraction(5))
+X = ColumnRef("x", Type.INT)
+BOUNDS = ColumnBounds(Fraction(-2), Fraction(5))
 VALUES = (-9, -2, 1, 5, 9, None)  # beyond the bounds on both sides, on them, between them, and missing
 
-STEPS, POSITIVE = (Steps.of(bounds, Type.INT) for bounds in (BOUNDS, Bounds(Fraction(0), Fraction(5))))
-FORMS: dict[str, Form] = {
+STEPS, POSITIVE = (Steps.of(bounds, Type.INT) for bounds in (BOUNDS, ColumnBounds(Fraction(0), Fraction(5))))
+FORMS: dict[str, JointStatistics] = {
     "rows": layouts.rows_form(),
     "values": moments.values_form(X),
     "values and nulls": moments.values_form(X, nulls=True),
@@ -69,7 +69,7 @@ def term(statistic: Statistic, x: int | None) -> int:
     return 1 if statistic.kind == "values" else own
 
 
-def added(form: Form, rows: Rows) -> tuple[int, ...]:
+def added(form: JointStatistics, rows: Rows) -> tuple[int, ...]:
     """What the rows of one unit in one group add to the statistics."""
     return tuple(
         int(bool(rows)) if statistic.kind == "units" else statistic.times * sum(term(statistic, x) for x in rows)
@@ -86,7 +86,7 @@ def everything(names: str, limits: Limits) -> Iterator[Owned]:
                 yield dict(zip(chosen, rows, strict=True))
 
 
-def moves(form: Form, names: str, limits: Limits, neighbours: Neighbours) -> NDArray[np.int64]:
+def moves(form: JointStatistics, names: str, limits: Limits, neighbours: Neighbours) -> NDArray[np.int64]:
     """The differences of the statistics of neighbours: for each pair of them, and each group, a vector."""
     zero = (0,) * len(form.statistics)
     owned = [tuple(added(form, o[g]) if g in o else zero for g in names) for o in everything(names, limits)]
@@ -108,7 +108,7 @@ WEIGHTS = ((Fraction(1, 3),) * 5, (Fraction(2), *(Fraction(1, part) for part in 
 
 
 def check_bound(
-    name: str, limits: Limits, names: str, neighbours: Neighbours, forms: Mapping[str, Form] = FORMS
+    name: str, limits: Limits, names: str, neighbours: Neighbours, forms: Mapping[str, JointStatistics] = FORMS
 ) -> None:
     """No neighbour is farther than the bound, and one is exactly as far."""
     form = forms[name]
@@ -120,12 +120,16 @@ def check_bound(
     check_claims(form, contribution(limits, neighbours, len(names)), far, is_curved=name in CURVED)
 
 
-def contribution(limits: Limits, neighbours: Neighbours, shown: int | None) -> Contribution:
-    return Contribution.of(limits=limits, neighbours=neighbours, shown=[shown])
+def contribution(limits: Limits, neighbours: Neighbours, shown: int | None) -> QueryContribution:
+    return QueryContribution.of(limits=limits, neighbours=neighbours, shown=[shown])
 
 
 def check_claims(
-    form: Form, claims: Contribution, far: Callable[[Sequence[Fraction], int], Fraction], *, is_curved: bool
+    form: JointStatistics,
+    claims: QueryContribution,
+    far: Callable[[Sequence[Fraction], int], Fraction],
+    *,
+    is_curved: bool,
 ) -> None:
     """The bound holds in both norms, for several weights, and is attained, or nearly if corners are around a curve."""
     is_near = is_curved and claims.neighbours is Neighbours.REPLACE
@@ -214,7 +218,7 @@ def test_two_genders_move_by_two() -> None:
 
 def test_several_groupings_add_up() -> None:
     for neighbours in Neighbours:
-        together = Contribution.of(limits=Limits(3, 2), neighbours=neighbours, shown=[2, 4, None, 1])
+        together = QueryContribution.of(limits=Limits(3, 2), neighbours=neighbours, shown=[2, 4, None, 1])
         each = [contribution(Limits(3, 2), neighbours, shown) for shown in (2, 4, None, 1)]
         for form in FORMS.values():
             ones = [Fraction(1)] * len(form.statistics)
@@ -230,7 +234,7 @@ def test_never_more_than_by_limits_alone() -> None:
             ones = [Fraction(1)] * len(form.statistics)
             far = [each.l1(form.corners, ones) for each in known]
             assert far == sorted(far)
-            before = Contribution.by_limits(limits=limits, neighbours=neighbours, grouped=[True])
+            before = QueryContribution.by_limits(limits=limits, neighbours=neighbours, grouped=[True])
             assert far[-1] == far[-2] == before.l1(form.corners, ones)
             assert before.l2_squared(form.corners, ones) == known[-1].l2_squared(form.corners, ones)
 
@@ -263,7 +267,7 @@ def test_without_groups(name: str, rows: int, neighbours: Neighbours) -> None:
 def test_known_sensitivities() -> None:
     """Counts and histograms: 1 and 1 under add/remove, 1 and 2 under replace; ages from 18 to 100: 100 and 82."""
     one = [Fraction(1)]
-    ages = moments.sum_form(X, Steps.of(Bounds(Fraction(18), Fraction(100)), Type.INT))
+    ages = moments.sum_form(X, Steps.of(ColumnBounds(Fraction(18), Fraction(100)), Type.INT))
     for neighbours, count, histogram, total in ((Neighbours.ADD_REMOVE, 1, 1, 100), (Neighbours.REPLACE, 1, 2, 100)):
         alone = contribution(Limits(), neighbours, 1)
         grouped = contribution(Limits(), neighbours, None)
@@ -305,20 +309,22 @@ class TestMutants:
             check_bound("x", Limits(1, 1), "ab", Neighbours.ADD_REMOVE, {"x": broken})
 
     def test_replace_like_add_remove(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        right = Contribution.l1
+        right = QueryContribution.l1
 
-        def wrong(self: Contribution, *arguments: object, **options: object) -> Fraction:
+        def wrong(self: QueryContribution, *arguments: object, **options: object) -> Fraction:
             added_only = replace(self, neighbours=Neighbours.ADD_REMOVE)
             return right(added_only, *arguments, **options)  # type: ignore[arg-type]
 
-        monkeypatch.setattr(Contribution, "l1", wrong)
+        monkeypatch.setattr(QueryContribution, "l1", wrong)
         with pytest.raises(AssertionError):
             check_bound("rows", Limits(1, 1), "ab", Neighbours.REPLACE)
 
     def test_rows_forgotten(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        right = Contribution.l2_squared
+        right = QueryContribution.l2_squared
         monkeypatch.setattr(
-            Contribution, "l2_squared", lambda self, corners, weights, **_: right(self, corners, weights, once=True)
+            QueryContribution,
+            "l2_squared",
+            lambda self, corners, weights, **_: right(self, corners, weights, once=True),
         )
         with pytest.raises(AssertionError):
             check_bound("sum", Limits(1, 2), "ab", Neighbours.ADD_REMOVE)

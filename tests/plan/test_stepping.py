@@ -16,18 +16,18 @@ import pytest
 
 from discreet.noise import SeededBits, uniform_below
 from discreet.plan.model.nodes import Question
-from discreet.plan.model.schema import Bounds, ColumnSchema, TableSchema
+from discreet.plan.model.schema import ColumnBounds, ColumnSchema, TableSchema
 from discreet.plan.model.types import Type
 from discreet.plan.post import windows as windows_module
-from discreet.plan.post.outputs import Noisy, finish
-from discreet.plan.post.step_evaluation import Setting, apply_steps
+from discreet.plan.post.outputs import NoisyNumber, finish
+from discreet.plan.post.step_evaluation import StepContext, apply_steps
 from discreet.plan.post.steps import FilterGroups, find_measured_columns
 from discreet.sql.select import parse
 
 COLUMNS = {
     "g": ColumnSchema(name="g", type=Type.TEXT),
     "h": ColumnSchema(name="h", type=Type.INT),
-    "x": ColumnSchema(name="x", type=Type.INT, bounds=Bounds(Fraction(0), Fraction(9))),
+    "x": ColumnSchema(name="x", type=Type.INT, bounds=ColumnBounds(Fraction(0), Fraction(9))),
 }
 SCHEMAS = {"t": TableSchema(name="t", columns=COLUMNS)}
 PLAIN = duckdb.connect(config={"threads": 1})
@@ -80,7 +80,7 @@ def released(seed: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
         n, s = below(11) - 2, below(45) - 5
         low, high = n - below(3), n + below(3)
         least, most = s - below(9), s + below(9)
-        rows.append({"g": g, "h": h, "n": Noisy(n, low, high), "s": Noisy(s, least, most)})
+        rows.append({"g": g, "h": h, "n": NoisyNumber(n, low, high), "s": NoisyNumber(s, least, most)})
         truths.append({"g": g, "h": h, "n": low + below(high - low + 1), "s": least + below(most - least + 1)})
     return rows, truths
 
@@ -92,12 +92,12 @@ def ours(asked: Question, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         for r in rows
     ]
     steps = asked.steps if asked.having is None else (FilterGroups(asked.having), *asked.steps)
-    shown = apply_steps(steps, base, Setting(), find_measured_columns(asked))
+    shown = apply_steps(steps, base, StepContext(), find_measured_columns(asked))
     return list(finish(replace(asked, having=None), shown))
 
 
 def theirs(text: str, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    plain = [[p.value if isinstance(p, Noisy) else p for p in row.values()] for row in rows]
+    plain = [[p.value if isinstance(p, NoisyNumber) else p for p in row.values()] for row in rows]
     values = ", ".join(f"('{g}', {h}::BIGINT, {n}::BIGINT, {s}::BIGINT)" for g, h, n, s in plain)
     found = PLAIN.execute(text.format(inner=f"(SELECT * FROM (VALUES {values}) AS v(g, h, n, s)) AS released"))
     names = [column[0] for column in found.description or []]
@@ -133,11 +133,11 @@ def test_values_are_those_of_plain_sql(text: str) -> None:
         for key, row in mine.items():
             for name in row.keys() - set(KEYS):
                 part = row[name]
-                assert _near(part.value if isinstance(part, Noisy) else part, plain[key][name]), (seed, key, name)
+                assert _near(part.value if isinstance(part, NoisyNumber) else part, plain[key][name]), (seed, key, name)
 
 
 def _held(part: Any, truth: Any) -> bool:
-    if not isinstance(part, Noisy) or truth is None:
+    if not isinstance(part, NoisyNumber) or truth is None:
         return truth is None or bool(part == truth)
     slack = Fraction(1, 10**9)
     return bool(part.low - slack <= Fraction(truth) <= part.high + slack)
@@ -161,7 +161,7 @@ def test_intervals_hold_whatever_the_truth_is(text: str) -> None:
 
 
 def _exact(part: Any) -> Any:
-    return Noisy(part.value, part.value or 0, part.value or 0) if isinstance(part, Noisy) else part
+    return NoisyNumber(part.value, part.value or 0, part.value or 0) if isinstance(part, NoisyNumber) else part
 
 
 @pytest.mark.parametrize("text", _texts(KNOWN))
@@ -172,7 +172,7 @@ def test_intervals_are_no_wider_than_the_noise(text: str) -> None:
     exact: list[dict[str, Any]] = [{name: _exact(part) for name, part in row.items()} for row in rows]
     for row in ours(asked, exact):
         for part in row.values():
-            if isinstance(part, Noisy) and part.value is not None:
+            if isinstance(part, NoisyNumber) and part.value is not None:
                 assert part.high - part.low <= 1e-9
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from discreet.audit.queries.recorder import Watched
+from discreet.audit.queries.recorder import RecordingEngine
 from discreet.engines import Memory
 from discreet.measurement.releases.exact_groups import ExactGroups
 from discreet.plan.model.readings import Reading
@@ -21,6 +21,6 @@ class Changed(Memory):
         return super().read(self.change(reading))
 
 
-def changed(change: Callable[[Reading], Reading]) -> Watched:
+def changed(change: Callable[[Reading], Reading]) -> RecordingEngine:
     """The same, watched."""
-    return Watched(Changed(change))
+    return RecordingEngine(Changed(change))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
-from discreet.audit.queries.recorder import Noise, Watched, ask
+from discreet.audit.queries.recorder import RecordedRelease, RecordingEngine, ask
 from discreet.curator import Curator, Program
 from discreet.engines import DuckDB, Engine, Memory
 from discreet.measurement.releases.exact_groups import ExactGroups
@@ -74,7 +74,7 @@ def clinic(
     """A curator of these rows, in the form that its engine takes."""
     made = engine or Memory()
     curator = Curator.for_tests(ledger, engine=made, bits=SeededBits(seed))
-    inner = made.inner if isinstance(made, Watched) else made
+    inner = made.inner if isinstance(made, RecordingEngine) else made
     source = arrow(rows, TYPES) if isinstance(inner, DuckDB) else list(rows)
     curator.protect(source, name="visits", budget=budget, **(DECLARED | declared))
     return curator
@@ -84,7 +84,7 @@ def neighbours(
     rows: Sequence[Row], other: Sequence[Row], engine: Callable[[], Engine] = Memory, **declared: Any
 ) -> Pair:
     """Two curators that differ in their rows alone."""
-    one, two = Watched(engine()), Watched(engine())
+    one, two = RecordingEngine(engine()), RecordingEngine(engine())
     with same_salt():
         return Pair((clinic(rows, engine=one, **declared), one), (clinic(other, engine=two, **declared), two))
 
@@ -103,9 +103,11 @@ def asking(
     )
 
 
-def noises(sql: str, rows: Sequence[Row] = CROWD, *, epsilon: Any = 1, delta: Any = 0, **declared: Any) -> list[Noise]:
+def noises(
+    sql: str, rows: Sequence[Row] = CROWD, *, epsilon: Any = 1, delta: Any = 0, **declared: Any
+) -> list[RecordedRelease]:
     """What entered and left every noise of a question."""
-    engine = Watched(declared.pop("engine", None) or Memory())
+    engine = RecordingEngine(declared.pop("engine", None) or Memory())
     with same_salt():
         curator = clinic(rows, engine=engine, **declared)
     seen = ask(curator, engine, asking(sql, epsilon, delta))

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from discreet.audit.queries import verdicts
-from discreet.audit.queries.recorder import Asking, Seen
+from discreet.audit.queries.recorder import AuditedQuery, QueryRecord
 from discreet.curator import Answer
 
 
-class Pair(verdicts.Pair):
+class Pair(verdicts.CuratorPair):
     """Two curators of neighbouring tables."""
 
-    def judge(self, question: Asking) -> Seen:
+    def judge(self, question: AuditedQuery) -> QueryRecord:
         """Asks both, and compares.
 
         Raises:

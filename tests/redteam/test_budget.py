@@ -25,8 +25,8 @@ from discreet.errors import (
     NotPermitted,
     QueryFailed,
 )
-from discreet.ledger import Book
-from discreet.measurement.releases.additive import Measure
+from discreet.ledger import Ledger
+from discreet.measurement.releases.additive import AdditiveNoise
 from discreet.measurement.releases.exact_groups import ExactGroups
 from discreet.noise import SeededBits
 from discreet.plan.model.group_columns import GroupColumns
@@ -128,8 +128,8 @@ def test_faults_after_reading_stay_charged(monkeypatch: pytest.MonkeyPatch) -> N
         raise ValueError("after data were touched")
 
     places: list[tuple[Any, str]] = [
-        (Measure, "release"),
-        (Book, "store_answer"),
+        (AdditiveNoise, "release"),
+        (Ledger, "store_answer"),
         (perform_module, "pack"),
         (answer_module, "records"),
         (answer_module, "notes"),
@@ -176,7 +176,7 @@ def test_charged_before_and_not_after(tmp_path: Path) -> None:
     curator.ask(COUNT, epsilon=Fraction(1, 4))
     (seen,) = engine.seen
     assert seen.startswith("epsilon=0.25 in")
-    with Book(str(tmp_path / "book")) as book:
+    with Ledger(str(tmp_path / "book")) as book:
         assert str(book.balance("visits").spent) == "epsilon=0.25"
 
 
@@ -235,7 +235,7 @@ def test_colluders_share_the_cap_of_the_data(tmp_path: Path) -> None:
     ledger = str(tmp_path / "book")
     curator = clinic(ledger=ledger, budget=Budget(epsilon=3))
     names = [f"analyst{i}" for i in range(10)]
-    with Book(ledger) as book:
+    with Ledger(ledger) as book:
         for name in names:
             book.stewardship.appoint(name, "analyst", account="visits", cap=Budget(epsilon=1))
 

@@ -13,7 +13,7 @@ from scipy import stats
 
 from discreet.audit.queries.releases import allowance
 from discreet.errors import InvalidParameter, UnsupportedQuery
-from discreet.measurement.releases.additive import Measure
+from discreet.measurement.releases.additive import AdditiveNoise
 from discreet.privacy import Neighbours, PureDP
 from tests.cases import every
 from tests.effort import some
@@ -28,13 +28,13 @@ DISTANCE = math.sqrt(math.log(2 / FALSE_ALARM) / (2 * KEYS))
 """
 
 
-def draws(delta: Any) -> tuple[Measure, np.ndarray[Any, Any]]:
+def draws(delta: Any) -> tuple[AdditiveNoise, np.ndarray[Any, Any]]:
     """The noise of a count in as many public groups, all of them empty."""
     declared: dict[str, Any] = {"keys": {"age": list(range(KEYS))}, "max_rows": 1}
     wide = {"max_groups": 1 if not delta else 50}
     sql = "SELECT age, COUNT(*) AS n FROM visits GROUP BY age"
     (noise,) = noises(sql, [], epsilon=Fraction(1, 3), delta=delta, budget=APPROXIMATE, **declared, **wide)
-    assert isinstance(noise.release, Measure)
+    assert isinstance(noise.release, AdditiveNoise)
     assert noise.exact == [(0,)] * KEYS
     return noise.release, np.array([out for (out,) in noise.out])
 
@@ -124,7 +124,7 @@ def test_scales_are_at_least_exact(epsilon: str, bounds: tuple[Any, Any], neighb
 SINGLES = 20_000
 
 
-def shown_alone(measure: Measure, smallest: int, rows: int) -> float:
+def shown_alone(measure: AdditiveNoise, smallest: int, rows: int) -> float:
     """P(rows + Z >= smallest) of the discrete Laplace law, which is cut just below that threshold or not at all."""
     a = math.exp(-1 / float(measure.scales[0]))
     whole = a ** (smallest - rows) / (1 + a)
@@ -212,8 +212,8 @@ def test_bounds_that_nobody_declared_are_paid_for(argument: str) -> None:
     """RT-011, RT-024: they are chosen from noisy counts, in which every patient counts once, inside the one charge."""
     sql = f"SELECT SUM({argument}) AS s FROM visits"
     probe, noise = noises(sql)
-    assert isinstance(probe.release, Measure)
-    assert isinstance(noise.release, Measure)
+    assert isinstance(probe.release, AdditiveNoise)
+    assert isinstance(noise.release, AdditiveNoise)
     assert allowance(probe.release.event) == Fraction(1, 5)
     assert allowance(noise.release.event) == Fraction(4, 5)
     assert sum(number for (number,) in probe.exact) <= len({row["patient"] for row in CROWD})
@@ -224,7 +224,7 @@ def test_bounds_that_nobody_declared_are_paid_for(argument: str) -> None:
 def test_constants_get_noise_too(argument: str) -> None:
     """RT-011: an argument that cannot vary has noise of at least one step, whatever it is."""
     for noise in noises(f"SELECT SUM({argument}) AS s, AVG({argument}) AS m FROM visits"):
-        assert isinstance(noise.release, Measure)
+        assert isinstance(noise.release, AdditiveNoise)
         assert min(noise.release.scales) >= 1
         assert noise.release.event.__class__.__name__ == "DiscreteLaplace"
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from discreet.audit.queries.recorder import Noise
+from discreet.audit.queries.recorder import RecordedRelease
 from discreet.engines import DuckDB, Engine, Memory
-from discreet.measurement.releases.additive import Measure
+from discreet.measurement.releases.additive import AdditiveNoise
 from discreet.plan.model.schema import Limits
 from tests.redteam.clinics import APPROXIMATE, CROWD, PURE, Row, asking, clinic, neighbours, noises, planned, row
 
@@ -21,9 +21,9 @@ engines = pytest.mark.parametrize("engine", BOTH, ids=["memory", "duckdb"])
 NAN = math.nan
 
 
-def value(noise: Noise) -> Fraction:
+def value(noise: RecordedRelease) -> Fraction:
     """The only number that met a noise, in units of its column."""
-    assert isinstance(noise.release, Measure)
+    assert isinstance(noise.release, AdditiveNoise)
     form = noise.release.form
     (statistic,), (grain,) = form.statistics, form.grains
     ((steps,),) = noise.exact

@@ -15,7 +15,7 @@ import pytest
 from discreet.curator import Curator
 from discreet.engines import Memory
 from discreet.errors import InvalidParameter
-from discreet.ledger import Book
+from discreet.ledger import Ledger
 from discreet.noise import SecureBits, SeededBits
 from discreet.privacy import Budget
 from tests.redteam.clinics import CROWD, DECLARED, clinic, spent
@@ -149,7 +149,7 @@ def test_accounts_have_salts_of_their_own_and_keep_them(tmp_path: Path) -> None:
     for i in range(4):
         path = str(tmp_path / str(i))
         real(path).close()
-        with Book(path, read_only=True) as book, Book(path, read_only=True) as again:
+        with Ledger(path, read_only=True) as book, Ledger(path, read_only=True) as again:
             salts.add(book.account("visits").salt)
             assert again.account("visits").salt == book.account("visits").salt
     assert len(salts) == 4
@@ -160,7 +160,7 @@ def test_answers_do_not_carry_the_salt(tmp_path: Path) -> None:
     path = str(tmp_path / "book")
     curator = real(path)
     answer = curator.ask("SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward", epsilon=0.1)
-    with Book(path, read_only=True) as book:
+    with Ledger(path, read_only=True) as book:
         salt = book.account("visits").salt.hex()
     assert salt not in repr((answer.records, answer.notes, answer.event)) + answer._repr_html_()
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from discreet.audit.queries.recorder import Noise, Watched, ask
-from discreet.audit.queries.releases import Divided, allowance
+from discreet.audit.queries.recorder import RecordedRelease, RecordingEngine, ask
+from discreet.audit.queries.releases import QuantileLevelRelease, allowance
 from discreet.audit.queries.sensitivity import measure_distance
 from discreet.engines import DuckDB, Engine, Memory
 from discreet.errors import InvalidParameter, QueryFailed, UnsupportedQuery
-from discreet.measurement.releases.additive import Measure
+from discreet.measurement.releases.additive import AdditiveNoise
 from discreet.mechanisms.ranks import price_ranks
 from discreet.plan.model.schema import Limits
 from discreet.privacy import Neighbours, PureDP, events
@@ -40,7 +40,7 @@ BOTH: list[Callable[[], Engine]] = [Memory, lambda: DuckDB(threads=1)]
 engines = pytest.mark.parametrize("engine", BOTH, ids=["memory", "duckdb"])
 
 
-def exact(found: list[Noise]) -> list[Any]:
+def exact(found: list[RecordedRelease]) -> list[Any]:
     return [noise.exact for noise in found]
 
 
@@ -67,7 +67,7 @@ def test_sums_far_from_zero_are_exact() -> None:
 def test_doubles_far_from_zero_are_exact_or_refused_before_they_cost() -> None:
     """RT-013 for doubles: exact, or refused while nothing has been charged."""
     low = 2.0**52
-    watched = Watched(Memory())
+    watched = RecordingEngine(Memory())
     rows = [row(i, charge=low + i % 2) for i in range(100)]
     curator = clinic(rows, engine=watched, bounds={"charge": (low, low + 1)})
     seen = ask(curator, watched, asking("SELECT AVG(charge) AS m FROM visits"))
@@ -90,7 +90,7 @@ def test_doubles_are_rounded_as_rationals_are(engine: Callable[[], Engine]) -> N
     doubles = [x for x in EDGES[F] if x is not None] + [k / 7 for k in range(-700, 7700, 11)]
     rows = [row(i, charge=x) for i, x in enumerate(doubles)]
     (noise,) = noises("SELECT SUM(charge) AS s FROM visits", rows, engine=engine(), bounds={"charge": (-3, 1000)})
-    assert isinstance(noise.release, Measure)
+    assert isinstance(noise.release, AdditiveNoise)
     (statistic,), (grain,) = noise.release.form.statistics, noise.release.form.grains
     grid = Fraction(2) ** statistic.exponent
     steps = [math.floor(Fraction(x) / grid + Fraction(1, 2)) for x in doubles if math.isfinite(x)]
@@ -98,7 +98,7 @@ def test_doubles_are_rounded_as_rationals_are(engine: Callable[[], Engine]) -> N
     assert noise.exact == [(math.floor(Fraction(total, 1 << grain) + Fraction(1, 2)),)]
 
 
-def step_of(measure: Measure) -> Fraction:
+def step_of(measure: AdditiveNoise) -> Fraction:
     """The unit of the first noise."""
     return Fraction(2) ** (measure.form.statistics[0].exponent + measure.form.grains[0])
 
@@ -171,14 +171,14 @@ def test_one_person_with_very_many_rows(limits: Limits, engine: Callable[[], Eng
     keys = list(range(100))
     rows = [row(99, age=i % 100, charge=1000.0) for i in range(4000)]
     sql = "SELECT age, COUNT(*) AS n, SUM(charge) AS s FROM visits GROUP BY age"
-    watched = Watched(engine())
+    watched = RecordingEngine(engine())
     with same_salt():
         curator = clinic(rows, engine=watched, keys={"age": keys})
     seen = ask(curator, watched, asking(sql, 1, 0, limits))
     _, groups = watched.seen[-1]
     assert len(groups) == limits.groups
     for noise in seen.noises:
-        assert isinstance(noise.release, Measure)
+        assert isinstance(noise.release, AdditiveNoise)
         nothing = replace(noise, exact=[(0,) * len(numbers) for numbers in noise.exact])
         assert measure_distance(noise, nothing) == allowance(noise.release.event)
 
@@ -262,7 +262,7 @@ def check_several(sql: str, relation: Neighbours, delta: str = "0") -> None:
     for seed in range(4):  # other questions, so that other points come out
         seen = pair.judge(asking(sql.replace("visits", f"visits WHERE age > -{seed + 1}"), 2, delta))
         assert seen.status == "answered"
-        assert any(isinstance(noise.release, Divided) for noise in seen.noises)
+        assert any(isinstance(noise.release, QuantileLevelRelease) for noise in seen.noises)
 
 
 @pytest.mark.sampled(2)

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from discreet.audit.queries.recorder import Watched, ask
+from discreet.audit.queries.recorder import RecordingEngine, ask
 from discreet.engines import DuckDB, Engine, Memory
 from discreet.engines.memory import engine as memory
 from discreet.errors import QueryFailed, UnknownTable, UnsupportedQuery
-from discreet.measurement.releases.additive import Measure
+from discreet.measurement.releases.additive import AdditiveNoise
 from discreet.plan.model.group_columns import GroupColumns
-from discreet.plan.model.nodes import Column
+from discreet.plan.model.nodes import ColumnRef
 from discreet.plan.model.readings import Reading, Statistic
 from discreet.plan.model.schema import Limits
 from discreet.plan.model.types import Type
@@ -132,11 +132,11 @@ AFTER = (
 def test_what_comes_after_the_noise_sees_nothing_else(sql: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """RT-045: HAVING, ORDER BY and LIMIT on another table, given the same noisy numbers, give the same answer."""
 
-    def fixed(measure: Measure, _exact: Any, groups: int, _bits: Any) -> Any:
+    def fixed(measure: AdditiveNoise, _exact: Any, groups: int, _bits: Any) -> Any:
         rows = [[(7 * i + 3 * j) * 2**20 for j in range(len(measure.scales))] for i in range(groups)]
         return np.array(rows, dtype=object)
 
-    monkeypatch.setattr(Measure, "release", fixed)
+    monkeypatch.setattr(AdditiveNoise, "release", fixed)
     tables: list[list[Row]] = [[], CROWD, [row(i, ward="C", age=119) for i in range(50)]]
     answers = [repr(clinic(table).ask(sql, epsilon=1).records) for table in tables]
     assert len(set(answers)) == 1
@@ -153,7 +153,7 @@ ACCEPTED_AND_CHARGED = (
 @pytest.mark.parametrize("sql", ACCEPTED_AND_CHARGED)
 def test_what_is_charged_is_answered(sql: str) -> None:
     """A question is refused before it is charged, with a reason and a remedy, or it is answered."""
-    watched = Watched(Memory())
+    watched = RecordingEngine(Memory())
     curator = clinic(engine=watched)
     before = spent(curator)
     seen = ask(curator, watched, asking(sql))
@@ -163,7 +163,7 @@ def test_what_is_charged_is_answered(sql: str) -> None:
 @pytest.mark.parametrize("argument", ["COALESCE(charge, 1e308)", "charge * 1e-305"])
 def test_bounds_that_no_grid_has_are_refused_in_words(argument: str) -> None:
     """A question that is refused for its numbers says why and what to do."""
-    watched = Watched(Memory())
+    watched = RecordingEngine(Memory())
     seen = ask(clinic(engine=watched), watched, asking(f"SELECT SUM({argument}) AS s FROM visits"))
     assert seen.status in ("answered", "refused")
 
@@ -198,7 +198,7 @@ def test_every_failure_of_an_engine_is_the_same() -> None:
 @pytest.mark.parametrize("call", ["GREATEST(3, age, age)", "LEAST(charge, weight, weight)"])
 def test_a_column_twice_in_greatest(call: str) -> None:
     """RT-039: an accepted question fails on DuckDB, is charged, and three of them lock the account."""
-    watched = Watched(DuckDB(threads=1))
+    watched = RecordingEngine(DuckDB(threads=1))
     seen = ask(clinic(engine=watched), watched, asking(f"SELECT COUNT({call}) AS n FROM visits"))
     assert seen.status == "answered"
 
@@ -212,7 +212,7 @@ def test_failures_of_the_engine_in_python_are_hidden_too(monkeypatch: pytest.Mon
     monkeypatch.setattr(memory, "evaluate", broken)
     engine = Memory()
     engine.register("t", [{"x": "ZZ-CANARY-7"}], {"x": Type.TEXT})
-    keys = (Column("x", Type.TEXT),)
+    keys = (ColumnRef("x", Type.TEXT),)
     with pytest.raises(QueryFailed) as caught:
         unsealed(engine.read(Reading(table="t", keys=keys, statistics=(Statistic(kind="rows"),))))
     assert caught.value.__cause__ is caught.value.__context__ is None

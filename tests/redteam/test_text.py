@@ -13,9 +13,9 @@ from discreet import count
 from discreet.curator import Curator
 from discreet.engines import Memory
 from discreet.errors import DiscreetError
-from discreet.ledger import Book, Entry
+from discreet.ledger import Entry, Ledger
 from discreet.plan.model.nodes import Aggregate, Output, Question
-from discreet.plan.model.nodes import Column as PlanColumn
+from discreet.plan.model.nodes import ColumnRef as PlanColumn
 from discreet.plan.model.types import Type
 from discreet.privacy import Budget
 from tests.cases import every, try_all
@@ -162,6 +162,6 @@ def test_mutant_history_as_it_is_written(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_a_book_shows_no_salt_either() -> None:
-    with Book() as book:
+    with Ledger() as book:
         book.stewardship.open_account("visits", unit=made().account("visits").unit, budget=Budget(epsilon=1))
         assert not holds(book.history(), book.account("visits").salt)

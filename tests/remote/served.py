@@ -17,11 +17,11 @@ from discreet.errors import DiscreetError
 from discreet.noise import SeededBits
 from discreet.presentation.documents.error_documents import error_document
 from discreet.privacy import Budget
-from discreet.service.acts import Acts
+from discreet.service.acts import StewardActions
 from discreet.service.api.application import create_api
-from discreet.service.api.route_access import Offices
-from discreet.service.caller import Caller, ServiceRole
-from discreet.service.desk import Document, JobState, JobStatus, Work
+from discreet.service.api.route_access import ServiceContext
+from discreet.service.caller import AuthenticatedCaller, ServiceRole
+from discreet.service.desk import Document, JobRequest, JobState, JobStatus
 from discreet.service.identity import Identities, RateLimits
 from discreet.service.settings import Settings
 from discreet.service.worker.operations import perform
@@ -44,17 +44,17 @@ class CuratorDesk(FakeDesk):
     curator: Curator = field(default_factory=Curator)
     drop: int = 0
 
-    async def perform(self, caller: Caller, work: Work) -> Document:
+    async def perform(self, caller: AuthenticatedCaller, work: JobRequest) -> Document:
         self.seen.append((caller, work))
         if self.error is not None:
             raise self.error
         return self.done(caller, work)
 
-    def done(self, caller: Caller, work: Work) -> Document:
+    def done(self, caller: AuthenticatedCaller, work: JobRequest) -> Document:
         who = {"analyst": caller.name, "project": "", "key": work.key}
         return perform(self.curator, work.operation, work.arguments, who)
 
-    def begin(self, caller: Caller, work: Work) -> JobStatus:
+    def begin(self, caller: AuthenticatedCaller, work: JobRequest) -> JobStatus:
         status = super().begin(caller, work)
         try:
             ended = replace(status, state=JobState.DONE, document=self.done(caller, work))
@@ -63,7 +63,7 @@ class CuratorDesk(FakeDesk):
         self.jobs[status.id] = caller.name, ended
         return status
 
-    async def follow(self, caller: Caller, job: str) -> Any:
+    async def follow(self, caller: AuthenticatedCaller, job: str) -> Any:
         ended = self.job(caller, job)
         yield replace(ended, state=JobState.RUNNING, stage="Reading visits", document=None, error=None)
         yield replace(ended, state=JobState.RUNNING, stage="Adding noise", document=None, error=None)
@@ -76,7 +76,7 @@ class CuratorDesk(FakeDesk):
         """Tells that the ledger answers."""
         return True
 
-    def tables(self, caller: Caller) -> list[Document]:
+    def tables(self, caller: AuthenticatedCaller) -> list[Document]:
         known = [{"name": "visits", "protected": True, "account": "patients", "columns": []}]
         return [each for each in known if caller.sees("visits")]
 
@@ -99,7 +99,7 @@ def served(bits: SeededBits) -> Iterator[Served]:
     curator.appoint("stella", "steward")
     desk = CuratorDesk(curator=curator)
     limits = RateLimits(identities, requests_per_minute=100_000, questions_per_day=100_000)
-    app = create_api(Offices(desk, identities, Acts(curator._book, identities), limits, Settings()))
+    app = create_api(ServiceContext(desk, identities, StewardActions(curator._book, identities), limits, Settings()))
     with running(app) as url:
         yield Served(url, desk, identities, keys)
     curator.close()

@@ -9,7 +9,7 @@ import pytest
 
 from discreet.attacks import location_under_outliers
 from discreet.demo.robustness import write_robust
-from discreet.ledger import Book
+from discreet.ledger import Ledger
 from discreet.noise import SeededBits
 from discreet.presentation.ledger_report.report_page import write_report
 from discreet.privacy import Budget, Unit, events
@@ -36,7 +36,7 @@ _FONTS = """() => [...new Set([document.body, ...document.querySelectorAll("svg 
 def pages(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     folder = tmp_path_factory.mktemp("pages")
     found = location_under_outliers(100, shares=(0, 0.1, 0.3, 0.55), runs=2, bits=SeededBits(1))
-    with Book() as book:
+    with Ledger() as book:
         book.stewardship.open_account("patients", unit=Unit("patient", "id"), budget=Budget(epsilon=2))
         book.charge("patients", events.Pure(1), analyst="an analyst with a long name", question="{}")
         write_report(book, folder / "book.html", now=dt.datetime.now(dt.UTC) + dt.timedelta(days=9))

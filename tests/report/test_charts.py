@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.report import answers, charts
-from discreet.report.charts import Point, Reading, Spec
+from discreet.report.charts import CurvePoint, Point, Spec
 
 NUMBERS = st.integers(-(10**9), 10**9) | st.floats(-1e9, 1e9)
 
@@ -77,7 +77,7 @@ def test_bars_begin_at_zero() -> None:
 
 
 def test_other_charts_are_valid() -> None:
-    readings = [Reading(x=0.05 * 2**i, value=10, low=10 - 1 / (i + 1), high=10 + 1 / (i + 1)) for i in range(6)]
+    readings = [CurvePoint(x=0.05 * 2**i, value=10, low=10 - 1 / (i + 1), high=10 + 1 / (i + 1)) for i in range(6)]
     spec = valid(charts.curve(readings, across="epsilon", title="n", logarithmic=True))
     assert spec["encoding"]["x"]["axis"]["values"] == pytest.approx([0.05, 0.1, 0.2, 0.5, 1])
     valid(charts.curve(readings, across="epsilon", title="n"))

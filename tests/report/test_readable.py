@@ -35,8 +35,8 @@ CHARTS: dict[str, Spec] = {
     "burn-down": time_charts.burn_down(BUDGETS, now=NOW, headline="90 % is left"),
     "distribution": marginal_charts.distribution(
         [
-            marginal_charts.Share(label="a value of many words", share=0.7, measured=0.6, low=0.4, high=0.8),
-            marginal_charts.Share(label="missing or other", share=0.3, measured=None, low=0, high=0),
+            marginal_charts.ShareBar(label="a value of many words", share=0.7, measured=0.6, low=0.4, high=0.8),
+            marginal_charts.ShareBar(label="missing or other", share=0.3, measured=None, low=0, high=0),
         ]
     ),
     "distances": marginal_charts.distances(

@@ -20,7 +20,7 @@ from discreet.plan.model.schema import Limits
 from discreet.privacy import ApproxDP, Budget, PureDP
 from discreet.remote.remote_curator import RemoteCurator
 from discreet.requests import FACES
-from discreet.requests.argument_kinds import Kind, check_kinds
+from discreet.requests.argument_kinds import ArgumentKind, check_kinds
 from discreet.requests.question_requests import Ask, AskMany, ChooseEpsilon, Explain
 from discreet.requests.request import Argument, Request, arguments
 from discreet.requests.table_requests import BuyProfile, Fit, Synthesize, SynthesizeTables
@@ -33,26 +33,26 @@ WHO = {"analyst", "project", "key", "progress", "by"}
 ELSEWHERE = {"plan_synthesize_tables"}
 """Verbs whose arguments are in the signature of another method: `plan_synthesize` with events."""
 
-VALUES: Mapping[Kind, Any] = check_kinds(
+VALUES: Mapping[ArgumentKind, Any] = check_kinds(
     {
-        Kind.SQL: COUNT,
-        Kind.NAME: "visits",
-        Kind.NAMES: ("ward", "age"),
-        Kind.TEXT: "",
-        Kind.AMOUNT: "1/3",
-        Kind.SHARE: "0.9",
-        Kind.DELTA: 0,
-        Kind.PRICE: "0.1",
-        Kind.COUNT: 3,
-        Kind.LIMITS: Limits(2, 5),
-        Kind.VALUE: "none",
-        Kind.VALUES: {"day": dt.date(2026, 3, 1), "least": 18},
-        Kind.LEARNER: {"learner": "LogisticRegression", "parameters": {"epsilon": 1}},
-        Kind.GENERATOR: "mst",
-        Kind.DOMAIN: {"ward": ["A"], "age": Bins([0, 50, 100], whole=True, within="histogram")},
-        Kind.DOMAINS: {"visits": {"ward": ["A"], "day": Calendar("year", years=(2020, 2024))}},
-        Kind.RULES: ({"ward": ["A"], "age": [5]},),
-        Kind.BUDGET: Budget(epsilon=2),
+        ArgumentKind.SQL: COUNT,
+        ArgumentKind.NAME: "visits",
+        ArgumentKind.NAMES: ("ward", "age"),
+        ArgumentKind.TEXT: "",
+        ArgumentKind.AMOUNT: "1/3",
+        ArgumentKind.SHARE: "0.9",
+        ArgumentKind.DELTA: 0,
+        ArgumentKind.PRICE: "0.1",
+        ArgumentKind.COUNT: 3,
+        ArgumentKind.LIMITS: Limits(2, 5),
+        ArgumentKind.VALUE: "none",
+        ArgumentKind.VALUES: {"day": dt.date(2026, 3, 1), "least": 18},
+        ArgumentKind.LEARNER: {"learner": "LogisticRegression", "parameters": {"epsilon": 1}},
+        ArgumentKind.GENERATOR: "mst",
+        ArgumentKind.DOMAIN: {"ward": ["A"], "age": Bins([0, 50, 100], whole=True, within="histogram")},
+        ArgumentKind.DOMAINS: {"visits": {"ward": ["A"], "day": Calendar("year", years=(2020, 2024))}},
+        ArgumentKind.RULES: ({"ward": ["A"], "age": [5]},),
+        ArgumentKind.BUDGET: Budget(epsilon=2),
     },
     "tests",
 )
@@ -119,9 +119,9 @@ def test_a_request_survives_json(verb: Verb) -> None:
     again = verb.request.read(json.loads(json.dumps(made.document())))
     for argument in arguments(verb.request):
         one, other = getattr(made, argument.name), getattr(again, argument.name)
-        if argument.arg.kind is Kind.LEARNER:
+        if argument.arg.kind is ArgumentKind.LEARNER:
             assert type(one) is type(other)
-        elif argument.arg.kind is Kind.RULES:
+        elif argument.arg.kind is ArgumentKind.RULES:
             assert list(one) == list(other)
         else:
             assert one == other
@@ -146,26 +146,26 @@ def test_amounts_are_exact_and_defaults_are_normal() -> None:
             assert not isinstance(argument.default, float)
 
 
-BAD: Mapping[Kind, Any] = check_kinds(
+BAD: Mapping[ArgumentKind, Any] = check_kinds(
     {
-        Kind.SQL: 5,
-        Kind.NAME: 5,
-        Kind.NAMES: [5],
-        Kind.TEXT: 5,
-        Kind.AMOUNT: "-1",
-        Kind.SHARE: 1,
-        Kind.DELTA: 1,
-        Kind.PRICE: -1,
-        Kind.COUNT: 0,
-        Kind.LIMITS: "none",
-        Kind.VALUE: [1],
-        Kind.VALUES: "text",
-        Kind.LEARNER: {"learner": "os.system"},
-        Kind.GENERATOR: None,  # generators are known to the curator alone
-        Kind.DOMAIN: {"a": {"most": 3}},
-        Kind.DOMAINS: {"a": ["x"]},
-        Kind.RULES: "text",
-        Kind.BUDGET: 5,
+        ArgumentKind.SQL: 5,
+        ArgumentKind.NAME: 5,
+        ArgumentKind.NAMES: [5],
+        ArgumentKind.TEXT: 5,
+        ArgumentKind.AMOUNT: "-1",
+        ArgumentKind.SHARE: 1,
+        ArgumentKind.DELTA: 1,
+        ArgumentKind.PRICE: -1,
+        ArgumentKind.COUNT: 0,
+        ArgumentKind.LIMITS: "none",
+        ArgumentKind.VALUE: [1],
+        ArgumentKind.VALUES: "text",
+        ArgumentKind.LEARNER: {"learner": "os.system"},
+        ArgumentKind.GENERATOR: None,  # generators are known to the curator alone
+        ArgumentKind.DOMAIN: {"a": {"most": 3}},
+        ArgumentKind.DOMAINS: {"a": ["x"]},
+        ArgumentKind.RULES: "text",
+        ArgumentKind.BUDGET: 5,
     },
     "tests",
 )
@@ -174,11 +174,11 @@ BAD: Mapping[Kind, Any] = check_kinds(
 @pytest.mark.parametrize(("verb", "argument"), EACH)
 def test_an_error_names_the_argument(verb: Verb, argument: Argument) -> None:
     bad = BAD[argument.arg.kind]
-    if bad is None or (argument.arg.many and argument.arg.kind is Kind.SQL):  # whose place the curator names
+    if bad is None or (argument.arg.many and argument.arg.kind is ArgumentKind.SQL):  # whose place the curator names
         return
     with pytest.raises(InvalidParameter) as refused:
         verb.request.of(**full(verb) | {argument.name: [bad] if argument.arg.many else bad})
-    words = {argument.name, "learner"} if argument.arg.kind is Kind.LEARNER else {argument.name}
+    words = {argument.name, "learner"} if argument.arg.kind is ArgumentKind.LEARNER else {argument.name}
     assert refused.value.name in words
 
 
@@ -193,7 +193,7 @@ def test_what_is_missing_or_unknown_is_named() -> None:
 
 def test_a_face_without_a_kind_fails() -> None:
     with pytest.raises(InternalError, match="has no type for SQL"):
-        check_kinds({kind: 1 for kind in Kind if kind is not Kind.SQL}, "a face")
+        check_kinds({kind: 1 for kind in ArgumentKind if kind is not ArgumentKind.SQL}, "a face")
 
 
 def test_a_field_without_a_kind_fails() -> None:

@@ -15,9 +15,9 @@ import httpx
 
 from discreet.service.api.route_access import NEEDS
 from discreet.service.caller import Permission, ServiceRole
-from discreet.service.desk import OPERATIONS, Work
+from discreet.service.desk import OPERATIONS, JobRequest
 from discreet.service.page import ROUTES
-from discreet.service.wire.statement_kinds import COMMANDS, Kind
+from discreet.service.wire.statement_kinds import COMMANDS, StatementKind
 from tests.service.whole_service import Browser, Connection, Whole
 
 COUNT = "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward"
@@ -71,7 +71,7 @@ def targets(made: Whole, role: ServiceRole) -> Targets:
     caller = known.caller_of_key(made.keys[role][0])
     job, sequence = "0" * 32, 0
     if caller.may(Permission.ASK):
-        asked = Work(operation=OPERATIONS["ask"], arguments={"sql": COUNT, "epsilon": "0.5"})
+        asked = JobRequest(operation=OPERATIONS["ask"], arguments={"sql": COUNT, "epsilon": "0.5"})
         job = made.desk.begin(caller, asked).id
         charges = [entry for entry in made.desk.curator.entries() if entry.kind == "charge"]
         sequence = charges[-1].sequence if charges else 0
@@ -234,7 +234,7 @@ _STATEMENTS: Mapping[str, Sequence[str]] = {
 }
 
 
-_NEEDED = {Kind.SELECT: Permission.ASK, Kind.EXPLAIN: Permission.PLAN}
+_NEEDED = {StatementKind.SELECT: Permission.ASK, StatementKind.EXPLAIN: Permission.PLAN}
 """What a caller needs for commands that not everybody who has signed in may send."""
 
 
@@ -244,7 +244,7 @@ def wire_cells() -> Iterator[Cell]:
         if word == "SELECT":
             yield Cell(front="wire", name="extended", permission=Permission.ASK, requests=[(_EXTENDED,)])
         command = COMMANDS[word]
-        texts = _STATEMENTS.get(word, [word if command.kind is not Kind.REFUSED else f"{word} visits"])
+        texts = _STATEMENTS.get(word, [word if command.kind is not StatementKind.REFUSED else f"{word} visits"])
         catalog = word == "VALUES"
         permission = None if catalog else _NEEDED.get(command.kind)
         yield Cell(front="wire", name=word, permission=permission, requests=[(text,) for text in texts])

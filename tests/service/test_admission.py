@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from discreet.errors import InvalidParameter, NotPermitted
-from discreet.ledger import Book
+from discreet.ledger import Ledger
 from discreet.privacy import ZCDP, ApproxDP, Budget, PureDP, Unit
 from discreet.requests.argument_kinds import read_budget
 from discreet.service.admission import check_least, require_listed
@@ -17,7 +17,7 @@ LEAST = Fraction(1, 1000)
 
 
 def test_an_account_without_analysts_answers_the_owner_only() -> None:
-    book = Book()
+    book = Ledger()
     book.stewardship.open_account("patients", unit=Unit("patient", "id"), budget=Budget(epsilon=1))
     book.stewardship.appoint("sam", "steward")
     book.admit("patients", "ana")  # as in a process of the owner's own

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from discreet.service.caller import ServiceRole
-from discreet.service.desk import OPERATIONS, Work
+from discreet.service.desk import OPERATIONS, JobRequest
 from discreet.service.identity import Identities
 from tests.faces.tape import NOW
 from tests.service.requests_matrix import COUNT
@@ -121,7 +121,7 @@ def of_other_table(made: Whole) -> str:
 
 def job_of_another(method: str, more: str = "") -> Trick:
     async def trick(made: Whole) -> Any:
-        work = Work(operation=OPERATIONS["explain"], arguments=ASKED)
+        work = JobRequest(operation=OPERATIONS["explain"], arguments=ASKED)
         job = made.desk.begin(made.identities.caller_of_key(made.keys[STEWARD][0]), work)
         return await made.call(ANALYST, method, f"/v1/jobs/{job.id}{more}")
 

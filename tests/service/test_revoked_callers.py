@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from discreet.ledger import Book
+from discreet.ledger import Ledger
 from discreet.service import server
 from discreet.service.api.verb_routes import LOOK_AGAIN
 from discreet.service.caller import ServiceRole
 from discreet.service.desk import JobState
 from discreet.service.identity import Identities
-from discreet.service.owner.service_desk import ServiceDesk
+from discreet.service.owner.service_desk import WorkerExecutor
 from discreet.service.owner.worker_pool import WorkerPool
 from discreet.service.settings import Settings
 from tests.service.owner.clinics import ask
@@ -32,8 +32,8 @@ def test_a_job_stops_with_what_its_caller_has_shown(tmp_path: Path, by: str, mon
     identities = Identities(":memory:")
 
     async def test() -> None:
-        with Book() as book:
-            desk = ServiceDesk(book, Settings(folder=tmp_path), config="")
+        with Ledger() as book:
+            desk = WorkerExecutor(book, Settings(folder=tmp_path), config="")
             kept = identities.authenticate_key(identities.make_key(identities.local, "ben", ServiceRole.ANALYST)[1])
             key_id, text = identities.make_key(identities.local, "ana", ServiceRole.ANALYST)
             token = identities.sign_in_with_key(text)

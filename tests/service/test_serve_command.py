@@ -22,7 +22,7 @@ import discreet
 from discreet.cli.app import app
 from discreet.curator.config.toml_file import load
 from discreet.errors import NotAuthenticated, UnsupportedQuery
-from discreet.ledger import Book
+from discreet.ledger import Ledger
 from discreet.service.demo_clinic import TEXT
 from discreet.service.settings import require_anchor
 from tests.postgres_server import PostgresServer
@@ -77,7 +77,7 @@ def test_the_demo_is_asked_in_three_ways_and_stops(tmp_path: Path) -> None:
         page = urlopen(f"{told['url']}/sign-in", timeout=60).read().decode()
         assert "Sign in" in page
     assert process.returncode == 0
-    with Book(str(folder / "clinic.ledger"), read_only=True) as book:
+    with Ledger(str(folder / "clinic.ledger"), read_only=True) as book:
         kinds = [entry.kind for entry in book.history("patients")]
         assert (kinds.count("charge"), kinds.count("answer")) == (1, 1)
         book.verify()

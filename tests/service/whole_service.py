@@ -28,17 +28,17 @@ from discreet.errors import DiscreetError, InternalError, UnknownJob
 from discreet.noise import SeededBits
 from discreet.presentation.documents.error_documents import error_document
 from discreet.privacy import Budget
-from discreet.service.acts import Acts, recorder
+from discreet.service.acts import StewardActions, recorder
 from discreet.service.api.application import create_api
 from discreet.service.api.metrics import Metrics
-from discreet.service.api.route_access import Offices
-from discreet.service.caller import Caller, ServiceRole
-from discreet.service.desk import OPERATIONS, Document, JobState, JobStatus, Work
+from discreet.service.api.route_access import ServiceContext
+from discreet.service.caller import AuthenticatedCaller, ServiceRole
+from discreet.service.desk import OPERATIONS, Document, JobRequest, JobState, JobStatus
 from discreet.service.identity import Identities, RateLimits
 from discreet.service.page import create_page
 from discreet.service.settings import Settings
 from discreet.service.wire import startup_exchange
-from discreet.service.wire.startup_exchange import Start
+from discreet.service.wire.startup_exchange import StartupMessage
 from discreet.service.wire.wire_server import WireServer
 from discreet.service.worker import operations
 from tests.faces.tape import NOW, SALT, Tape, still
@@ -80,11 +80,11 @@ class TapedDesk:
     """Does work at once, as a worker would; `failing` is raised instead, if it is set."""
 
     curator: Curator
-    done: list[tuple[Caller, Work]] = field(default_factory=list)
+    done: list[tuple[AuthenticatedCaller, JobRequest]] = field(default_factory=list)
     jobs: dict[str, tuple[str, JobStatus]] = field(default_factory=dict)
     failing: Exception | None = None
 
-    async def perform(self, caller: Caller, work: Work) -> Document:
+    async def perform(self, caller: AuthenticatedCaller, work: JobRequest) -> Document:
         self.done.append((caller, work))
         if self.failing is not None:
             raise self.failing
@@ -101,7 +101,7 @@ class TapedDesk:
             found.pop("tables")
         return found
 
-    def begin(self, caller: Caller, work: Work) -> JobStatus:
+    def begin(self, caller: AuthenticatedCaller, work: JobRequest) -> JobStatus:
         name, operation = f"{len(self.jobs):032x}", work.operation
         try:
             document = _now(self.perform(caller, work))
@@ -111,23 +111,23 @@ class TapedDesk:
         self.jobs[name] = caller.name, status
         return status
 
-    def job(self, caller: Caller, job: str) -> JobStatus:
+    def job(self, caller: AuthenticatedCaller, job: str) -> JobStatus:
         owner, status = self.jobs.get(job, ("", None))
         if status is None or owner != caller.name:
             raise UnknownJob
         return status
 
-    async def follow(self, caller: Caller, job: str) -> AsyncIterator[JobStatus]:
+    async def follow(self, caller: AuthenticatedCaller, job: str) -> AsyncIterator[JobStatus]:
         yield self.job(caller, job)
 
-    def cancel(self, caller: Caller, job: str) -> JobStatus:
+    def cancel(self, caller: AuthenticatedCaller, job: str) -> JobStatus:
         return self.job(caller, job)
 
     async def check_ledger(self) -> bool:
         """Tells that the ledger answers."""
         return True
 
-    def tables(self, caller: Caller) -> list[Document]:
+    def tables(self, caller: AuthenticatedCaller) -> list[Document]:
         return [facts for facts in table_facts(self.curator) if caller.sees(facts["name"])]
 
 
@@ -155,7 +155,7 @@ class Whole:
     desk: TapedDesk
     identities: Identities
     limits: RateLimits
-    acts: Acts
+    acts: StewardActions
     metrics: Metrics
     settings: Settings
     app: FastAPI
@@ -256,12 +256,12 @@ def _assembled(folder: Path, curator: Curator, chosen: dict[str, Any]) -> Whole:
         failures_per_minute=100_000,
         all_failures_per_minute=100_000,
     )
-    desk, acts = TapedDesk(curator), Acts(curator._book, identities)
+    desk, acts = TapedDesk(curator), StewardActions(curator._book, identities)
     keys = {}
     for name, role in PEOPLE.items():
         known = "owner" if role is ServiceRole.OWNER else name
         keys[role] = identities.make_key(identities.local, known, role)
-    offices: Any = Offices(desk, identities, acts, limits, settings)
+    offices: Any = ServiceContext(desk, identities, acts, limits, settings)
     metrics = Metrics()
     app = create_api(offices, metrics=metrics)
     app.mount("/", create_page(offices))
@@ -304,7 +304,7 @@ class Connection:
     @classmethod
     async def opened(cls, server: WireServer, key_id: str) -> tuple[Connection, bytes]:
         """A connection of whoever has a key, and what it is greeted with."""
-        begun: Any = AsyncMock(return_value=Start(user="", database="clinic", settings={}))
+        begun: Any = AsyncMock(return_value=StartupMessage(user="", database="clinic", settings={}))
         with (
             patch.object(startup_exchange, "begin", begun),
             patch.object(startup_exchange, "prove", AsyncMock(return_value=key_id)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from discreet.errors import UnsupportedQuery
-from discreet.plan.model.nodes import Call, Column, Literal, Question
+from discreet.plan.model.nodes import ColumnRef, FunctionCall, Literal, Question
 from discreet.plan.model.types import Type
 from discreet.sql.select import parse
 from tests.cases import every
@@ -481,16 +481,16 @@ def where(condition: str) -> object:
 
 
 def test_conversions_are_written_into_the_plan() -> None:
-    age = Column("age", Type.INT)
-    as_float = Call("to_float", (age,), Type.FLOAT)
-    assert where("age > 1.5") == Call("greater", (as_float, Literal(1.5, Type.FLOAT)), Type.BOOL)
-    assert where("age > 1") == Call("greater", (age, Literal(1, Type.INT)), Type.BOOL)
+    age = ColumnRef("age", Type.INT)
+    as_float = FunctionCall("to_float", (age,), Type.FLOAT)
+    assert where("age > 1.5") == FunctionCall("greater", (as_float, Literal(1.5, Type.FLOAT)), Type.BOOL)
+    assert where("age > 1") == FunctionCall("greater", (age, Literal(1, Type.INT)), Type.BOOL)
 
 
 def test_null_takes_the_type_of_its_place() -> None:
     found = where("CASE WHEN smoker THEN age END > 1")
-    assert isinstance(found, Call)
-    assert isinstance(found.arguments[0], Call)
+    assert isinstance(found, FunctionCall)
+    assert isinstance(found.arguments[0], FunctionCall)
     assert found.arguments[0].arguments[2] == Literal(None, Type.INT)
 
 
@@ -501,8 +501,8 @@ def test_a_key_hides_no_other_column_of_its_name() -> None:
 
 def test_group_by_means_the_column_before_the_alias() -> None:
     asked = parse("SELECT UPPER(ward) AS ward, COUNT(*) FROM visits GROUP BY ward", SCHEMAS)
-    assert asked.keys[0].expression == Column("ward", Type.TEXT)
-    assert asked.outputs[0].expression == Call("upper_case", (Column("ward", Type.TEXT),), Type.TEXT)
+    assert asked.keys[0].expression == ColumnRef("ward", Type.TEXT)
+    assert asked.outputs[0].expression == FunctionCall("upper_case", (ColumnRef("ward", Type.TEXT),), Type.TEXT)
 
 
 def test_unused_aggregates_of_an_inner_select_are_not_paid_for() -> None:

@@ -19,13 +19,13 @@ from discreet.plan.analysis.value_bounds import bounds
 from discreet.plan.canonical import replay
 from discreet.plan.expressions.evaluation import evaluate
 from discreet.plan.expressions.functions import FUNCTIONS
-from discreet.plan.model.nodes import Call, Column, Expression
-from discreet.plan.model.schema import Bounds, ColumnSchema, TableSchema
+from discreet.plan.model.nodes import ColumnRef, Expression, FunctionCall
+from discreet.plan.model.schema import ColumnBounds, ColumnSchema, TableSchema
 from discreet.plan.model.types import Type
 from discreet.privacy import Budget
 from discreet.sql.select import parse
 
-X = Column("x", Type.FLOAT)
+X = ColumnRef("x", Type.FLOAT)
 HALVES = [n / 2 for n in range(-12, 13)]
 NEAR = [math.nextafter(half, end) for half in HALVES for end in (-math.inf, math.inf)]
 DOUBLES = [*HALVES, *NEAR, 0.1, 2.675, -1e-300, 4503599627370497.5, 9007199254740993.0, -(2.0**63)]
@@ -33,7 +33,7 @@ BEYOND = [2.0**63, -(2.0**63) - 2048, 1e30, -1.7976931348623157e308]
 
 
 def declared(low: float = -6, high: float = 6) -> TableSchema:
-    x = ColumnSchema(name="x", type=Type.FLOAT, bounds=Bounds(Fraction(low), Fraction(high)))
+    x = ColumnSchema(name="x", type=Type.FLOAT, bounds=ColumnBounds(Fraction(low), Fraction(high)))
     others = {"n": Type.INT, "s": Type.TEXT, "b": Type.BOOL}
     columns = {name: ColumnSchema(name=name, type=kind) for name, kind in others.items()}
     return TableSchema(name="t", columns={"x": x, **columns})
@@ -61,7 +61,7 @@ def test_other_types_are_read_as_they_are() -> None:
     expression = read("CAST(s AS INT)")
     assert {text: evaluate(expression, {"s": text}) for text in texts} == texts
     assert evaluate(read("CAST(b AS INT)"), {"b": True}) == 1
-    assert read("CAST(n AS INT)") == Column("n", Type.INT)
+    assert read("CAST(n AS INT)") == ColumnRef("n", Type.INT)
 
 
 @pytest.mark.parametrize(("written", "whole"), [("2.5", 3), ("-2.5", -3), ("3.5", 4), ("0.4", 0), ("2.5e0", 3)])
@@ -138,12 +138,12 @@ def test_an_answer_of_the_former_meaning_is_not_given_again(curator: Curator) ->
     """What was stored of a cast that cuts off stays under its own key, and means what it meant."""
     asked = curator._catalog.parse("SELECT SUM(CAST(x AS INT)) AS s FROM t")
     (aggregate,) = asked.aggregates
-    assert isinstance(aggregate.argument, Call)
+    assert isinstance(aggregate.argument, FunctionCall)
     assert aggregate.argument.function == "round_to_int"
     former = type(asked)(
         table=asked.table,
         source=asked.source,
-        aggregates=(type(aggregate)(name="#1", kind="sum", argument=Call("to_int", (X,), Type.INT)),),
+        aggregates=(type(aggregate)(name="#1", kind="sum", argument=FunctionCall("to_int", (X,), Type.INT)),),
         outputs=asked.outputs,
     )
     assert replay(former) != replay(asked)

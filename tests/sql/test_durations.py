@@ -21,9 +21,9 @@ from discreet.plan.canonical import canonical
 from discreet.plan.expressions.calls import call
 from discreet.plan.expressions.evaluation import evaluate
 from discreet.plan.expressions.functions.date_functions import day_number
-from discreet.plan.model.nodes import Column, Expression, Literal
+from discreet.plan.model.nodes import ColumnRef, Expression, Literal
 from discreet.plan.model.readings import Reading, Statistic
-from discreet.plan.model.schema import Bounds, ColumnSchema, TableSchema
+from discreet.plan.model.schema import ColumnBounds, ColumnSchema, TableSchema
 from discreet.plan.model.types import Type
 from discreet.plan.validation import check_reading
 from discreet.privacy import Budget
@@ -68,7 +68,7 @@ TODAY = dt.date(2025, 12, 31)
 
 def table(kind: Type) -> dict[str, TableSchema]:
     low, high = (day_number(day) for day in (dt.date.min, dt.date.max))
-    bounds = Bounds(low, high + Fraction(1, 2))
+    bounds = ColumnBounds(low, high + Fraction(1, 2))
     times = {name: ColumnSchema(name=name, type=kind, bounds=bounds) for name in ("a", "b")}
     return {
         "stays": TableSchema(name="stays", unit="id", columns={"id": ColumnSchema(name="id", type=Type.INT), **times})
@@ -177,7 +177,7 @@ def test_a_column_that_is_called_so_is_no_day() -> None:
     made = {name: ColumnSchema(name=name, type=kind) for name, kind in columns.items()}
     schemas = {"t": TableSchema(name="t", unit="id", columns=made)}
     (column,) = parse("SELECT current_date, COUNT(*) AS n FROM t GROUP BY 1", schemas, today=TODAY).keys
-    assert column.expression == Column("current_date", Type.DATE)
+    assert column.expression == ColumnRef("current_date", Type.DATE)
 
 
 @pytest.mark.parametrize("word", ["now()", "current_timestamp", "CAST(now() AS TIMESTAMP)"])

@@ -16,7 +16,7 @@ from sqlglot.tokenizer_core import Token
 
 from discreet.errors import InvalidParameter, UnsupportedQuery
 from discreet.plan.canonical import canonical
-from discreet.plan.model.nodes import Call, Literal
+from discreet.plan.model.nodes import FunctionCall, Literal
 from discreet.plan.model.types import Type
 from discreet.sql.examples import DIALECT
 from discreet.sql.frame import TableFrame, count
@@ -176,7 +176,7 @@ def test_refusals_point_at_the_parameter() -> None:
 @given(st.text(st.characters(exclude_categories=("Cc", "Cs", "Cn", "Co", "Cf")), max_size=30))
 def test_a_text_is_a_value_whatever_it_says(text: str) -> None:
     found = parse(f"{COUNT} WHERE ward = ?", SCHEMAS, [text]).where
-    assert isinstance(found, Call)
+    assert isinstance(found, FunctionCall)
     assert found.arguments[1] == Literal(text, Type.TEXT)
 
 
@@ -204,7 +204,7 @@ INJECTIONS = [
 def test_injections_are_texts() -> None:
     for text in INJECTIONS:
         found = parse(f"{COUNT} WHERE ward = :ward", SCHEMAS, {"ward": text}).where
-        assert isinstance(found, Call)
+        assert isinstance(found, FunctionCall)
         assert found.arguments[1] == Literal(text, Type.TEXT)
 
 

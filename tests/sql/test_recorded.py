@@ -11,13 +11,13 @@ from discreet.errors import UnsupportedQuery
 from discreet.plan.expressions.calls import call
 from discreet.plan.expressions.functions import FUNCTIONS
 from discreet.plan.expressions.functions.record import Nulls, Signature
-from discreet.plan.model.nodes import Call, Column, Expression
+from discreet.plan.model.nodes import ColumnRef, Expression, FunctionCall
 from discreet.plan.model.types import Type
 from discreet.sql import sql_tokens
 from discreet.sql.functions import grammar, recorded
 from discreet.sql.functions.grammar import read
 from discreet.sql.grammar_words import FUNCTION_WORDS, RECORDS
-from discreet.sql.refusals import Source
+from discreet.sql.refusals import SqlSource
 from discreet.sql.scope import Scope
 from discreet.sql.select import select
 from tests.plan.tables import SCHEMAS, VISITS
@@ -39,13 +39,13 @@ CALLED = [
 
 
 def meant(text: str) -> Expression:
-    source = Source(f"SELECT {text}", SCHEMAS, 7)
+    source = SqlSource(f"SELECT {text}", SCHEMAS, 7)
     return read(select(source).expressions[0], Scope(source=source, schema=VISITS, alias="visits"))
 
 
-def arguments(signature: Signature) -> list[Column]:
+def arguments(signature: Signature) -> list[ColumnRef]:
     kinds = signature.arguments + signature.arguments[-1:] * (2 if signature.variadic else 0)
-    return [Column(COLUMNS[kind][place], kind) for place, kind in enumerate(kinds)]
+    return [ColumnRef(COLUMNS[kind][place], kind) for place, kind in enumerate(kinds)]
 
 
 def check(word: str, function: str, signature: Signature) -> None:
@@ -53,7 +53,7 @@ def check(word: str, function: str, signature: Signature) -> None:
     given = arguments(signature)
     written = [column.name for column in given]
     text = f"{word}({' IN '.join(reversed(written))})" if word == "POSITION" else f"{word}({', '.join(written)})"
-    assert meant(text) == Call(function, tuple(given), signature.result), text
+    assert meant(text) == FunctionCall(function, tuple(given), signature.result), text
 
 
 def test_every_word_is_read_as_its_function() -> None:
@@ -64,14 +64,14 @@ def test_every_word_is_read_as_its_function() -> None:
 
 def test_mutant_arguments_in_another_order_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     turned = recorded._build_place_reader(partial(call, "position"), ["substr", "this"], "STRPOS", (2,))
-    monkeypatch.setitem(grammar._TABLE, exp.StrPosition, grammar.Entry(frozenset(("this", "substr")), turned))
+    monkeypatch.setitem(grammar._TABLE, exp.StrPosition, grammar.GrammarRule(frozenset(("this", "substr")), turned))
     with pytest.raises(AssertionError):
         test_every_word_is_read_as_its_function()
 
 
 def test_shorthands_take_as_many_arguments_as_they_say() -> None:
     number, text, moment = (
-        Column(*pair) for pair in (("age", Type.INT), ("ward", Type.TEXT), ("seen", Type.TIMESTAMP))
+        ColumnRef(*pair) for pair in (("age", Type.INT), ("ward", Type.TEXT), ("seen", Type.TIMESTAMP))
     )
     assert meant("SIGN(age)").type is Type.INT
     assert meant("SUBSTR(ward, age)") == meant(f"SUBSTRING(ward, age, {2**31 - 1})")
@@ -85,8 +85,8 @@ def test_shorthands_take_as_many_arguments_as_they_say() -> None:
 
 
 def test_date_is_a_cast() -> None:
-    assert meant("DATE(seen)") == meant("CAST(seen AS DATE)") == call("to_date", Column("seen", Type.TIMESTAMP))
-    assert meant("DATE(day)") == Column("day", Type.DATE)
+    assert meant("DATE(seen)") == meant("CAST(seen AS DATE)") == call("to_date", ColumnRef("seen", Type.TIMESTAMP))
+    assert meant("DATE(day)") == ColumnRef("day", Type.DATE)
     assert meant("DATE('2026-01-31')") == meant("DATE '2026-01-31'")
     assert meant("DATE(NULL)") == meant("CAST(NULL AS DATE)")
     for wrong in ("DATE('2026-02-30')", "DATE(age)", "DATE(seen, seen)", "DATE()"):

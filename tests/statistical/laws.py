@@ -5,14 +5,14 @@ from __future__ import annotations
 from fractions import Fraction
 
 from discreet.audit.mechanisms.goodness_of_fit import (
-    Bernoulli,
-    Categorical,
-    DiscreteGaussian,
-    DiscreteLaplace,
+    BernoulliLaw,
+    CategoricalLaw,
+    DiscreteGaussianLaw,
+    DiscreteLaplaceLaw,
     Floats,
-    Geometric,
+    GeometricLaw,
     Law,
-    Uniform,
+    UniformLaw,
     p_value,
     share_p_value,
 )
@@ -23,14 +23,14 @@ WRONG = (Fraction(13, 10), Fraction(7, 10))  # factors of the scale that every t
 __all__ = [
     "FALSE_ALARM",
     "WRONG",
-    "Bernoulli",
-    "Categorical",
-    "DiscreteGaussian",
-    "DiscreteLaplace",
+    "BernoulliLaw",
+    "CategoricalLaw",
+    "DiscreteGaussianLaw",
+    "DiscreteLaplaceLaw",
     "Floats",
-    "Geometric",
+    "GeometricLaw",
     "Law",
-    "Uniform",
+    "UniformLaw",
     "p_value",
     "share_p_value",
 ]

@@ -12,7 +12,7 @@ import pytest
 from discreet import accounting
 from discreet.errors import InvalidParameter, InvalidValue
 from discreet.mechanisms import Gaussian, PartitionSelection
-from discreet.mechanisms.partition_selection import Selected
+from discreet.mechanisms.partition_selection import SelectedKeys
 from discreet.noise import SeededBits
 from discreet.noise.experiment import normals
 from discreet.privacy import Neighbours, events
@@ -123,9 +123,9 @@ def test_the_histogram_pays_for_all_coordinates_of_a_unit() -> None:
 def test_one_unit_changes_one_cell_in_each_coordinate(monkeypatch: pytest.MonkeyPatch, relation: Neighbours) -> None:
     seen = []
 
-    def select(_: Any, counts: Any, **__: Any) -> Selected:
+    def select(_: Any, counts: Any, **__: Any) -> SelectedKeys:
         seen.append(counts)
-        return Selected(np.zeros(counts.size, dtype=bool), np.zeros(0, dtype=np.int64))
+        return SelectedKeys(np.zeros(counts.size, dtype=bool), np.zeros(0, dtype=np.int64))
 
     monkeypatch.setattr(PartitionSelection, "release", select)
     x = np.array([[0.1, 5.0], [0.2, 5.5], [7.0, 5.1]])

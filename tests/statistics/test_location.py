@@ -17,7 +17,7 @@ from discreet.mechanisms import Gaussian, Laplace
 from discreet.noise import SeededBits
 from discreet.noise.experiment import coins, normals, uniforms
 from discreet.privacy import Neighbours, events
-from discreet.statistics.inputs import Column, column
+from discreet.statistics.inputs import NumericColumn, column
 from discreet.statistics.noise_errors import Path, deviation, half_width, number_noise, pure_part
 from discreet.statistics.robust import m_estimators as location
 from discreet.statistics.robust.m_estimators import LocationPlan
@@ -102,13 +102,13 @@ def test_a_pure_part_is_a_gaussian_one() -> None:
         assert 2 * ndtri(expit(float(pure_part(part)))) <= np.sqrt(2 * rho)
 
 
-def contaminated(bits: SeededBits) -> Column:
+def contaminated(bits: SeededBits) -> NumericColumn:
     """950 normal values around 3 and 50 at 50."""
     values = np.append(3 + normals(950, bits=bits), np.full(50, 50.0))
     return column(values, bounds=(-100, 100), neighbours="replace", fine=200 << 16)
 
 
-def textbook(mechanism: Laplace | Gaussian, score: WholeScore, values: Column) -> LocationPlan:
+def textbook(mechanism: Laplace | Gaussian, score: WholeScore, values: NumericColumn) -> LocationPlan:
     """20 steps of size 1 from the middle of the bounds, with all of the budget; the last iterate."""
     exact = Laplace(epsilon=1000, sensitivity=score.score_bound)
     path = Path(steps=20, last=1, rate=1.0)

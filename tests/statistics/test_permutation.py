@@ -18,8 +18,8 @@ from discreet.statistics.inputs import column
 from discreet.statistics.tests import permutation
 from discreet.statistics.tests.permutation import (
     RADIUS,
-    Called,
     Contrast,
+    CustomContrast,
     KernelDependence,
     KernelDistance,
     MeanDifference,
@@ -32,7 +32,7 @@ POINTS = [0.0, 0.9, 4.0, 10.0]
 
 def made(kind: str, x: list[float], y: list[float]) -> Contrast:
     if kind == "called":
-        return Called(np.array(x), np.array(y), lambda a, b: float(np.mean(a) - np.mean(b)), Fraction(10, 2))
+        return CustomContrast(np.array(x), np.array(y), lambda a, b: float(np.mean(a) - np.mean(b)), Fraction(10, 2))
     columns = [column(values, bounds=(0, 10), neighbours="replace") for values in (x, y)]
     kinds: dict[str, Any] = {"mmd": KernelDistance, "hsic": KernelDependence, "mean": MeanDifference}
     contrast: Contrast = kinds[kind](*columns)

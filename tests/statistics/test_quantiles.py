@@ -18,7 +18,7 @@ from discreet.accounting.composition import terms
 from discreet.accounting.zcdp import compose as zcdp
 from discreet.errors import InvalidParameter
 from discreet.mechanisms import Laplace, Quantile
-from discreet.mechanisms.quantile_draw import Part
+from discreet.mechanisms.quantile_draw import IntervalDraw
 from discreet.mechanisms.ranks import price_ranks
 from discreet.noise import Bits, SeededBits
 from discreet.privacy import Neighbours
@@ -51,7 +51,7 @@ def drawn(monkeypatch: pytest.MonkeyPatch, statistic: Any, places: tuple[float, 
         found.append(("choice", float(-float(self.rate) * losses[cell] - total), (self.quantile, self.epsilon)))
         return point
 
-    def propose(self: Part, _: Bits) -> bool:
+    def propose(self: IntervalDraw, _: Bits) -> bool:
         self.place = self.low + math.floor(places[len(found) % len(places)] * (self.high - self.low))
         exponents = -float(self.rate) * losses_of_places(self)
         total = float(np.max(exponents)) + math.log(np.sum(np.exp(exponents - np.max(exponents))))
@@ -64,13 +64,13 @@ def drawn(monkeypatch: pytest.MonkeyPatch, statistic: Any, places: tuple[float, 
 
     with monkeypatch.context() as patch:
         patch.setattr(Quantile, "release", choose)
-        patch.setattr(Part, "propose", propose)
+        patch.setattr(IntervalDraw, "propose", propose)
         patch.setattr(Laplace, "release", count)
         statistic()
     return found
 
 
-def losses_of_places(part: Part) -> Any:
+def losses_of_places(part: IntervalDraw) -> Any:
     """By the definition, in ranks: values are spread evenly over the places of their point."""
     values, size = part.histogram, 1 << part.grain
     ends = (values.blocks[:, None] * size + [0, size]).ravel()  # between which the mass below grows evenly

@@ -15,7 +15,7 @@ from discreet.errors import InvalidParameter, InvalidValue
 from discreet.noise import SeededBits
 from discreet.noise.experiment import coins, normals, uniforms
 from discreet.privacy import Neighbours
-from discreet.statistics.robust.regression import Numbers
+from discreet.statistics.robust.regression import NumericResponse
 from discreet.statistics.row_sums import SymmetricNoise
 from tests.statistics.recorded import flat, overruns, watched
 
@@ -58,9 +58,9 @@ def test_neighbours_move_every_sum_by_its_sensitivity_at_most(relation: str, psi
 
 
 def test_signed_slopes_need_twice_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert Numbers(st.Biweight()).signed
-    assert not Numbers(st.Huber()).signed
-    monkeypatch.setattr(Numbers, "signed", property(lambda self: False))  # noqa: ARG005
+    assert NumericResponse(st.Biweight()).signed
+    assert not NumericResponse(st.Huber()).signed
+    monkeypatch.setattr(NumericResponse, "signed", property(lambda self: False))  # noqa: ARG005
     assert worst("replace", st.Biweight(1.85), epsilon=1, delta=1e-6, steps=2) > 1
 
 

@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from discreet.audit.queries.fit_verdicts import moves
-from discreet.audit.queries.mechanism_recorder import Handed
+from discreet.audit.queries.mechanism_recorder import MechanismCall
 from discreet.errors import InvalidParameter, InvalidValue
 from discreet.exact import Enclosure, lower
 from discreet.noise import SeededBits
@@ -166,7 +166,7 @@ def test_an_audit_of_fits_prices_moved_rows() -> None:
     swapped = counted([(0, 0), (3, 0)])
     for neighbours, moved, cost in (("add_remove", other, 1), ("replace", swapped, 1), ("add_remove", swapped, 2)):
         mechanism = TreeSelection(epsilon=1, neighbours=neighbours)
-        before, after = (Handed(mechanism, (counts,), None) for counts in (one, moved))
+        before, after = (MechanismCall(mechanism, (counts,), None) for counts in (one, moved))
         (found,) = moves(before, after, Neighbours(neighbours))
         assert (found.found, found.allowed) == (Fraction(cost), Fraction(1))
 

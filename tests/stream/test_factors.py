@@ -13,8 +13,8 @@ import pytest
 from discreet.errors import InvalidParameter
 from discreet.mechanisms.strategy import inverse_series
 from discreet.noise import SeededBits, uniform_below
-from discreet.stream.bounded_memory import BoundedMemory, bounded_memory_factor
-from discreet.stream.factor import Factor, Participation, earliest_move
+from discreet.stream.bounded_memory import BoundedMemoryFactorization, bounded_memory_factor
+from discreet.stream.factor import Participation, SumFactorization, earliest_move
 from discreet.stream.toeplitz import (
     LARGEST_VALUE,
     banded_factor,
@@ -28,7 +28,7 @@ from discreet.stream.triangular import optimal_running_sum, optimal_window
 from tests.cases import every
 
 ONCE = Participation()
-SHORT: list[tuple[str, Factor]] = [
+SHORT: list[tuple[str, SumFactorization]] = [
     ("square root", square_root_factor(6)),
     ("window", window_factor(3, 6)),
     ("bounded memory", bounded_memory_factor(6)),
@@ -37,14 +37,14 @@ SHORT: list[tuple[str, Factor]] = [
 ]
 
 
-def variances(factor: Factor, periods: int | None = None) -> list[float]:
+def variances(factor: SumFactorization, periods: int | None = None) -> list[float]:
     """The variance of each sum for noise of the sensitivity's size."""
     squared = float(factor.sensitivity(ONCE)) ** 2
     gains = itertools.islice(factor.gains(), periods)
     return [squared * gain.squared for gain in gains]
 
 
-def columns(factor: Factor) -> list[list[Fraction]]:
+def columns(factor: SumFactorization) -> list[list[Fraction]]:
     """The columns of C, by impulses."""
     found = []
     for place in range(factor.horizon):
@@ -102,7 +102,7 @@ def test_an_unknown_horizon_costs_at_most_half_the_error_more() -> None:
 def test_gains_in_blocks_are_those_of_the_decoder() -> None:
     factor = bounded_memory_factor(150)
     blocks = list(itertools.islice(factor.gains(), 150))
-    plain = list(Factor.gains(factor))
+    plain = list(SumFactorization.gains(factor))
     assert np.array(blocks) == pytest.approx(np.array(plain), rel=1e-10)
 
 
@@ -115,7 +115,7 @@ def test_a_million_periods_are_within_five_percent() -> None:
 
 
 @every(("name", "factor"), SHORT)
-def test_sums_come_back(name: str, factor: Factor) -> None:
+def test_sums_come_back(name: str, factor: SumFactorization) -> None:
     """Without noise the decoder returns the sums."""
     values = [5, -3, 0, 1000, 7, -2]
     encoder, decoder = factor.encoder(), factor.decoder()
@@ -126,13 +126,13 @@ def test_sums_come_back(name: str, factor: Factor) -> None:
 
 
 @every("factor", [factor for _, factor in SHORT])
-def test_measurements_are_exact(factor: Factor) -> None:
+def test_measurements_are_exact(factor: SumFactorization) -> None:
     """C x equals what its columns give, in integers: only bounded memory rounds, by less than its proof says."""
     values = [LARGEST_VALUE, -LARGEST_VALUE, 1, -LARGEST_VALUE, 3, LARGEST_VALUE]
     encoder, parts = factor.encoder(), columns(factor)
     for t, value in enumerate(values):
         exact = sum(column[t] * x for column, x in zip(parts, values, strict=True))
-        slack = Fraction(6, 1 << 96) * LARGEST_VALUE if isinstance(factor, BoundedMemory) else 0
+        slack = Fraction(6, 1 << 96) * LARGEST_VALUE if isinstance(factor, BoundedMemoryFactorization) else 0
         assert abs(Fraction(encoder.step(value), 1 << factor.bits) - exact) <= slack
 
 
@@ -152,7 +152,7 @@ def patterns(horizon: int, unit: Participation) -> Iterator[tuple[int, ...]]:
                 yield periods
 
 
-def worst_move(factor: Factor, unit: Participation) -> float:
+def worst_move(factor: SumFactorization, unit: Participation) -> float:
     """The farthest that C x moves, over all periods and directions of a unit: corners of a convex set."""
     parts = np.array(columns(factor), dtype=float)
     return max(
@@ -166,7 +166,9 @@ UNITS = [ONCE, Participation(2), Participation(2, 3), Participation(3, 2), Parti
 
 
 @every(("case", "unit"), itertools.product(SHORT[:4], UNITS))
-def test_no_unit_moves_measurements_farther_than_declared(case: tuple[str, Factor], unit: Participation) -> None:
+def test_no_unit_moves_measurements_farther_than_declared(
+    case: tuple[str, SumFactorization], unit: Participation
+) -> None:
     name, factor = case
     declared, found = float(factor.sensitivity(unit)), worst_move(factor, unit)
     assert found <= declared * (1 + 1e-12)

@@ -13,7 +13,7 @@ from discreet.noise import SeededBits
 from discreet.noise.experiment import normals
 from discreet.synthetic.inference import conditional_sampler
 from discreet.synthetic.inference.belief_propagation import BeliefPropagation
-from discreet.synthetic.inference.calibrated_tree import Calibrated
+from discreet.synthetic.inference.calibrated_tree import CalibratedTree
 from discreet.synthetic.inference.conditional_sampler import _Evidence, sample_given
 from discreet.synthetic.inference.factors import Attributes, Factor
 from discreet.synthetic.inference.junction_tree import junction_tree
@@ -23,7 +23,9 @@ SIZES = {"a": 3, "b": 4, "c": 2, "d": 5}
 SETS: list[Attributes] = [("a", "b"), ("b", "c"), ("c", "d")]
 
 
-def model_of(sizes: dict[str, int], sets: list[Attributes], seed: int, walls: list[Factor] | None = None) -> Calibrated:
+def model_of(
+    sizes: dict[str, int], sets: list[Attributes], seed: int, walls: list[Factor] | None = None
+) -> CalibratedTree:
     tree = junction_tree(sizes, [*sets, *(wall.attributes for wall in walls or [])])
     propagation = BeliefPropagation(tree, [tree.order_attributes(names) for names in sets], walls or [])
     return propagation.calibrate(1.5 * normals(propagation.length, bits=SeededBits(seed)))

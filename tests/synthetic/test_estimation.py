@@ -15,7 +15,7 @@ from discreet.errors import InvalidParameter
 from discreet.noise import SeededBits
 from discreet.noise.experiment import normals, uniforms
 from discreet.synthetic.inference import convex_solvers
-from discreet.synthetic.inference.estimation import Fit, Solver, fit, model_of
+from discreet.synthetic.inference.estimation import GraphicalModel, Solver, fit, model_of
 from discreet.synthetic.inference.factors import Attributes, Factor, Sizes
 from discreet.synthetic.inference.noisy_marginals import NoisyMarginal, combine_marginals, estimated_total
 from tests.synthetic.enumerated import best_joint, domains, marginal
@@ -40,7 +40,7 @@ def noisy(sizes: Sizes, sets: list[Attributes], sigma: float, seed: int) -> tupl
     return joint, marginals
 
 
-def largest_difference(one: Fit, other: Table, sets: list[Attributes]) -> float:
+def largest_difference(one: GraphicalModel, other: Table, sets: list[Attributes]) -> float:
     sizes = one.tree.sizes
     return max(float(np.abs(one.counts(s) - TOTAL * marginal(sizes, other, s)).max()) for s in sets)
 

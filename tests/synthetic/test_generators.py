@@ -24,7 +24,7 @@ from discreet.privacy import ZCDP, Neighbours
 from discreet.progress import told_to
 from discreet.synthetic import AIM, MST, AllPairs, Bins, Domain, Independent, Keys, Model, all_pairs, measurement_log
 from discreet.synthetic.coded_rows import CodedRows
-from discreet.synthetic.generator import Generator, Learned
+from discreet.synthetic.generator import Generator, LearnedModel
 from discreet.synthetic.inference.junction_tree import tree_size
 from discreet.synthetic.measurement_log import MeasurementLog
 from discreet.synthetic.merged_values import Merge
@@ -175,7 +175,10 @@ def test_charges_are_the_budget_exactly_and_draws_are_the_charges(
 class ExactNumber(Independent):
     """Knows the number of rows without having paid for it."""
 
-    def measure_and_fit(self, log: MeasurementLog, rows: CodedRows, domain: Domain, total: float | None) -> Learned:  # noqa: ARG002
+    def measure_and_fit(
+        self, log: MeasurementLog, rows: CodedRows, domain: Domain, total: float | None
+    ) -> LearnedModel:
+        del total
         return super().measure_and_fit(log, rows, domain, float(len(rows.codes)))
 
 
@@ -191,7 +194,9 @@ class BinsOfData(Independent):
 class DataWeights(AIM):
     """Weights candidates by how many rows there are."""
 
-    def measure_and_fit(self, log: MeasurementLog, rows: CodedRows, domain: Domain, total: float | None) -> Learned:
+    def measure_and_fit(
+        self, log: MeasurementLog, rows: CodedRows, domain: Domain, total: float | None
+    ) -> LearnedModel:
         weights = {names: weight * len(rows.codes) for names, weight in self.weights(domain).items()}
         biased = AIM(epsilon=self.epsilon, delta=self.delta)
         object.__setattr__(biased, "weights", lambda _: weights)
@@ -202,7 +207,9 @@ class DataWeights(AIM):
 class UnpaidMerge(MST):
     """Merges values by exact counts."""
 
-    def measure_and_fit(self, log: MeasurementLog, rows: CodedRows, domain: Domain, total: float | None) -> Learned:
+    def measure_and_fit(
+        self, log: MeasurementLog, rows: CodedRows, domain: Domain, total: float | None
+    ) -> LearnedModel:
         found = super().measure_and_fit(log, rows, domain, total)
         weights = rows.counts(("b",)) / max(1, len(rows.codes))
         return replace(found, merges={**found.merges, "b": Merge(np.zeros(4, dtype=np.int64), weights)})

@@ -16,7 +16,7 @@ import pytest
 from scipy import integrate, optimize
 from scipy.special import log_ndtr, ndtr
 
-from discreet.audit.queries.mechanism_recorder import Handed, MechanismRecorder, watch_mechanisms
+from discreet.audit.queries.mechanism_recorder import MechanismCall, MechanismRecorder, watch_mechanisms
 from discreet.mechanisms import Exponential, Gaussian
 from discreet.noise import SeededBits
 from discreet.noise.experiment import uniforms
@@ -43,7 +43,7 @@ def table(rows: int = 500, seed: int = 2) -> CodedRows:
     return CodedRows(SIZES, np.stack([a, b, c, (u[:, 3] < 0.5).astype(int)], axis=1))
 
 
-def run(generator: Generator, rows: CodedRows) -> tuple[Model, list[Handed]]:
+def run(generator: Generator, rows: CodedRows) -> tuple[Model, list[MechanismCall]]:
     recorder = MechanismRecorder(SeededBits(4))
     frame = {name: rows.codes[:, place] for place, name in enumerate(SIZES)}
     with watch_mechanisms(recorder):

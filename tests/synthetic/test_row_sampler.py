@@ -11,7 +11,7 @@ from discreet.errors import InvalidParameter
 from discreet.noise import SeededBits
 from discreet.noise.experiment import normals, uniforms
 from discreet.synthetic.inference.belief_propagation import BeliefPropagation
-from discreet.synthetic.inference.calibrated_tree import Calibrated
+from discreet.synthetic.inference.calibrated_tree import CalibratedTree
 from discreet.synthetic.inference.factors import Attributes, Factor
 from discreet.synthetic.inference.junction_tree import junction_tree
 from discreet.synthetic.inference.row_sampler import rounded_counts, sample_rows
@@ -20,7 +20,7 @@ SIZES = {"a": 3, "b": 4, "c": 2, "d": 5}
 SETS: list[Attributes] = [("a", "b"), ("b", "c"), ("c", "d")]
 
 
-def random_model(seed: int, walls: list[Factor] | None = None) -> Calibrated:
+def random_model(seed: int, walls: list[Factor] | None = None) -> CalibratedTree:
     extra = [wall.attributes for wall in walls or []]
     tree = junction_tree(SIZES, [*SETS, *extra])
     propagation = BeliefPropagation(tree, [tree.order_attributes(names) for names in SETS], walls or [])

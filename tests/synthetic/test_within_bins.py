@@ -22,7 +22,7 @@ from discreet.privacy import Neighbours
 from discreet.privacy.events import Composed, Concentrated
 from discreet.synthetic import AIM, MST, AllPairs, Bins, Domain, Independent, Model, generator
 from discreet.synthetic.coded_rows import CodedRows
-from discreet.synthetic.domain.bin_pieces import PIECES, Pieces
+from discreet.synthetic.domain.bin_pieces import PIECES, BinPieces
 from discreet.synthetic.generator import HISTOGRAM_SHARE, Generator, coarse, measured_pieces
 from discreet.synthetic.measurement_log import MeasurementLog
 
@@ -104,7 +104,7 @@ def test_bins_of_one_number_have_nothing_to_measure() -> None:
 
 
 def test_noisy_counts_become_shares() -> None:
-    pieces = Pieces.of((0.0, 2.0, 4.0, 6.0), whole=True)
+    pieces = BinPieces.of((0.0, 2.0, 4.0, 6.0), whole=True)
     found = pieces.shares(np.array([6.0, 2.0, 9.0, -1.0, 0.4, -0.2]), 0.5)
     np.testing.assert_allclose(found, [0.75, 0.25, 1.0, 0.0, 0.5, 0.5])
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from discreet.workload.product_domain import Attributes, Domain
+from discreet.workload.product_domain import Attributes, ProductDomain
 
 
-def table_matrix(attributes: Attributes, domain: Domain) -> Any:
+def table_matrix(attributes: Attributes, domain: ProductDomain) -> Any:
     """Maps counts of all cells to a table."""
     result: Any = np.ones((1, 1))
     for name, size in domain.sizes.items():
@@ -18,7 +18,7 @@ def table_matrix(attributes: Attributes, domain: Domain) -> Any:
     return result
 
 
-def residual_matrix(attributes: Attributes, domain: Domain) -> Any:
+def residual_matrix(attributes: Attributes, domain: ProductDomain) -> Any:
     """Maps counts of all cells to a residual."""
     result: Any = np.ones((1, 1))
     for name, size in domain.sizes.items():
@@ -27,7 +27,7 @@ def residual_matrix(attributes: Attributes, domain: Domain) -> Any:
     return result
 
 
-def residual_shape(attributes: Attributes, domain: Domain) -> Any:
+def residual_shape(attributes: Attributes, domain: ProductDomain) -> Any:
     """The covariance of a residual's noise, for sigma = 1."""
     result: Any = np.ones((1, 1))
     for size in (domain.sizes[name] for name in attributes):

@@ -22,7 +22,7 @@ from discreet.workload import Marginals, MarginalsPlan, gaussian_residuals
 from discreet.workload.counted_tables import CountedTables
 from discreet.workload.gaussian_residuals import GaussianResiduals
 from discreet.workload.laplace_tables import LaplaceTables
-from discreet.workload.product_domain import Domain
+from discreet.workload.product_domain import ProductDomain
 from tests.cases import try_all
 from tests.conformance.nothing import NoBits
 from tests.workload.dense import cell_moves, residual_matrix, residual_shape, table_matrix
@@ -261,7 +261,7 @@ def test_pure_budgets_are_kept_and_no_simple_choice_is_better() -> None:
         plan = Marginals(sizes, sets).plan(budget=Budget(epsilon=1), neighbours=neighbours)
         noise = plan.noise
         assert isinstance(noise, LaplaceTables)
-        domain = Domain(sizes)
+        domain = ProductDomain(sizes)
         rows = [
             np.abs(_measured(m.attributes, m.differences, domain)) * float(share) for m, share in noise.shares.items()
         ]
@@ -278,7 +278,7 @@ def test_pure_budgets_are_kept_and_no_simple_choice_is_better() -> None:
         assert plan.total_variance <= 2 * spread**2 * roots**3 * (1 + 1e-6)  # each table by itself, with its best share
 
 
-def _measured(attributes: tuple[str, ...], differences: tuple[str, ...], domain: Domain) -> Any:
+def _measured(attributes: tuple[str, ...], differences: tuple[str, ...], domain: ProductDomain) -> Any:
     result = np.ones((1, 1))
     for name, size in domain.sizes.items():
         part = np.array([[1, -1]]) if name in differences else np.eye(size)

@@ -26,7 +26,7 @@ from discreet.accounting.loss_distributions.convolution import (
     log1p,
 )
 from discreet.accounting.loss_distributions.dominating_pairs import dominating
-from discreet.accounting.loss_distributions.pairs import AtomicPair, Floats, LeakyPair, Pair
+from discreet.accounting.loss_distributions.pairs import AtomicPair, DistributionPair, Floats, LeakyPair
 from discreet.accounting.numerics import SLACK, safe, smallest, valley
 from discreet.dataclass import dataclass
 from discreet.errors import UnsupportedEvent
@@ -49,7 +49,7 @@ _FAR = 2.0**64  # times where a loss has nearly all its mass: no finite loss lie
 METHOD = "PLD"
 _HINT = "Floats do not resolve them; use basic composition, zCDP or RDP."
 
-Weighted = Sequence[tuple[Pair, int]]
+Weighted = Sequence[tuple[DistributionPair, int]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -228,7 +228,7 @@ def _excess(pairs: Weighted, at: float, delta: float) -> float | None:
     return low / delta - 1 if low > delta else high / delta - 1
 
 
-def _is_leak(pair: Pair) -> bool:
+def _is_leak(pair: DistributionPair) -> bool:
     return isinstance(pair, AtomicPair) and not pair.losses.any()
 
 
@@ -266,7 +266,7 @@ def _is_single(pairs: Weighted) -> bool:
     return len(pairs) == 1 and pairs[0][1] == 1
 
 
-def _single_epsilon(pair: Pair, delta: float) -> float:
+def _single_epsilon(pair: DistributionPair, delta: float) -> float:
     if pair.delta(0.0) <= delta:
         return 0.0
     start = max(1e-6, pair.span(math.log(delta))[1])

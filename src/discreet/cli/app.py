@@ -75,7 +75,7 @@ def unlisted_commands() -> list[str]:
     return [name.replace("_", "-") for name in offered if name.replace("_", "-") not in COMMANDS]
 
 
-class Guarded(TyperGroup):
+class LazyCommandGroup(TyperGroup):
     """The group of all commands: loads the one that is called, and makes help and exit codes of its errors."""
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -208,7 +208,7 @@ def _placeholder_command() -> None:
 
 
 app = typer.Typer(
-    cls=Guarded,
+    cls=LazyCommandGroup,
     name="discreet",
     help="Private answers about tables of people, with an error bar on every number and a book of what they cost.",
     epilog="Exit codes: 0 answered, 2 wrong usage, 3 budget refused, 4 question refused, 5 failed, 130 stopped.",

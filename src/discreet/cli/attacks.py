@@ -23,7 +23,7 @@ from discreet.errors import InvalidParameter
 from discreet.report.finding import Comparison, Finding, finding_page
 
 
-class Named(TyperGroup):
+class AttackGroup(TyperGroup):
     """Attacks by the names they have in Python, or with dashes."""
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
@@ -31,7 +31,7 @@ class Named(TyperGroup):
         return super().get_command(ctx, cmd_name.replace("_", "-"))
 
 
-app = typer.Typer(cls=Named, no_args_is_help=True, add_completion=False)
+app = typer.Typer(cls=AttackGroup, no_args_is_help=True, add_completion=False)
 
 
 @app.callback()

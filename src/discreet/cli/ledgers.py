@@ -9,7 +9,7 @@ import typer
 from discreet.cli.output import say
 from discreet.cli.steward.backups import AnchorFile, require_ledger, write_copy
 from discreet.engines.postgres.roles import silent_statements
-from discreet.ledger import Book, is_anchored, open_book
+from discreet.ledger import Ledger, is_anchored, open_book
 from discreet.ledger.store import postgres_tables
 
 app = typer.Typer(no_args_is_help=True, add_completion=False)
@@ -77,7 +77,7 @@ def move(source: Source, target: Target, *, file: AnchorFile = None) -> None:
 def copy(source: Source, target: Target) -> None:
     """Write a verified copy of a book and print its head; a copy is for keeping, never for charging."""
     require_ledger("FROM", source)
-    with Book(source, read_only=True) as book:
+    with Ledger(source, read_only=True) as book:
         book.verify()
         head = write_copy(book, target)
     say(f"The copy is as the book was written: {head.sequence} entries.")

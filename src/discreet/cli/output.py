@@ -70,13 +70,13 @@ def with_options(run: Callable[..., None], options: Iterable[Parameter], *, like
     return run
 
 
-class Form(Enum):
+class OutputFormat(Enum):
     """How a result is printed."""
 
     TABLE, JSON, CSV = "table", "json", "csv"
 
 
-def form(*, as_json: bool, as_csv: bool) -> Form:
+def form(*, as_json: bool, as_csv: bool) -> OutputFormat:
     """Returns the form that two options choose.
 
     Raises:
@@ -84,7 +84,7 @@ def form(*, as_json: bool, as_csv: bool) -> Form:
     """
     if as_json and as_csv:
         raise InvalidParameter("--csv", "given", "without --json", "Choose one of them.")
-    return Form.JSON if as_json else Form.CSV if as_csv else Form.TABLE
+    return OutputFormat.JSON if as_json else OutputFormat.CSV if as_csv else OutputFormat.TABLE
 
 
 def say(text: str) -> None:

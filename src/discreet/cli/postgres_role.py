@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from discreet.cli.declarations import HERE, ConfigFile
-from discreet.curator.config.toml_file import Config, Table, load
+from discreet.curator.config.toml_file import Config, ProtectedTable, load
 from discreet.engines.postgres.roles import ROLE, role_statements
 from discreet.errors import InvalidParameter
 from discreet.postgres_url import is_postgres
@@ -58,7 +58,7 @@ def _on_servers(config: Config) -> list[tuple[ServerTable, Sequence[str]]]:
     return found
 
 
-def _columns(table: Table) -> tuple[str, ...]:
+def _columns(table: ProtectedTable) -> tuple[str, ...]:
     """The columns that a table's declarations name; none, for all, where it declares no types."""
     types = table.declared.get("types")
     ids = (table.unit.partition("->")[0].strip(),) if isinstance(table.unit, str) else table.unit or ()

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli.output import Csv, Form, Json, create_file, form, print_json, say
+from discreet.cli.output import Csv, Json, OutputFormat, create_file, form, print_json, say
 from discreet.errors import InvalidParameter
 from discreet.local.permanent_response import PermanentResponse
 from discreet.local.survey import Survey
@@ -93,9 +93,9 @@ def estimate(
     found = survey.estimate(lines, confidence=confidence, project=project, drop=drop)
     named = zip(found.domain.values or (), found, strict=True)
     answers = [{"value": v, "share": e.value, "share_low": e.low, "share_high": e.high} for v, e in named]
-    if shown is Form.TABLE:
+    if shown is OutputFormat.TABLE:
         typer.echo(f"{survey.question}\n{found}")
-    elif shown is Form.JSON:
+    elif shown is OutputFormat.JSON:
         print_json({"reports": found.reports, "dropped": found.dropped, "answers": answers})
     else:
         typer.echo(csv_text(["value", "share", "share_low", "share_high"], answers), nl=False)

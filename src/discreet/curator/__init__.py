@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from discreet.curator.asking.answer import Answer
     from discreet.curator.asking.explanation import Explanation
     from discreet.curator.curator import Curator
-    from discreet.measurement.program.execution import Released, run
+    from discreet.measurement.program.execution import ReleasedStatistics, run
     from discreet.measurement.program.program import Program, choose
 
 _NAMES = {
@@ -23,10 +23,10 @@ _NAMES = {
     "Curator": "discreet.curator.curator",
     "Explanation": "discreet.curator.asking.explanation",
     **dict.fromkeys(("Program", "choose"), "discreet.measurement.program.program"),
-    **dict.fromkeys(("Released", "run"), "discreet.measurement.program.execution"),
+    **dict.fromkeys(("ReleasedStatistics", "run"), "discreet.measurement.program.execution"),
 }
 
-__all__ = ["Answer", "Curator", "Explanation", "Program", "Released", "choose", "run"]
+__all__ = ["Answer", "Curator", "Explanation", "Program", "ReleasedStatistics", "choose", "run"]
 
 
 def __getattr__(name: str) -> object:

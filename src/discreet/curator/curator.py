@@ -12,22 +12,22 @@ from typing import TYPE_CHECKING, Any, Self
 
 from discreet import check
 from discreet.curator.asking.answer import Answer
-from discreet.curator.asking.performer import PaidQuestion, Performer, WantedProfile
+from discreet.curator.asking.performer import PaidQuestion, ProfileRequest, ReleaseExecutor
 from discreet.curator.asking.planner import Planner
 from discreet.curator.asking.profiler import Profiler
 from discreet.curator.catalog.catalog import Catalog, Day
-from discreet.curator.catalog.declarations import End, Terms
+from discreet.curator.catalog.declarations import End, QueryBudget
 from discreet.curator.catalog.public_tables import Keys, Unique
 from discreet.curator.catalog.unit_of_privacy import UnitLike
 from discreet.curator.config.enrolment import NOTHING, Kept, Replacing, book_at, declared_book, declared_in, enrol
 from discreet.curator.config.toml_file import FILE, File
-from discreet.curator.paid_release import Bought, release_once
+from discreet.curator.paid_release import PricedResult, release_once
 from discreet.curator.replay.replay import Replay
 from discreet.curator.replay.stored_releases import MeasurementResult
 from discreet.engines.base import Engine
 from discreet.engines.by_source import by_source, engine_at
 from discreet.lazy import Module
-from discreet.ledger import Account, Balance, Book, Caller, Entry, Remaining, Role
+from discreet.ledger import Account, Balance, Caller, Entry, Ledger, RemainingBudget, Role
 from discreet.measurement.probes.magnitudes import supposing
 from discreet.measurement.profile.profile import Profile
 from discreet.measurement.releases.releaser import Releaser
@@ -92,10 +92,15 @@ class Curator(Verbs):
     """
 
     def __init__(
-        self, ledger: File | Book = ":memory:", *, engine: Engine | None = None, today: Day = None, anchor: Kept = None
+        self,
+        ledger: File | Ledger = ":memory:",
+        *,
+        engine: Engine | None = None,
+        today: Day = None,
+        anchor: Kept = None,
     ) -> None:
         day = check.day(today=today)
-        self._book = ledger if isinstance(ledger, Book) else book_at(ledger, anchor)
+        self._book = ledger if isinstance(ledger, Ledger) else book_at(ledger, anchor)
         self._engine = engine if engine is not None else by_source()
         self._catalog = Catalog(self._book, self._engine, day)
         self._measure_with(self._engine, Releaser(source_of(None)), salt=None)
@@ -104,19 +109,19 @@ class Curator(Verbs):
         """Puts together all that measures, around the catalog and the book."""
         self._releaser, self._replay = releaser, Replay(self._book, private=releaser.bits.private)
         self._planner = Planner(self._book, self._replay, read=self._catalog.read, salt=salt)
-        self._performer = Performer(engine, releaser)
+        self._performer = ReleaseExecutor(engine, releaser)
         self._parts = self._catalog, self._book, engine, releaser
         self._profiler = Profiler(*self._parts, replay=self._replay, salt=self._planner.salt)
         for name in ("_batches", "_trainer", "_synthesizer", "_streams"):  # they are made of other parts now
             vars(self).pop(name, None)
 
     @cached_property
-    def _batches(self) -> batch.BatchAsker:
-        return batch.BatchAsker(self._catalog, self._book, self._replay, self._planner, self._performer)
+    def _batches(self) -> batch.BatchExecutor:
+        return batch.BatchExecutor(self._catalog, self._book, self._replay, self._planner, self._performer)
 
     @cached_property
-    def _trainer(self) -> trainer.Trainer:
-        return trainer.Trainer(*self._parts, salt=self._planner.salt)
+    def _trainer(self) -> trainer.FitExecutor:
+        return trainer.FitExecutor(*self._parts, salt=self._planner.salt)
 
     @cached_property
     def _synthesizer(self) -> synthesizer.Synthesizer:
@@ -175,11 +180,11 @@ class Curator(Verbs):
         measurement = self._planner.plan(bound, limits=request.limits, other=request.other)
         account = self._book.admit(measurement.account, caller.analyst, caller.project)
         terms = self._planner.terms(measurement, request, account.budget)
-        wanted: WantedProfile | None = None
+        wanted: ProfileRequest | None = None
         if request.profile is not None or request.coverage is not None:
             terms, wanted = self._profiler.reserve_profile(measurement, terms, request.profile, request.coverage)
 
-        def show(bought: Bought[MeasurementResult]) -> Answer:
+        def show(bought: PricedResult[MeasurementResult]) -> Answer:
             if bought.found:  # a profile that is wanted with an answer that is kept is bought alone
                 self._profiler.buy_missing(wanted, caller)
             portrait = self._replay.portrait(measurement, terms)
@@ -218,16 +223,16 @@ class Curator(Verbs):
         measurement = self._planner.plan(bound, limits=request.limits, other=request.other, salt=rehearsal.SALT)
         state = self._book.admit(measurement.account, caller.analyst)
         result = rehearsal.rehearse_query(
-            measurement, Terms.of(request.epsilon, request.delta, state.budget), request.rows
+            measurement, QueryBudget.of(request.epsilon, request.delta, state.budget), request.rows
         )
-        made_up = Answer.of(result, request.confidence, Remaining.of(state.spent, state.budget))
+        made_up = Answer.of(result, request.confidence, RemainingBudget.of(state.spent, state.budget))
         return replace(made_up, replayed=False, notes=(rehearsal.NOTE, *made_up.notes))
 
     def _choose_epsilon(self, request: ChooseEpsilon, caller: Caller) -> Choices:
         bound = self._catalog.read(request.sql, request.parameters)
         measurement = self._planner.plan(bound, limits=request.limits, other=request.other)
         total = self._book.admit(measurement.account, caller.analyst).budget
-        delta = Terms.of(1, request.delta, total).delta
+        delta = QueryBudget.of(1, request.delta, total).delta
         budgets = [choices.terms_of(each, delta) for each in choices.check_candidates(request.candidates)]
         payable = self._planner.payable(measurement, budgets[0])
         return choices.compare(payable, budgets, confidence=request.confidence, rows=request.rows)

@@ -15,7 +15,7 @@ from functools import lru_cache, partial
 from hashlib import sha256
 from typing import Any
 
-from discreet.curator.catalog.declarations import Terms, declaration
+from discreet.curator.catalog.declarations import QueryBudget, declaration
 from discreet.curator.paid_release import ChargeRequest
 from discreet.dataclass import dataclass
 from discreet.errors import InternalError, InvalidParameter, UnsupportedQuery
@@ -31,13 +31,13 @@ from discreet.measurement.probes.probes import (
 )
 from discreet.measurement.profile.parts import ProfilePlan
 from discreet.measurement.program.execution import answerable, exact_numbers
-from discreet.measurement.program.program import Edition, Program, choose
+from discreet.measurement.program.program import Program, ReleaseFormat, choose
 from discreet.mechanisms.base import Law
 from discreet.plan.analysis.value_bounds import bounds
 from discreet.plan.canonical import canonical, origin, replay, replay_order
-from discreet.plan.model.identity import Same
+from discreet.plan.model.identity import IdentityKey
 from discreet.plan.model.nodes import Aggregate, Question, columns
-from discreet.plan.model.schema import Bounds, Limits, TableSchema
+from discreet.plan.model.schema import ColumnBounds, Limits, TableSchema
 from discreet.plan.post.steps import UnionAll
 from discreet.privacy import events
 from discreet.sql.clauses.histograms import with_edges
@@ -104,7 +104,9 @@ class MeasurementPlan:
         """The limits that were found, else those of the question, else the declared ones."""
         return facts.limits(self.limits or describe_counted_rows(self.plan, schemas).limits)
 
-    def program(self, terms: Terms, facts: Facts, law: Law | None = None, *, edition: Edition = Edition.NOW) -> Program:
+    def program(
+        self, terms: QueryBudget, facts: Facts, law: Law | None = None, *, edition: ReleaseFormat = ReleaseFormat.NOW
+    ) -> Program:
         """Returns the program at a budget, its aggregates in the order in which releases are stored.
 
         Args:
@@ -119,12 +121,12 @@ class MeasurementPlan:
         found: Program = self.built[known]
         return found
 
-    def _program(self, terms: Terms, facts: Facts, law: Law | None, edition: Edition) -> Program:
+    def _program(self, terms: QueryBudget, facts: Facts, law: Law | None, edition: ReleaseFormat) -> Program:
         schemas = self._bounded_schemas(facts)
         limits = self._limits(facts, schemas)
         alike = self._alike(schemas, limits)
         count = len(set(alike)) if alike else 1 + len(self.plan.beside)
-        share = Terms(terms.epsilon / count, terms.delta / count)
+        share = QueryBudget(terms.epsilon / count, terms.delta / count)
         with exact_numbers():
             chosen = partial(self._choose_program, schemas=schemas, terms=share, edition=edition)
             program = chosen(self.plan, limits=limits, law=law)
@@ -151,10 +153,10 @@ class MeasurementPlan:
         plan: Question,
         *,
         schemas: Schemas,
-        terms: Terms,
+        terms: QueryBudget,
         limits: Limits | None,
         law: Law | None,
-        edition: Edition,
+        edition: ReleaseFormat,
     ) -> Program:
         """One of the questions that share a budget, at its share."""
         schema = describe_counted_rows(plan, schemas)
@@ -170,9 +172,9 @@ class MeasurementPlan:
             edition=edition,
         )
 
-    def rebuild(self, facts: Facts, law: Law | None = None, *, edition: Edition = Edition.NOW) -> Rebuild:
+    def rebuild(self, facts: Facts, law: Law | None = None, *, edition: ReleaseFormat = ReleaseFormat.NOW) -> Rebuild:
         """Returns the program at any budget."""
-        return lambda epsilon, delta: self.program(Terms(epsilon, delta), facts, law, edition=edition)
+        return lambda epsilon, delta: self.program(QueryBudget(epsilon, delta), facts, law, edition=edition)
 
     def replay_key(self, program: Program, facts: Facts) -> str:
         """Returns the key under which releases of its program are kept, given these facts."""
@@ -197,7 +199,7 @@ class MeasurementPlan:
             return None
         return ProfilePlan.of(plan, self._own_limits, self.schemas, self.salt)
 
-    def profile_place(self, terms: Terms) -> str:
+    def profile_place(self, terms: QueryBudget) -> str:
         """Returns under which key profiles of its own rows are kept; the terms decide nothing."""
         limits = self._own_limits
         return f"coverage:{limits.groups}:{limits.rows}:{self.replay_key(self.program(terms, self.widest), NOTHING)}"
@@ -213,22 +215,22 @@ class MeasurementPlan:
         """What a price is made with: the widest bounds of all columns that nobody declared, the table's own limits."""
         return Facts(known={probe.spot: probe.assumed_fact for probe in self.probes})
 
-    def widest_program(self, terms: Terms) -> Program:
+    def widest_program(self, terms: QueryBudget) -> Program:
         """Returns the program with what probes leave, at the widest bounds: it decides law and price, come what may."""
         return self.program(left_by_probes(terms), self.widest)
 
-    def planned_program(self, terms: Terms) -> Program:
+    def planned_program(self, terms: QueryBudget) -> Program:
         """Returns the program by what is known, else by what is supposed: its shape does not depend on facts."""
         return self.widest_program(terms) if self.missing else self.program(terms, self.facts)
 
-    def event(self, terms: Terms, probes: int) -> events.Event:
+    def event(self, terms: QueryBudget, probes: int) -> events.Event:
         """Returns the whole price if so many facts are missing; it depends on none of them."""
         if not probes:
             return self.program(terms, self.facts).event
         each, *_ = [probe.program(of_each_probe(terms, probes)).event for probe in self.probes]
         return events.Composed([*([each] * probes), promised_event(self.widest_program(terms).event)])
 
-    def probes_paid(self, terms: Terms, event: events.Event) -> int:
+    def probes_paid(self, terms: QueryBudget, event: events.Event) -> int:
         """Tells for how many probes a charge has paid, by its event; at least for those that are missing now.
 
         Raises:
@@ -243,11 +245,11 @@ class MeasurementPlan:
             raise InternalError("A question was charged with another price than its own.")
         return 0
 
-    def price(self, terms: Terms) -> events.Event:
+    def price(self, terms: QueryBudget) -> events.Event:
         """Returns the event that is charged for now: all that will be released, missing facts included."""
         return self.event(terms, len(self.missing))
 
-    def request(self, terms: Terms) -> ChargeRequest:
+    def request(self, terms: QueryBudget) -> ChargeRequest:
         """Returns the charge of the question.
 
         For an idempotency key it is the same request whatever was found out in between: where facts must be found, the
@@ -262,7 +264,7 @@ class MeasurementPlan:
             sql=self.sql,
         )
 
-    def request_key(self, terms: Terms) -> str:
+    def request_key(self, terms: QueryBudget) -> str:
         """Returns what stands for the replay key in a request, whatever was found out in between."""
         key = self.replay_key(self.program(terms, self.widest), NOTHING)
         if not self.probes:
@@ -271,7 +273,7 @@ class MeasurementPlan:
         return sha256(f"{key} {terms.text} {about}".encode()).hexdigest()
 
     def settle_program(
-        self, terms: Terms, facts: Facts, covered: Callable[[events.Event, events.Event], bool]
+        self, terms: QueryBudget, facts: Facts, covered: Callable[[events.Event, events.Event], bool]
     ) -> SettledProgram:
         """Returns the program at the bounds that were found, for no more than was charged.
 
@@ -282,7 +284,7 @@ class MeasurementPlan:
         supposed = self.widest_program(terms)
         promise, law, main = promised_event(supposed.event), supposed.noise.law, left_by_probes(terms)
         for part in _PARTS:
-            less = Terms(main.epsilon * part, main.delta)
+            less = QueryBudget(main.epsilon * part, main.delta)
             with suppress(UnsupportedQuery, InvalidParameter):
                 program = self.program(less, facts, law)
                 if covered(program.event, promise):
@@ -295,7 +297,7 @@ class SettledProgram:
     """A program, and all that is needed to build it again."""
 
     program: Program
-    terms: Terms
+    terms: QueryBudget
     facts: Facts
     law: Law | None = None
 
@@ -309,11 +311,11 @@ def replay_key(program: Program, tables: Sequence[TableSchema]) -> str:
 
 def area(program: Program, tables: Sequence[TableSchema]) -> str:
     """Returns how the replay keys of all questions about the same rows begin: of tables as declared and joined."""
-    return _area(origin(program.question), tuple(map(Same, tables)), program.contribution.neighbours.value)
+    return _area(origin(program.question), tuple(map(IdentityKey, tables)), program.contribution.neighbours.value)
 
 
 @lru_cache(maxsize=256)  # a declaration may hold very many keys, and every question asks several times
-def _area(rows: str, tables: Sequence[Same[TableSchema]], neighbours: str) -> str:
+def _area(rows: str, tables: Sequence[IdentityKey[TableSchema]], neighbours: str) -> str:
     declared = [[declaration(table.value), table.value.version] for table in tables]
     return f"{_digest([rows, declared, neighbours])[:32]}:"
 
@@ -322,17 +324,17 @@ def _digest(parts: object) -> str:
     return sha256(json.dumps(parts).encode()).hexdigest()
 
 
-def left_by_probes(terms: Terms) -> Terms:
+def left_by_probes(terms: QueryBudget) -> QueryBudget:
     """Returns what is left for the question itself."""
-    return Terms(terms.epsilon * (1 - SHARE), terms.delta)
+    return QueryBudget(terms.epsilon * (1 - SHARE), terms.delta)
 
 
-def of_each_probe(terms: Terms, probes: int) -> Fraction:
+def of_each_probe(terms: QueryBudget, probes: int) -> Fraction:
     """Returns what each of so many probes may spend."""
     return terms.epsilon * SHARE / probes
 
 
-def add_bounds(schemas: Schemas, found: Mapping[Spot, Bounds]) -> Schemas:
+def add_bounds(schemas: Schemas, found: Mapping[Spot, ColumnBounds]) -> Schemas:
     """Returns the declarations with further bounds."""
     changed = dict(schemas)
     for (table, column), limits in found.items():

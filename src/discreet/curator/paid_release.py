@@ -26,7 +26,7 @@ import numpy as np
 
 from discreet.dataclass import dataclass
 from discreet.errors import DiscreetError, InternalError, QueryFailed
-from discreet.ledger import Account, Book, Caller, Receipt, Remaining
+from discreet.ledger import Account, Caller, Ledger, Receipt, RemainingBudget
 from discreet.ledger.outcomes import MOST_RUNS
 from discreet.ledger.serialization import read_header
 from discreet.ledger.tallies import prices
@@ -79,11 +79,11 @@ class ChargeRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class ReleaseOutcome:
     """What a run made.
 
     Args:
-        event: of what the bytes hold, without what the run kept before it (`Run.keep`).
+        event: of what the bytes hold, without what the run kept before it (`ChargeRun.keep`).
         replay_key: under which they are kept; it is known only now, since probes find facts that it names.
         payload: what is kept, as text.
     """
@@ -94,7 +94,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class ChargedRelease:
     """What a charge has released, as it is stored.
 
     Args:
@@ -104,7 +104,7 @@ class Kept:
         event: of all that was released for the charge.
     """
 
-    book: Book
+    book: Ledger
     receipt: Receipt
     payload: bytes
     event: Event
@@ -115,7 +115,7 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bought(Generic[Result]):
+class PricedResult(Generic[Result]):
     """A result, and what it cost this caller.
 
     Args:
@@ -126,12 +126,12 @@ class Bought(Generic[Result]):
     """
 
     result: Result
-    remaining: Remaining
+    remaining: RemainingBudget
     cost: Loss | None
     found: bool = False
 
 
-class Run:
+class ChargeRun:
     """A charge at work: it keeps what is released on the way, and knows all that was.
 
     Args:
@@ -140,7 +140,7 @@ class Run:
         accounts: all that were charged.
     """
 
-    def __init__(self, book: Book, receipt: Receipt, accounts: tuple[Account, ...]) -> None:
+    def __init__(self, book: Ledger, receipt: Receipt, accounts: tuple[Account, ...]) -> None:
         self._book, self.receipt, self._accounts = book, receipt, accounts
         self._released: dict[str, Event] = self._read_stored_events() if receipt.claim else {}
         self._planned: dict[str, Event] = {}
@@ -202,7 +202,7 @@ class Run:
         """Returns what was kept for this charge under a replay key, by whichever run."""
         return self._book.beside(self.receipt, replay_key)
 
-    def affordable(self, made: Outcome) -> Outcome:
+    def affordable(self, made: ReleaseOutcome) -> ReleaseOutcome:
         """Returns an outcome with the event of all that was released for the charge.
 
         Raises:
@@ -211,12 +211,12 @@ class Run:
         self.require_paid(made.event)
         return replace(made, event=self.total(made.event))
 
-    def end(self, made: Outcome) -> Kept | None:
+    def end(self, made: ReleaseOutcome) -> ChargedRelease | None:
         """Stores an outcome, with its event as a header; None if another run has ended the charge."""
         told = made.event if self._released or made.event != self.receipt.event else None  # else the charge says it
         if not self._book.store_answer(self.receipt, made.replay_key, made.payload, event=told):
             return None
-        return Kept(self._book, self.receipt, made.payload.encode(), made.event)
+        return ChargedRelease(self._book, self.receipt, made.payload.encode(), made.event)
 
 
 class PaidRelease(Protocol[Released_co]):
@@ -236,15 +236,15 @@ class PaidRelease(Protocol[Released_co]):
     def prepare(self) -> None:
         """Raises what is refused for public reasons, before the charge."""
 
-    def execute(self, run: Run) -> Outcome:
+    def execute(self, run: ChargeRun) -> ReleaseOutcome:
         """Reads, adds noise, and keeps each release on the way."""
 
-    def read(self, kept: Kept) -> Released_co | None:
+    def read(self, kept: ChargedRelease) -> Released_co | None:
         """Returns the release from stored bytes alone; None if they cannot be read, or their noise was seeded."""
 
 
 def release_once(
-    book: Book, paid: PaidRelease[Result], caller: Caller, show: Callable[[Bought[Result]], Shown]
+    book: Ledger, paid: PaidRelease[Result], caller: Caller, show: Callable[[PricedResult[Result]], Shown]
 ) -> Shown:
     """Charges, runs, stores and shows a release; what is stored, and as good, is shown for nothing.
 
@@ -270,7 +270,11 @@ def release_once(
     if not book.is_charged(caller.analyst, caller.key):  # a key that was charged has an outcome of its own
         known = paid.find()
         if known is not None:
-            return show(Bought(result=known, remaining=Remaining.of(first.spent, first.budget), cost=None, found=True))
+            return show(
+                PricedResult(
+                    result=known, remaining=RemainingBudget.of(first.spent, first.budget), cost=None, found=True
+                )
+            )
         paid.prepare()
     with charge_request(book, paid.request, caller) as receipt:
         return show(
@@ -278,7 +282,7 @@ def release_once(
         )  # what was drawn has no name in a frame that error reporters show
 
 
-def _obtain_result(book: Book, paid: PaidRelease[Result], receipt: Receipt) -> Bought[Result]:
+def _obtain_result(book: Ledger, paid: PaidRelease[Result], receipt: Receipt) -> PricedResult[Result]:
     """Returns what the charge released: now, before, or by whoever ended it first.
 
     Raises:
@@ -287,16 +291,18 @@ def _obtain_result(book: Book, paid: PaidRelease[Result], receipt: Receipt) -> B
     kept = None if receipt.repeated else _execute_charge(book, paid, receipt)
     if kept is None:
         stored = book.answer(receipt)
-        kept = None if stored is None else Kept(book, receipt, stored, book.read_released_event(receipt))
+        kept = None if stored is None else ChargedRelease(book, receipt, stored, book.read_released_event(receipt))
     result = None if kept is None else paid.read(kept)
     if result is None:
         raise QueryFailed
-    return Bought(result=result, remaining=receipt.account_remaining, cost=None if receipt.repeated else receipt.cost)
+    return PricedResult(
+        result=result, remaining=receipt.account_remaining, cost=None if receipt.repeated else receipt.cost
+    )
 
 
-def _execute_charge(book: Book, paid: PaidRelease[Any], receipt: Receipt) -> Kept | None:
+def _execute_charge(book: Ledger, paid: PaidRelease[Any], receipt: Receipt) -> ChargedRelease | None:
     """Runs a charge and stores its outcome; returns what is stored, or None if it failed or was ended by another."""
-    run = Run(book, receipt, tuple(book.account(account) for account in paid.request.accounts))
+    run = ChargeRun(book, receipt, tuple(book.account(account) for account in paid.request.accounts))
     made = run_charge(book, receipt, paid.stage, lambda: run.affordable(paid.execute(run)))
     return None if made is None else run.end(made)
 
@@ -323,7 +329,7 @@ def costs_no_more(event: Event, promise: Event, account: Account) -> bool:
     return actual.is_covered_by(promised)
 
 
-def run_charge(book: Book, receipt: Receipt, name: str, execute: Callable[[], Result]) -> Result | None:
+def run_charge(book: Ledger, receipt: Receipt, name: str, execute: Callable[[], Result]) -> Result | None:
     """Runs what a charge has paid for, and tells nothing of it.
 
     Formal guarantee: until this returns, nobody hears more than the name of the run. Stages inside of it are not told,
@@ -352,7 +358,7 @@ def run_charge(book: Book, receipt: Receipt, name: str, execute: Callable[[], Re
 
 
 def charge_request(
-    book: Book, request: ChargeRequest, caller: Caller, *, again: Again | None = None
+    book: Ledger, request: ChargeRequest, caller: Caller, *, again: Again | None = None
 ) -> AbstractContextManager[Receipt]:
     """Charges a request, and gives its receipt to whatever comes until it is answered.
 
@@ -380,7 +386,7 @@ class _Charged(AbstractContextManager[Receipt]):
     It is no generator: `contextlib` gives an exception its frames back, and these hold what was read and drawn.
     """
 
-    def __init__(self, book: Book, request: ChargeRequest, caller: Caller, again: Again) -> None:
+    def __init__(self, book: Ledger, request: ChargeRequest, caller: Caller, again: Again) -> None:
         self._book, self._request, self._caller, self._again = book, request, caller, again
         self._receipt: Receipt | None = None
 
@@ -429,7 +435,7 @@ class _Charged(AbstractContextManager[Receipt]):
         return False
 
 
-def _charge(book: Book, request: ChargeRequest, caller: Caller) -> Receipt:
+def _charge(book: Ledger, request: ChargeRequest, caller: Caller) -> Receipt:
     """Charges all accounts of a request, or none, and returns the receipt that its answer will belong to."""
     known: dict[str, Any] = {
         "analyst": caller.analyst,
@@ -446,7 +452,7 @@ def _charge(book: Book, request: ChargeRequest, caller: Caller) -> Receipt:
     return book.charge_all(dict.fromkeys(request.accounts, request.event), **known)[0]
 
 
-def _notes(book: Book, receipt: Receipt | None, caller: Caller) -> tuple[str, ...]:
+def _notes(book: Ledger, receipt: Receipt | None, caller: Caller) -> tuple[str, ...]:
     """Returns what is told to whoever stops a question; the book notes that it was stopped."""
     paid, answered, used_up = receipt is not None, False, False
     with suppress(DiscreetError):  # the book cannot be written now; then whoever asks again waits a little longer

@@ -14,7 +14,7 @@ from discreet.curator.config.toml_file import File
 from discreet.curator.curator import Curator
 from discreet.engines.base import Engine
 from discreet.engines.by_source import engine_at
-from discreet.ledger import Book
+from discreet.ledger import Ledger
 from discreet.measurement.probes.probes import read_by
 from discreet.plan.model.schema import ColumnSchema, TableSchema
 from discreet.plan.model.types import Type
@@ -26,7 +26,7 @@ _RELATIONS = {
 }
 
 
-def open_curator(path: File, book: Book, *, engine: Engine) -> Curator:
+def open_curator(path: File, book: Ledger, *, engine: Engine) -> Curator:
     """Returns a curator of what a discreet.toml declares, with a book and an engine of the caller's own.
 
     Budgets and caps are those of the book, where it has any.

@@ -147,7 +147,7 @@ def _band(bands: int, steps: int) -> Band:
     return min(found, key=lambda band: band.error(steps))
 
 
-class Correlation:
+class CorrelatedNoiseState:
     """The state of correlated noise on its way: the last sums, which are private, and what was made of their releases.
 
     Args:

@@ -88,7 +88,7 @@ _DRAWING = (_DropoutNd, nn.MultiheadAttention, nn.RNNBase)
 aten = torch.ops.aten
 
 
-class Mode(enum.Enum):
+class ModelMode(enum.Enum):
     """How a model runs.
 
     Attributes:
@@ -103,17 +103,17 @@ class Mode(enum.Enum):
     STILL = enum.auto()
 
 
-class Modes:
+class ModuleModes:
     """The modes of a model's modules. Attributes are set: `train()` of a module may do more than that."""
 
     def __init__(self, model: nn.Module) -> None:
         self._was = [(module, module.training) for module in model.modules()]
 
     @contextmanager
-    def set(self, mode: Mode) -> Iterator[None]:
+    def set(self, mode: ModelMode) -> Iterator[None]:
         """Sets modes while it lasts, and gives every module back its own."""
         for module, was in self._was:
-            off = mode is Mode.STILL or (mode is Mode.QUIET and isinstance(module, _DRAWING))
+            off = mode is ModelMode.STILL or (mode is ModelMode.QUIET and isinstance(module, _DRAWING))
             module.training = was and not off
         try:
             yield

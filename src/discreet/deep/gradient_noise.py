@@ -46,7 +46,7 @@ import torch
 from torch import Tensor
 
 from discreet.check import Number
-from discreet.deep.banded_noise import ALONE, Band, Correlation
+from discreet.deep.banded_noise import ALONE, Band, CorrelatedNoiseState
 from discreet.deep.clipping import ClipRule
 from discreet.deep.device_noise import device_normals, on_public_grid
 from discreet.errors import InvalidParameter
@@ -89,7 +89,7 @@ class NoisySum:
         self._alone = alone
         self._device, self._exact = torch.device(device), exact
         self.clip = clip
-        self.correlation, move = Correlation(band), clip.sensitivity * band.sensitivity
+        self.correlation, move = CorrelatedNoiseState(band), clip.sensitivity * band.sensitivity
         self.mechanism = Gaussian.with_multiplier(noise_multiplier=noise_multiplier, sensitivity=move)
         self._step = _grid_step(clip.bound, sum(self._sizes.values()))
         self._total = self._empty()

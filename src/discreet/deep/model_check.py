@@ -40,17 +40,17 @@ from torch import Tensor, nn
 
 from discreet.deep.check_surroundings import (
     Generators,
-    Mode,
+    ModelMode,
     ModelState,
-    Modes,
+    ModuleModes,
     all_digits,
     as_written,
     looked_up,
     no_numbers,
 )
-from discreet.deep.clipping import PerExampleGradients, Recorder
+from discreet.deep.clipping import LayerCallRecorder, PerExampleGradients
 from discreet.deep.poisson_batches import PoissonBatches
-from discreet.deep.public_examples import FEWEST, Far, Kind
+from discreet.deep.public_examples import FEWEST, Kind, OutlierKind
 from discreet.errors import InvalidParameter
 
 _FEW, _MANY = 5, 8  # examples in a batch; 7 where one of them is removed
@@ -101,7 +101,7 @@ class _Batch:
     """
 
     kinds: tuple[Kind, ...]
-    mode: Mode = Mode.QUIET
+    mode: ModelMode = ModelMode.QUIET
     written: bool = True
     exact: bool = False
     changed: tuple[int, ...] = ()
@@ -153,11 +153,11 @@ class ModelCheck:
     """
 
     def __init__(
-        self, model: nn.Module, recorder: Recorder, batches: PoissonBatches, names: dict[nn.Parameter, str]
+        self, model: nn.Module, recorder: LayerCallRecorder, batches: PoissonBatches, names: dict[nn.Parameter, str]
     ) -> None:
         self._model, self._recorder, self._names = model, recorder, names
         self._public, self._most = batches.public, batches.most
-        self._modes, self._generators = Modes(model), Generators()
+        self._modes, self._generators = ModuleModes(model), Generators()
         self._conditions, self._passing = ExitStack(), ExitStack()
         self._batch, self._taken = _Batch(()), False
         self._seen: _Seen | None = None
@@ -204,7 +204,7 @@ class ModelCheck:
         self._conditions.enter_context(all_digits())
         if batch.written:
             self._conditions.enter_context(as_written())
-        if any(not isinstance(kind, int) and kind[1] is Far.NAN for kind in batch.kinds):
+        if any(not isinstance(kind, int) and kind[1] is OutlierKind.NAN for kind in batch.kinds):
             self._passing.enter_context(no_numbers())
         if self._seen is None:
             self._conditions.enter_context(looked_up(self._model, self._looked_up))
@@ -214,9 +214,9 @@ class ModelCheck:
 
     def _schedule(self) -> Iterator[_Batch]:
         few = tuple(range(min(_FEW, self._most, self._public.different)))
-        yield _Batch(few, Mode.TRAINING, exact=True)
+        yield _Batch(few, ModelMode.TRAINING, exact=True)
         if self._most == 1:
-            yield from (_Batch((kind,), Mode.TRAINING, exact=True) for kind in (1, 2))
+            yield from (_Batch((kind,), ModelMode.TRAINING, exact=True) for kind in (1, 2))
         first = yield from self._base(few)
         self._check_differences(first)
         if self._most > 1:
@@ -230,22 +230,22 @@ class ModelCheck:
 
     def _neighbours(self, few: tuple[int, ...], first: _Seen) -> Iterator[_Batch]:
         many = tuple(place % self._public.different for place in range(min(_MANY, self._most)))
-        yield from self._replace_examples(first, (Far.ABOVE, Far.NAN, Far.BELOW))
+        yield from self._replace_examples(first, (OutlierKind.ABOVE, OutlierKind.NAN, OutlierKind.BELOW))
         base = yield from self._base(many, written=False)
-        yield from self._replace_examples(base, (Far.BELOW, Far.ABOVE, Far.ABOVE))
+        yield from self._replace_examples(base, (OutlierKind.BELOW, OutlierKind.ABOVE, OutlierKind.ABOVE))
         if first.drew or base.drew:
-            still = yield from self._base(few, Mode.STILL)
-            yield from self._replace_examples(still, (Far.NAN, Far.BELOW, Far.ABOVE))
-            base = yield from self._base(many, Mode.STILL, written=False)
+            still = yield from self._base(few, ModelMode.STILL)
+            yield from self._replace_examples(still, (OutlierKind.NAN, OutlierKind.BELOW, OutlierKind.ABOVE))
+            base = yield from self._base(many, ModelMode.STILL, written=False)
             if base.drew:
                 raise InvalidParameter("model", type(self._model).__name__, "to be still in evaluation", _RANDOM)
         yield from self._remove_examples(base)
 
-    def _base(self, kinds: tuple[int, ...], mode: Mode = Mode.QUIET, *, written: bool = True) -> Any:
+    def _base(self, kinds: tuple[int, ...], mode: ModelMode = ModelMode.QUIET, *, written: bool = True) -> Any:
         yield _Batch(kinds, mode, written, changed=_ends(len(kinds)))
         return self._last()
 
-    def _replace_examples(self, base: _Seen, fars: Sequence[Far]) -> Iterator[_Batch]:
+    def _replace_examples(self, base: _Seen, fars: Sequence[OutlierKind]) -> Iterator[_Batch]:
         kinds = base.batch.kinds
         for place, far in zip(_ends(len(kinds)), fars, strict=False):
             other: Kind = (_number(kinds[place]), far)
@@ -260,7 +260,7 @@ class ModelCheck:
     def _replaced_beside(self, base: _Seen, place: int) -> Iterator[_Batch]:
         """Replaces the first example beside one that is far away: what is cut off or filled in may depend on others."""
         first, *rest = base.batch.kinds
-        far = Far.ABOVE if base.batch.kinds[place] == (place, Far.NAN) else Far.BELOW
+        far = OutlierKind.ABOVE if base.batch.kinds[place] == (place, OutlierKind.NAN) else OutlierKind.BELOW
         yield replace(base.batch, kinds=((_number(first), far), *rest))
         if not base.drew or torch.equal(base.after, self._last().after):
             self._compare(base, self._last(), [place], [place], same=True)

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from discreet import accounting, check, progress
 from discreet.check import Number
 from discreet.deep.banded_noise import BandedNoise
-from discreet.deep.clipping import ClipRule, PerExampleGradients, Recorder, clip_rule
+from discreet.deep.clipping import ClipRule, LayerCallRecorder, PerExampleGradients, clip_rule
 from discreet.deep.gradient_noise import NoisySum
 from discreet.deep.model_check import ModelCheck
 from discreet.deep.poisson_batches import PoissonBatches
@@ -171,7 +171,7 @@ class Trainer:
         self._spoiled = False  # whether a piece of the step has failed
         self._check: ModelCheck | None = None
         with ExitStack() as undone:
-            self._recorder = Recorder(model)
+            self._recorder = LayerCallRecorder(model)
             undone.callback(self._recorder.close)
             # After all else that is refused: the file of a model that was would be in the way of the next one.
             self._count = StepCount(None if self._path is None else f"{self._path}.steps", self._parameters(rule))

@@ -34,7 +34,7 @@ _GOLDEN = (math.sqrt(5) - 1) / 2
 _ALIKE = f"Examples that are alike hide what mixes them: pass at least {FEWEST} public ones that all differ."
 
 
-class Far(enum.Enum):
+class OutlierKind(enum.Enum):
     """What an example is replaced by: one above all others, one below them, and one that is no number."""
 
     ABOVE = enum.auto()
@@ -42,7 +42,7 @@ class Far(enum.Enum):
     NAN = enum.auto()
 
 
-Kind = int | tuple[int, Far]
+Kind = int | tuple[int, OutlierKind]
 """An ordinary example, or what replaces the example of such a number."""
 
 
@@ -103,8 +103,8 @@ class PublicExamples:
         if isinstance(kind, int):
             return given[kind % len(given)]
         place, far = kind
-        other = given[(place + (2 if far is Far.BELOW else 1)) % len(given)]
-        return pytree.tree_map(_no_number, other) if far is Far.NAN else other
+        other = given[(place + (2 if far is OutlierKind.BELOW else 1)) % len(given)]
+        return pytree.tree_map(_no_number, other) if far is OutlierKind.NAN else other
 
 
 def _different(given: list[Any]) -> list[Any]:
@@ -141,7 +141,7 @@ def _made_up(shape: tuple[int, ...], dtype: Any, kind: Kind, leaf: int, words: i
     if dtype.is_floating_point:
         return _wave(shape, place, far).to(dtype)
     if dtype == torch.uint8 and len(shape) == 3 and (shape[0] in _COLOURS or shape[2] in _COLOURS):
-        wave = {None: 60 + 15 * _wave(shape, place, None), Far.BELOW: torch.zeros(shape)}
+        wave = {None: 60 + 15 * _wave(shape, place, None), OutlierKind.BELOW: torch.zeros(shape)}
         return wave.get(far, torch.full(shape, 255.0)).clamp(0, 255).to(dtype)
     ones = _zeros_and_ones(shape, place + 3 * leaf, far)
     if words > 2:
@@ -150,25 +150,25 @@ def _made_up(shape: tuple[int, ...], dtype: Any, kind: Kind, leaf: int, words: i
     return ones.to(dtype)
 
 
-def _wave(shape: tuple[int, ...], place: int, far: Far | None) -> Tensor:
-    if far is Far.NAN:
+def _wave(shape: tuple[int, ...], place: int, far: OutlierKind | None) -> Tensor:
+    if far is OutlierKind.NAN:
         return torch.full(shape, math.nan, dtype=torch.float64)
     steps = torch.arange(1, torch.Size(shape).numel() + 1, dtype=torch.float64).reshape(shape)
     wave = torch.cos(steps * (1.3 + place))
     scale, offset = _SCALES[place % len(_SCALES)], _OFFSETS[place % len(_OFFSETS)]
     if far is not None:
-        scale, offset = (_FAR, _FAR / 2) if far is Far.ABOVE else (0.0, 0.0)
+        scale, offset = (_FAR, _FAR / 2) if far is OutlierKind.ABOVE else (0.0, 0.0)
     return scale * wave + offset
 
 
-def _zeros_and_ones(shape: tuple[int, ...], place: int, far: Far | None) -> Tensor:
+def _zeros_and_ones(shape: tuple[int, ...], place: int, far: OutlierKind | None) -> Tensor:
     """Ones and then zeros along the last dimension, like a text of a length of its own; a label, if there is none."""
     label = _LABELS[place % len(_LABELS)]
     if not shape:
         return torch.tensor(label if far is None else 1 - label)
     most, rows = shape[-1], torch.Size(shape[:-1]).numel()
     if far is not None:
-        lengths = [(0 if label else 1) if most == 1 else 1 if far is Far.BELOW else most] * rows
+        lengths = [(0 if label else 1) if most == 1 else 1 if far is OutlierKind.BELOW else most] * rows
     else:
         lengths = [_length(place + 3 * row, most) for row in range(rows)]
     return (torch.arange(most) < torch.tensor(lengths)[:, None]).reshape(shape)

@@ -27,7 +27,7 @@ _ROWS = 2  # of a patient in one ward
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Raw:
+class RawAverages:
     """Exact averages, and the bill that follows from them."""
 
     visits: int
@@ -41,7 +41,7 @@ class Raw:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Private:
+class PrivateAverages:
     """What the attacker computes from private averages of one epsilon each, one number for each trial."""
 
     epsilon: str
@@ -53,10 +53,10 @@ class Private:
         return ordered[min(int(share * len(ordered)), len(ordered) - 1)]
 
 
-def raw(rows: Sequence[Visit]) -> Raw:
+def raw(rows: Sequence[Visit]) -> RawAverages:
     """Returns the attack on exact averages."""
     before, after = _ward(rows)
-    return Raw(visits=len(before), before=_average(before), after=_average(after))
+    return RawAverages(visits=len(before), before=_average(before), after=_average(after))
 
 
 def private(
@@ -66,7 +66,7 @@ def private(
     *,
     trials: int = TRIALS,
     step: Callable[[], None] = lambda: None,
-) -> tuple[Private, ...]:
+) -> tuple[PrivateAverages, ...]:
     """Returns the attack on private averages, at several epsilons.
 
     Args:
@@ -83,7 +83,7 @@ def private(
         answer = _ask_copies(curator, path, epsilon, trials)
         total = {row["copy"]: row["visits"] * row["cost"] for row in answer}
         before, after = ([total[_key(when, trial)] for trial in range(trials)] for when in (0, 1))
-        found.append(Private(epsilon=epsilon, inferred=tuple(map(float, difference(before, after).recovered))))
+        found.append(PrivateAverages(epsilon=epsilon, inferred=tuple(map(float, difference(before, after).recovered))))
         step()
     return tuple(found)
 

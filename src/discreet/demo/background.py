@@ -10,7 +10,7 @@ from discreet.dataclass import dataclass
 from discreet.mechanisms import Laplace
 from discreet.noise import Bits
 from discreet.privacy import events
-from discreet.report.charts import Reading
+from discreet.report.charts import CurvePoint
 
 VISITS = 1_204  # people in an imaginary waiting room
 QUERIES = 100
@@ -30,7 +30,7 @@ class Count:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Account:
+class AccountantBound:
     """What an accountant says about a hundred releases, and why."""
 
     method: str
@@ -61,18 +61,18 @@ def _count(epsilon: str, bits: Bits | None) -> Count:
     return Count(epsilon=epsilon, value=value, low=low, high=high, event=described)
 
 
-def errors() -> list[Reading]:
+def errors() -> list[CurvePoint]:
     """Returns how far a released count may lie from the true one, from epsilon 0.05 to 2."""
     epsilons = [Fraction(round(1000 * 0.05 * 40 ** (i / 24)), 1000) for i in range(25)]
     return [_reading(epsilon) for epsilon in epsilons]
 
 
-def _reading(epsilon: Fraction) -> Reading:
+def _reading(epsilon: Fraction) -> CurvePoint:
     ends = Laplace(epsilon=epsilon, sensitivity=1).interval(VISITS, confidence="0.95")
-    return Reading(x=float(epsilon), value=VISITS, low=float(ends.low), high=float(ends.high))
+    return CurvePoint(x=float(epsilon), value=VISITS, low=float(ends.low), high=float(ends.high))
 
 
-def accounts() -> list[Account]:
+def accounts() -> list[AccountantBound]:
     """Returns a hundred Laplace releases under four accountants, and the least of all bounds."""
     release = events.Repeated(events.Laplace(noise_multiplier=1 / EACH), QUERIES)
     known = {
@@ -82,11 +82,11 @@ def accounts() -> list[Account]:
         "PLD": "tight, because the noise is known to be Laplace",
     }
     found = [
-        Account(method=method, epsilon=accounting.epsilon(release, DELTA, method=method), remark=remark)
+        AccountantBound(method=method, epsilon=accounting.epsilon(release, DELTA, method=method), remark=remark)
         for method, remark in known.items()
     ]
     least = accounting.epsilon(release, DELTA)
-    return [*found, Account(method="discreet", epsilon=least, remark="the least of all valid bounds")]
+    return [*found, AccountantBound(method="discreet", epsilon=least, remark="the least of all valid bounds")]
 
 
 def meanings() -> list[Meaning]:

@@ -22,7 +22,7 @@ EVERY_VISIT = Limits(1, MOST_VISITS)  # for questions without groups
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class DemoQuery:
     """Something an analyst asks.
 
     Attributes:
@@ -49,15 +49,15 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class DemoReply:
     """A line and its answer, or the reason of a refusal."""
 
-    line: Line
+    line: DemoQuery
     answer: Answer | None = None
     refusal: DiscreetError | None = None
 
 
-WARD_LINE = Line(
+WARD_LINE = DemoQuery(
     name="wards",
     title="Visits and average charge by ward",
     text="SELECT ward, COUNT(*) AS visits, AVG(charge) AS cost\nFROM visits GROUP BY ward",
@@ -66,7 +66,7 @@ WARD_LINE = Line(
     dots=("cost",),
     remark="Wards are public keys, so each is shown, whatever its size.",
 )
-DIAGNOSIS_LINE = Line(
+DIAGNOSIS_LINE = DemoQuery(
     name="diagnoses",
     title="Patients by diagnosis, whose names are private",
     text="SELECT diagnosis, COUNT(DISTINCT patient) AS patients\nFROM visits GROUP BY diagnosis ORDER BY patients DESC",
@@ -80,7 +80,7 @@ curator.table("visits").where("age >= 40")
     .group_by("ward").agg(visits=count(), days=mean("days"))"""
 LINES = (
     WARD_LINE,
-    Line(
+    DemoQuery(
         name="total",
         title="Everything that was charged",
         text="SELECT SUM(charge) AS total FROM visits",
@@ -88,7 +88,7 @@ LINES = (
         limits=EVERY_VISIT,
         remark="A patient adds at most three visits of at most 2,000 each, however large the bill was.",
     ),
-    Line(
+    DemoQuery(
         name="charge per day",
         title="Charge per day from the age of 65: a filter and expressions",
         text="SELECT COUNT(*) AS visits, AVG(charge / days) AS charge_per_day\nFROM visits\n"
@@ -98,7 +98,7 @@ LINES = (
         remark="Bounds of an expression follow from the bounds of its columns; nothing is read to find them.",
     ),
     DIAGNOSIS_LINE,
-    Line(
+    DemoQuery(
         name="days in bed",
         title="Days in bed from the age of 40, asked in Python",
         text=_OLDER,
@@ -109,7 +109,7 @@ LINES = (
         dots=("days",),
         remark="The fluent front builds the plan that the same SQL would give.",
     ),
-    Line(
+    DemoQuery(
         name="charge per patient",
         title="Charge per patient, largest first",
         text="SELECT ward, SUM(charge) / COUNT(DISTINCT patient) AS charge_per_patient\nFROM visits GROUP BY ward\n"
@@ -118,7 +118,7 @@ LINES = (
         dots=("charge_per_patient",),
         remark="Ratios, HAVING and ORDER BY work on released numbers, so they cost nothing more.",
     ),
-    Line(
+    DemoQuery(
         name="again",
         title="The first answer again, sorted and cut",
         text="SELECT ward, AVG(charge) AS cost, COUNT(*) AS visits\nFROM visits GROUP BY ward\n"
@@ -126,14 +126,14 @@ LINES = (
         epsilon="0.5",
         remark="It follows from what was released, so the stored numbers come back, at no cost.",
     ),
-    Line(
+    DemoQuery(
         name="too many",
         title="One question too many",
         text="SELECT COUNT(*) AS young FROM visits WHERE age < 30",
         epsilon="0.5",
         remark="The account cannot pay. Nothing was read.",
     ),
-    Line(
+    DemoQuery(
         name="one row",
         title="A patient's own row",
         text="SELECT patient, charge FROM visits WHERE patient = 4242",
@@ -160,11 +160,11 @@ def protect(curator: Curator, path: Path) -> None:
     )
 
 
-def conversation(curator: Curator) -> Iterator[Said]:
+def conversation(curator: Curator) -> Iterator[DemoReply]:
     """Yields every line with what comes back, as it happens."""
     for line in LINES:
         question = line.build(curator) if line.build else line.text
         try:
-            yield Said(line=line, answer=curator.ask(question, epsilon=line.epsilon, limits=line.limits))
+            yield DemoReply(line=line, answer=curator.ask(question, epsilon=line.epsilon, limits=line.limits))
         except DiscreetError as error:
-            yield Said(line=line, refusal=error)
+            yield DemoReply(line=line, refusal=error)

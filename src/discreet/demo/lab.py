@@ -48,7 +48,7 @@ _READING = {
 
 
 @dataclass(frozen=True, slots=True)
-class Person:
+class RegisteredPerson:
     """One line of the register, and what only the hospital knows."""
 
     number: int
@@ -59,23 +59,23 @@ class Person:
     diagnosis: str
 
 
-def town(people: int = PEOPLE, seed: int = 11) -> list[Person]:
+def town(people: int = PEOPLE, seed: int = 11) -> list[RegisteredPerson]:
     """Returns the people of the town: the same for the same seed."""
     bits = SeededBits(seed)
     return [_person(number, bits) for number in range(people)]
 
 
-def register(people: Sequence[Person]) -> list[dict[str, str]]:
+def register(people: Sequence[RegisteredPerson]) -> list[dict[str, str]]:
     """Returns what anybody can buy: names with addresses and dates of birth. The number only keeps score."""
     return [_person_row(person) | {"name": person.name} for person in people]
 
 
-def hospital(people: Sequence[Person], patients: int = PATIENTS) -> list[dict[str, str]]:
+def hospital(people: Sequence[RegisteredPerson], patients: int = PATIENTS) -> list[dict[str, str]]:
     """Returns what the hospital calls anonymous: everything but the name. The number only keeps score."""
     return [_person_row(person) | {"diagnosis": person.diagnosis} for person in people[:patients]]
 
 
-def _person_row(person: Person) -> dict[str, str]:
+def _person_row(person: RegisteredPerson) -> dict[str, str]:
     return {
         "number": str(person.number),
         "postcode": person.postcode,
@@ -84,10 +84,10 @@ def _person_row(person: Person) -> dict[str, str]:
     }
 
 
-def _person(number: int, bits: SeededBits) -> Person:
+def _person(number: int, bits: SeededBits) -> RegisteredPerson:
     name = f"{_one(_FIRST, bits)} {_one(_STARTS, bits)}{_one(_ENDS, bits)}"
     birth = _OLDEST + timedelta(days=uniform_below(_DAYS, bits=bits))
-    return Person(number, name, _one(_POSTCODES, bits), birth, _one("FM", bits), _diagnosis(bits))
+    return RegisteredPerson(number, name, _one(_POSTCODES, bits), birth, _one("FM", bits), _diagnosis(bits))
 
 
 def _one(choices: Sequence[str], bits: SeededBits) -> str:

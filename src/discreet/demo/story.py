@@ -14,7 +14,7 @@ from discreet.curator import Curator
 from discreet.dataclass import dataclass
 from discreet.demo import average_attack, background, terminal
 from discreet.demo.clinic import HIGHEST_CHARGE, PATIENTS, RICH_CHARGE, RICH_WARD, Visit, visits, write
-from discreet.demo.conversation import BUDGET, DIAGNOSIS_LINE, WARD_LINE, Said, conversation, protect
+from discreet.demo.conversation import BUDGET, DIAGNOSIS_LINE, WARD_LINE, DemoReply, conversation, protect
 from discreet.ledger import Balance, Head
 from discreet.noise import Bits
 from discreet.presentation.ledger_view.entry_view import EntryView, view_entry
@@ -45,9 +45,9 @@ class Story:
     patients: int
     visits: int
     exact: Mapping[str, Mapping[str, float]]
-    said: tuple[Said, ...]
-    raw: average_attack.Raw
-    private: tuple[average_attack.Private, ...]
+    said: tuple[DemoReply, ...]
+    raw: average_attack.RawAverages
+    private: tuple[average_attack.PrivateAverages, ...]
     entries: tuple[EntryView, ...]
     balance: Balance
     head: Head
@@ -92,7 +92,7 @@ def _curator(ledger: str, bits: Bits | None) -> Curator:
     return Curator(ledger, anchor=anchor)
 
 
-def _questions(console: Console, curator: Curator, folder: Path, rows: Sequence[Visit]) -> tuple[Said, ...]:
+def _questions(console: Console, curator: Curator, folder: Path, rows: Sequence[Visit]) -> tuple[DemoReply, ...]:
     terminal.heading(console, "1. A clinic, protected and asked")
     protect(curator, folder / "visits.csv")
     people = len({row.patient for row in rows})
@@ -106,7 +106,7 @@ def _questions(console: Console, curator: Curator, folder: Path, rows: Sequence[
 
 def _attacks(
     console: Console, rows: Sequence[Visit], folder: Path, bits: Bits | None, trials: int
-) -> tuple[average_attack.Raw, tuple[average_attack.Private, ...]]:
+) -> tuple[average_attack.RawAverages, tuple[average_attack.PrivateAverages, ...]]:
     terminal.heading(console, "2. An attack on one rich patient")
     raw = average_attack.raw(rows)
     terminal.say(

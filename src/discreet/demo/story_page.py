@@ -12,7 +12,7 @@ from discreet.curator import Answer
 from discreet.demo import background, terminal
 from discreet.demo.average_attack import TRIALS
 from discreet.demo.clinic import HIGHEST_CHARGE, PATIENTS, RICH_CHARGE, RICH_WARD, TYPES
-from discreet.demo.conversation import BOUNDS, KEYS, LIMITS, Said
+from discreet.demo.conversation import BOUNDS, KEYS, LIMITS, DemoReply
 from discreet.demo.lab import SHOWN, Exhibit, exhibits, write_lab
 from discreet.demo.robustness import run_contamination, write_robust
 from discreet.demo.story import PROVENANCE, Story, progress, tell
@@ -114,7 +114,7 @@ def render_answers(story: Story) -> Iterable[Html]:
             yield _exchange(said, said.answer, story.exact)
 
 
-def _exchange(said: Said, answer: Answer, exact: Mapping[str, Mapping[str, float]]) -> Html:
+def _exchange(said: DemoReply, answer: Answer, exact: Mapping[str, Mapping[str, float]]) -> Html:
     line = said.line
     caption = f"Released numbers with {percent(answer.confidence)} intervals"
     table = page.scrolling(answers.table(answer.records, caption=caption), label=line.title)
@@ -137,7 +137,7 @@ def _price(answer: Answer) -> Html:
     return page.paragraph(*cost, *rest, kind="small")
 
 
-def _figure(said: Said, answer: Answer, name: str, exact: Mapping[str, float]) -> Html:
+def _figure(said: DemoReply, answer: Answer, name: str, exact: Mapping[str, float]) -> Html:
     points = answers.points(answer.records, name)
     draw = charts.bars if name in said.line.bars else charts.dots
     return page.figure(

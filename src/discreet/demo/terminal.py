@@ -10,13 +10,13 @@ from rich.table import Table
 from rich.text import Text
 
 from discreet.curator import Answer
-from discreet.demo.average_attack import Private, Raw
-from discreet.demo.background import DELTA, EACH, QUERIES, Account, Count, Meaning
+from discreet.demo.average_attack import PrivateAverages, RawAverages
+from discreet.demo.background import DELTA, EACH, QUERIES, AccountantBound, Count, Meaning
 from discreet.demo.clinic import RICH_CHARGE
-from discreet.demo.conversation import Said
+from discreet.demo.conversation import DemoReply
 from discreet.demo.lab import Exhibit
 from discreet.presentation.ledger_view.entry_view import EntryView
-from discreet.report.answers import Shape
+from discreet.report.answers import AnswerShape
 from discreet.report.display import format_measured, number, plain, rate
 
 
@@ -32,7 +32,7 @@ def say(console: Console, text: str, style: str = "") -> None:
     console.print(Text(text, style=style))
 
 
-def exchange(console: Console, said: Said) -> None:
+def exchange(console: Console, said: DemoReply) -> None:
     """Prints a question and what came back."""
     console.print(Text(said.line.title, style="bold"))
     console.print(Text(said.line.text, style="cyan"))
@@ -47,7 +47,7 @@ def exchange(console: Console, said: Said) -> None:
 
 def rows(answer: Answer) -> Table:
     """Returns an answer with error bars."""
-    shape = Shape.of(answer.columns)
+    shape = AnswerShape.of(answer.columns)
     table = _table([(name, name in shape.numbers) for name in shape.names])
     for record in answer:
         cells = (
@@ -60,7 +60,7 @@ def rows(answer: Answer) -> Table:
     return table
 
 
-def attack(raw: Raw, found: Sequence[Private]) -> Table:
+def attack(raw: RawAverages, found: Sequence[PrivateAverages]) -> Table:
     """Returns what exact and private averages tell about one bill."""
     table = _table([("averages", False), ("the bill, as inferred", True), ("nine in ten trials", False)])
     table.add_row("exact", f"{number(raw.inferred_bill)}, exactly", "every time")
@@ -103,7 +103,7 @@ def counts(found: Sequence[Count]) -> Table:
     return table
 
 
-def accounts(found: Sequence[Account]) -> Table:
+def accounts(found: Sequence[AccountantBound]) -> Table:
     """Returns many releases under several accountants."""
     table = _table([("accountant", False), ("epsilon", True), ("why", False)])
     table.title = f"{QUERIES} Laplace releases at epsilon {float(EACH)}: together, at delta {float(DELTA):.0e}"

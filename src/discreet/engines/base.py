@@ -21,7 +21,7 @@ from discreet.errors import InvalidParameter, QueryFailed, UnsupportedQuery
 from discreet.measurement.releases.exact_groups import ExactGroups
 from discreet.plan.expressions.evaluation import INT_HIGH, INT_LOW, evaluate
 from discreet.plan.model.group_columns import GroupColumns
-from discreet.plan.model.nodes import Call, Column, Expression, Literal, Value
+from discreet.plan.model.nodes import ColumnRef, Expression, FunctionCall, Literal, Value
 from discreet.plan.model.readings import Groups, Reading
 from discreet.plan.model.relations import salt_cuts, tables
 from discreet.plan.model.types import Type
@@ -76,9 +76,9 @@ def read_as(name: str, stored: Type, declared: Type) -> Expression:
     if (stored, declared) not in READS:
         hint = f"It is stored as {stored.value}; declare that, or convert the file."
         raise InvalidParameter(f"types[{name!r}]", declared.value, "to fit the stored column", hint)
-    expression: Expression = Column(name, stored)
+    expression: Expression = ColumnRef(name, stored)
     for function in READS[stored, declared]:
-        expression = Call(function, (expression,), _RESULTS[function])
+        expression = FunctionCall(function, (expression,), _RESULTS[function])
     return expression
 
 
@@ -312,7 +312,7 @@ _TIMESTAMP = re.compile(
 
 def read_value(expression: Expression, raw: Value) -> Value:
     """Computes the value of what `read_as` made, on a cell."""
-    if not isinstance(expression, Call):
+    if not isinstance(expression, FunctionCall):
         return raw
     inner = expression.arguments[0]
     value = read_value(inner, raw)
@@ -320,7 +320,7 @@ def read_value(expression: Expression, raw: Value) -> Value:
         return None
     if expression.function in _READING:
         return _READING[expression.function](value)
-    found: Value = evaluate(Call(expression.function, (Literal(value, inner.type),), expression.type), {})
+    found: Value = evaluate(FunctionCall(expression.function, (Literal(value, inner.type),), expression.type), {})
     return found
 
 

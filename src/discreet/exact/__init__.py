@@ -5,7 +5,7 @@ from discreet.exact.rounding import (
     Enclosure,
     Interval,
     Real,
-    Undecided,
+    UndecidedComparison,
     float_above,
     float_below,
     leading_bits,
@@ -16,6 +16,6 @@ from discreet.exact.rounding import (
     upper,
 )
 
-__all__ = ["Enclosure", "Grid", "Interval", "Real", "Undecided"]
+__all__ = ["Enclosure", "Grid", "Interval", "Real", "UndecidedComparison"]
 __all__ += ["exact_value", "float_above", "float_below", "leading_bits", "lower", "root_above", "root_below", "settle"]
 __all__ += ["upper"]

@@ -190,11 +190,11 @@ class Enclosure:
         )
 
     def __truediv__(self, other: Enclosure | int | Fraction) -> Enclosure:
-        """The quotient; a divisor that may be zero raises `Undecided`, because more digits may separate it."""
+        """Divides; a divisor that may be zero raises `UndecidedComparison`, because more digits may separate it."""
         down, up = _contexts(self.digits)
         that = self._lift(other)
         if that.low <= 0 <= that.high:
-            raise Undecided
+            raise UndecidedComparison
         if self.low >= 0 and that.low > 0:
             return Enclosure(down.divide(self.low, that.high), up.divide(self.high, that.low), self.digits)
         ends = [(a, b) for a in (self.low, self.high) for b in (that.low, that.high)]
@@ -214,9 +214,9 @@ class Enclosure:
         return Enclosure(max(Decimal(0), low.next_minus(down)), high.next_plus(up), self.digits)
 
     def log(self) -> Enclosure:
-        """Returns the natural logarithm; raises `Undecided` while the number may be zero."""
+        """Returns the natural logarithm; raises `UndecidedComparison` while the number may be zero."""
         if self.low <= 0:
-            raise Undecided
+            raise UndecidedComparison
         down, up = _contexts(self.digits)
         return Enclosure(down.ln(self.low).next_minus(down), up.ln(self.high).next_plus(up), self.digits)
 
@@ -227,19 +227,19 @@ class Enclosure:
         return Enclosure(max(Decimal(0), low.next_minus(down)), high.next_plus(up), self.digits)
 
     def below(self, other: Enclosure | int | Fraction) -> bool:
-        """Tells whether this number is less than the other; raises `Undecided` while the enclosures overlap."""
+        """Returns whether this number is less; raises `UndecidedComparison` while the enclosures overlap."""
         that = self._lift(other)
         if self.high < that.low:
             return True
         if self.low >= that.high:
             return False
-        raise Undecided
+        raise UndecidedComparison
 
     def floor(self) -> int:
-        """Returns the integer part; raises `Undecided` while an integer boundary lies inside."""
+        """Returns the integer part; raises `UndecidedComparison` while an integer boundary lies inside."""
         low, high = math.floor(self.low), math.floor(self.high)  # never as fractions: exp(-10^9) has 4 * 10^8 digits
         if low != high:
-            raise Undecided
+            raise UndecidedComparison
         return low
 
     def fractions(self) -> tuple[Fraction, Fraction]:
@@ -255,7 +255,7 @@ class Enclosure:
         return Fraction(low), Fraction(high)
 
 
-class Undecided(Exception):
+class UndecidedComparison(Exception):
     """The digits computed so far do not decide a comparison: a request for more, caught by `settle`, never an error.
 
     >>> limit = Fraction("1.41422")
@@ -268,7 +268,7 @@ class Undecided(Exception):
 
 
 def settle(decide: Callable[[int], T], digits: int = 40) -> T:
-    """Runs a decision with more and more digits until it no longer raises `Undecided`.
+    """Runs a decision with more and more digits until it no longer raises `UndecidedComparison`.
 
     >>> settle(lambda digits: (Enclosure.of(2, digits).sqrt() * 10**50).floor())
     141421356237309504880168872420969807856967187537694
@@ -276,7 +276,7 @@ def settle(decide: Callable[[int], T], digits: int = 40) -> T:
     while True:
         try:
             return decide(digits)
-        except Undecided:
+        except UndecidedComparison:
             digits *= 2
 
 

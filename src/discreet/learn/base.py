@@ -264,7 +264,7 @@ def read_rows(model: Any, X: Any) -> NDArray[np.float64]:
     return rows_to_predict(model, X)
 
 
-class Classifier(ClassifierMixin, Learner):  # type: ignore[misc]  # scikit-learn has no annotations
+class ClassifierBase(ClassifierMixin, Learner):  # type: ignore[misc]  # scikit-learn has no annotations
     """A learner of classes.
 
     Where classes are not declared they are found privately, and what is found is a release: fewer than two classes are
@@ -297,7 +297,7 @@ class Classifier(ClassifierMixin, Learner):  # type: ignore[misc]  # scikit-lear
         return event
 
 
-class ProbabilityClassifier(Classifier):
+class ProbabilityClassifier(ClassifierBase):
     """A classifier that predicts what it finds most probable."""
 
     @abstractmethod

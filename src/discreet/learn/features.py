@@ -139,7 +139,7 @@ def ends(bounds: Any, count: int, name: str = "bounds", hint: str = _HINT) -> tu
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cells:
+class FeatureCells:
     """The public cells of all features.
 
     Attributes:
@@ -153,7 +153,7 @@ class Cells:
     count: int
 
     @classmethod
-    def of(cls, n_features: int, bounds: Any, count: int) -> Cells:
+    def of(cls, n_features: int, bounds: Any, count: int) -> FeatureCells:
         """Returns the cells for the parameters of a learner.
 
         Raises:
@@ -171,7 +171,7 @@ class Cells:
 
         Each entry is a function of itself alone.
 
-        >>> Cells.of(1, (0, 8), 4).places([[0], [1.9], [2], [8], [99], [float("nan")]]).ravel().tolist()
+        >>> FeatureCells.of(1, (0, 8), 4).places([[0], [1.9], [2], [8], [99], [float("nan")]]).ravel().tolist()
         [0, 0, 1, 3, 3, 2]
         """
         with np.errstate(over="ignore", invalid="ignore"):

@@ -32,7 +32,7 @@ STEPS = 1 << 12  # between the middle of the bounds and either end
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Labels:
+class NumericLabels:
     """What is public about numeric labels: label j is centre_j + spread_j u, u in [-1, 1], an integer up to `radius`.
 
     Attributes:
@@ -61,7 +61,7 @@ class Labels:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Moments:
+class SecondMoments:
     """Second moments of (row, constant, labels), each scaled to its public radius, with noise; all is released.
 
     Attributes:
@@ -93,7 +93,7 @@ def constant_of(public: Features) -> int:
     return int(public.constant / public.unit)
 
 
-def joint_rows(public: Features, X: Any, labels: Labels | None = None, y: Floats | None = None) -> Integers:
+def joint_rows(public: Features, X: Any, labels: NumericLabels | None = None, y: Floats | None = None) -> Integers:
     """Returns integer rows (features, constant, labels); the first two together are at most RADIUS long, exactly.
 
     With k the features and the constant, r = ceil(||k||) and r > RADIUS, all entries are multiplied by RADIUS / r and
@@ -121,14 +121,20 @@ def _shrink_rows(rows: Integers, lengths: Integers) -> Integers:
     return np.asarray(np.sign(rows) * (np.abs(rows) * RADIUS // lengths), dtype=np.int64)
 
 
-def squared_norm(labels: Labels | None) -> int:
+def squared_norm(labels: NumericLabels | None) -> int:
     """Returns the most that the squared length of a joint row can be."""
     return RADIUS**2 + (0 if labels is None else labels.count * labels.radius**2)
 
 
 def release_moments(
-    rows: Integers, *, public: Features, labels: Labels | None, spending: Spending, neighbours: Neighbours, bits: Bits
-) -> Moments:
+    rows: Integers,
+    *,
+    public: Features,
+    labels: NumericLabels | None,
+    spending: Spending,
+    neighbours: Neighbours,
+    bits: Bits,
+) -> SecondMoments:
     """Releases the second moments of joint rows with noise, for all of a Gaussian budget.
 
     Formal guarantee: the event is Gaussian(spending.noise_multiplier). A joint row g has ||g||^2 <= S = RADIUS^2 +
@@ -141,7 +147,7 @@ def release_moments(
     found = release_symmetric(second_moments(rows), noise_multiplier=multiplier, sensitivity=move, bits=bits)
     width, radius = public.count + 1, 1 if labels is None else labels.radius
     sigma = float(multiplier * move)
-    return Moments(
+    return SecondMoments(
         rows=found[:width, :width] / RADIUS**2,
         cross=found[:width, width:] / (RADIUS * radius),
         labels=found[width:, width:] / radius**2,

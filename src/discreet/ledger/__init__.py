@@ -1,6 +1,6 @@
 """The durable book of accounts: charged before data are read, append-only, chained, exact.
 
-`Book` is what the rest of the house uses, and `Stewardship` on it is for those who may change accounts. Money is
+`Ledger` is what the rest of the house uses, and `Stewardship` on it is for those who may change accounts. Money is
 counted by `tallies` (best of several filters over exact sums), `charges` writes it, `outcomes` keeps answers for free
 replay and has an interrupted question run again, `policy` says who may do what, `journal` verifies it afterwards,
 `store` is all that a database must offer; SQLite and PostgreSQL offer it.
@@ -9,23 +9,51 @@ replay and has an interrupted question run again, `policy` says who may do what,
 from discreet.ledger.account import FAILURE_CEILING, FAILURE_CREDITS, Account, AccountState, Balance, Role
 from discreet.ledger.anchor.anchor_acts import accept_missing_anchor, join_anchor
 from discreet.ledger.anchor.anchored_book import (
-    AnchoredBook,
+    AnchoredLedger,
     is_anchored,
     open_book,
     require_never_there,
     require_there,
 )
-from discreet.ledger.anchor.recovery import Restored, restore, restore_anchored, restore_by_head
-from discreet.ledger.book import Book
+from discreet.ledger.anchor.recovery import RestoreReport, restore, restore_anchored, restore_by_head
+from discreet.ledger.book import Ledger
 from discreet.ledger.charges import Receipt
 from discreet.ledger.entry import Entry, Head
 from discreet.ledger.policy import OWNER, Caller
 from discreet.ledger.standings import Appointment, Share, Standing
-from discreet.ledger.store.base import Stored, StoredHeader
+from discreet.ledger.store.base import StoredAnswer, StoredHeader
 from discreet.ledger.store.place import is_there
-from discreet.ledger.tallies import Remaining
+from discreet.ledger.tallies import RemainingBudget
 
-__all__ = ["FAILURE_CEILING", "FAILURE_CREDITS", "OWNER", "Account", "AccountState", "Balance", "Book", "Entry", "Head"]
-__all__ += ["Appointment", "Caller", "Receipt", "Remaining", "Role", "Share", "Standing", "Stored", "StoredHeader"]
-__all__ += ["AnchoredBook", "Restored", "accept_missing_anchor", "is_anchored", "is_there", "join_anchor", "open_book"]
+__all__ = [
+    "FAILURE_CEILING",
+    "FAILURE_CREDITS",
+    "OWNER",
+    "Account",
+    "AccountState",
+    "Balance",
+    "Entry",
+    "Head",
+    "Ledger",
+]
+__all__ += [
+    "Appointment",
+    "Caller",
+    "Receipt",
+    "RemainingBudget",
+    "Role",
+    "Share",
+    "Standing",
+    "StoredAnswer",
+    "StoredHeader",
+]
+__all__ += [
+    "AnchoredLedger",
+    "RestoreReport",
+    "accept_missing_anchor",
+    "is_anchored",
+    "is_there",
+    "join_anchor",
+    "open_book",
+]
 __all__ += ["require_never_there", "require_there", "restore", "restore_anchored", "restore_by_head"]

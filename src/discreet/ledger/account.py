@@ -1,7 +1,7 @@
 """What an account is: declared once, then only charged, amended, renewed, locked and unlocked.
 
-`Account` never changes. `AccountState` and `Member` are values too: every act makes a new one, and `verify` makes them
-again from the entries alone.
+`Account` never changes. `AccountState` and `AccountMember` are values too: every act makes a new one, and `verify`
+makes them again from the entries alone.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from discreet.ledger.serialization import (
     write_loss,
     write_unit,
 )
-from discreet.ledger.tallies import CURRENCIES, Price, Remaining, Tallies, rules
+from discreet.ledger.tallies import CURRENCIES, ChargePrice, RemainingBudget, Tallies, rules
 from discreet.privacy import Loss, Neighbours, Unit
-from discreet.report.display import Display, Displayed
+from discreet.report.display import Display, DisplayMixin
 
 _new = tuple.__new__  # makes a named tuple without the function around it
 FAILURE_CREDITS = 3
@@ -106,7 +106,7 @@ class AccountState(NamedTuple):
     >>> from discreet.privacy import Budget, events
     >>> budget = Budget(epsilon=1)
     >>> after = AccountState.open_account(budget).with_charge(
-    ...     Price(prices(events.Pure(0.4), budget, Neighbours.ADD_REMOVE))
+    ...     ChargePrice(prices(events.Pure(0.4), budget, Neighbours.ADD_REMOVE))
     ... )
     >>> print(after.spent.remaining(budget), "|", after.with_new_period(budget).spent.remaining(budget))
     epsilon=0.6 | epsilon=1
@@ -126,7 +126,7 @@ class AccountState(NamedTuple):
         """Returns the state of a new account."""
         return cls(budget=budget, period=1, spent=Tallies.zero(budget), lifetime=Tallies.zero(budget))
 
-    def with_charge(self, price: Price) -> AccountState:
+    def with_charge(self, price: ChargePrice) -> AccountState:
         """Returns the state after one more charge; whether any rule still holds is for the caller to ask."""
         budget, period, spent, lifetime, failures, listed = self
         after = price.add_to(spent)
@@ -166,7 +166,7 @@ class AccountState(NamedTuple):
         )
 
 
-class Member(NamedTuple):
+class AccountMember(NamedTuple):
     """One person on one account: a role and a cap if a steward gave them, and what they have spent in any case."""
 
     period: int
@@ -176,22 +176,22 @@ class Member(NamedTuple):
     cap: Loss | None = None
 
     @classmethod
-    def of(cls, state: AccountState) -> Member:
+    def of(cls, state: AccountState) -> AccountMember:
         """Returns somebody new."""
         zero = Tallies.zero(state.budget)
         return cls(period=state.period, spent=zero, lifetime=zero)
 
-    def in_period(self, state: AccountState) -> Member:
+    def in_period(self, state: AccountState) -> AccountMember:
         """Returns the same person after the account's renewals."""
         if self.period == state.period:
             return self
         return self._replace(period=state.period, spent=Tallies.zero(state.budget))
 
-    def with_charge(self, price: Price) -> Member:
+    def with_charge(self, price: ChargePrice) -> AccountMember:
         """Returns the person after one more charge."""
         period, spent, lifetime, role, cap = self
         after = price.add_to(spent)
-        return _new(Member, (period, after, after if lifetime is spent else price.add_to(lifetime), role, cap))
+        return _new(AccountMember, (period, after, after if lifetime is spent else price.add_to(lifetime), role, cap))
 
     def write(self) -> str:
         """Returns the member as canonical JSON, put together by hand as well."""
@@ -203,10 +203,10 @@ class Member(NamedTuple):
         return f'{{"cap":{limit},"lifetime":{life},"period":{period},"role":{given},"spent":{text}}}'
 
     @staticmethod
-    def read(text: str) -> Member:
+    def read(text: str) -> AccountMember:
         """Returns the member that `write` wrote."""
         fields = parse_canonical(text)
-        return Member(
+        return AccountMember(
             period=fields["period"],
             spent=Tallies.read(fields["spent"]),
             lifetime=Tallies.read(fields["lifetime"]),
@@ -274,7 +274,7 @@ NO_FAILURES = Failures({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Balance(Displayed):
+class Balance(DisplayMixin):
     """An account's figures, or one person's on it.
 
     Attributes:
@@ -291,7 +291,7 @@ class Balance(Displayed):
 
     total: Loss
     spent: Loss | None
-    remaining: Remaining
+    remaining: RemainingBudget
     lifetime: Loss | None
     period: int
     failures: int = 0
@@ -324,7 +324,9 @@ class Balance(Displayed):
         return _balance(state.budget, state, state.failures, found.stopped_names)
 
     @classmethod
-    def of_member(cls, member: Member, state: AccountState, found: Failures = NO_FAILURES, name: str = "") -> Balance:
+    def of_member(
+        cls, member: AccountMember, state: AccountState, found: Failures = NO_FAILURES, name: str = ""
+    ) -> Balance:
         """Returns a person's balance; without a cap the account's budget is theirs. `name` is whose failures count."""
         stopped = (name,) if found.stops(name) else ()
         return _balance(member.cap or state.budget, member.in_period(state), found.counts.get(name, 0), stopped)
@@ -341,11 +343,11 @@ def _describe_stopped(names: tuple[str, ...]) -> tuple[str, ...]:
     return (f"stopped after failures: {told}",) if told else ()
 
 
-def _balance(total: Loss, spender: AccountState | Member, failures: int, stopped: tuple[str, ...]) -> Balance:
+def _balance(total: Loss, spender: AccountState | AccountMember, failures: int, stopped: tuple[str, ...]) -> Balance:
     return Balance(
         total=total,
         spent=spender.spent.spent_under(total),
-        remaining=Remaining.of(spender.spent, total),
+        remaining=RemainingBudget.of(spender.spent, total),
         lifetime=spender.lifetime.spent_under(total),
         period=spender.period,
         failures=failures,

@@ -15,13 +15,13 @@ from discreet.ledger.journal import Journal
 from discreet.ledger.serialization import name, text
 from discreet.ledger.stewardship import Stewardship, TableRecord, tables
 from discreet.ledger.store import place
-from discreet.ledger.store.base import AnswerPlace, Store, Stored, StoredHeader
+from discreet.ledger.store.base import AnswerPlace, Store, StoredAnswer, StoredHeader
 from discreet.ledger.store.sqlite import MEMORY
 from discreet.privacy import Loss
 from discreet.privacy.events import Event
 
 
-class Book:
+class Ledger:
     """A durable, append-only, hash-chained book of accounts, in one SQLite file or in a PostgreSQL database.
 
     Args:
@@ -37,7 +37,7 @@ class Book:
         in_memory: whether it dies with the process.
 
     Raises:
-        LedgerError: if the file or the database cannot be used, or `AnchoredBook` must open it.
+        LedgerError: if the file or the database cannot be used, or `AnchoredLedger` must open it.
 
     Formal guarantee: if data are read only for receipts of `charge` that are not `repeated`, and for those of `claim`,
     and nothing is shown that was not stored for its charge, then everything that was released from an account between
@@ -46,7 +46,7 @@ class Book:
     Nothing is ever given back.
 
     >>> from discreet.privacy import Budget, Unit, events
-    >>> book = Book()
+    >>> book = Ledger()
     >>> _ = book.stewardship.open_account("patients", unit=Unit("patient", "patient_id"), budget=Budget(epsilon=1))
     >>> receipt = book.charge("patients", events.Pure(0.4), analyst="ana", question='{"count":"visits"}')
     >>> print(receipt.sequence, receipt.cost, receipt.remaining)
@@ -259,7 +259,7 @@ class Book:
 
         >>> from discreet.ledger import FAILURE_CEILING
         >>> from discreet.privacy import Budget, Unit, events
-        >>> book = Book()
+        >>> book = Ledger()
         >>> _ = book.stewardship.open_account("patients", unit=Unit("patient"), budget=Budget(epsilon=1))
         >>> for who in range(FAILURE_CEILING):  # one failure of each may be a plan of them all
         ...     book.stewardship.appoint(f"analyst {who}", "analyst", account="patients")
@@ -308,7 +308,7 @@ class Book:
         with self._journal.reading() as rows:
             return outcomes.beside(rows, receipt, replay_key)
 
-    def all_beside(self, receipt: Receipt) -> tuple[Stored, ...]:
+    def all_beside(self, receipt: Receipt) -> tuple[StoredAnswer, ...]:
         """Returns everything that `store_beside` keeps for a charge."""
         with self._journal.reading() as rows:
             return outcomes.all_beside(rows, receipt)
@@ -318,7 +318,7 @@ class Book:
         with self._journal.reading() as rows:
             return outcomes.read_released_event(rows, receipt)
 
-    def read_answers(self, replay_key: str) -> tuple[Stored, ...]:
+    def read_answers(self, replay_key: str) -> tuple[StoredAnswer, ...]:
         """Returns the answers kept under a replay key, oldest first; giving one again costs nothing."""
         with self._journal.reading() as rows:
             return outcomes.read_answers(rows, replay_key)
@@ -328,7 +328,7 @@ class Book:
         with self._journal.reading() as rows:
             return outcomes.read_headers(rows, start, most)
 
-    def read_answer(self, place: AnswerPlace) -> Stored:
+    def read_answer(self, place: AnswerPlace) -> StoredAnswer:
         """Returns the whole answer of a header, see `outcomes.opened`."""
         with self._journal.reading() as rows:
             return outcomes.read_answer(rows, place)
@@ -422,7 +422,7 @@ class Book:
             limit: how many at most.
 
         >>> from discreet.ledger import OWNER
-        >>> book = Book()
+        >>> book = Ledger()
         >>> book.stewardship.appoint("ana", "steward")
         >>> book.stewardship.appoint("ben", "auditor", by="ana")
         >>> [entry.who for entry in book.history()], len(book.history(analyst=OWNER))
@@ -477,7 +477,7 @@ class Book:
             The head of the copy. Keep it apart from the copy: it is what `restore` compares.
         """
         place.back_up(self._journal.store, path)
-        with Book(path, read_only=True) as copy:
+        with Ledger(path, read_only=True) as copy:
             return copy.head()
 
     def move(self, path: str) -> Head:
@@ -496,5 +496,5 @@ class Book:
                 raise LedgerError("The book is read-only already", "A steward looks why, then resumes it.")
             head = place.copy(rows, path, again=True)
             changes.apply(rows, rows.add("freeze", {"anchor": str(head), "moved": True}, who=policy.OWNER))
-        with Book(path, read_only=True, anchor=head) as copy:
+        with Ledger(path, read_only=True, anchor=head) as copy:
             return copy.verify()

@@ -11,12 +11,12 @@ from functools import lru_cache
 from typing import Any, Protocol, TypeVar
 
 from discreet.errors import LedgerTampered
-from discreet.ledger.account import Account, AccountState, Member, Role
+from discreet.ledger.account import Account, AccountMember, AccountState, Role
 from discreet.ledger.entry import Entry
 from discreet.ledger.redeclaration import is_of_same_people, named_keys
 from discreet.ledger.serialization import canonical, parse_canonical, read_loss
 from discreet.ledger.store.base import Kept, Place, as_text
-from discreet.ledger.tallies import Price, Tallies
+from discreet.ledger.tallies import ChargePrice, Tallies
 
 Value = TypeVar("Value")
 
@@ -27,7 +27,7 @@ ANCHOR = "anchor", ""
 """Where it stands that the ledger has an anchor, and the id by which that is found."""
 
 
-class States(Protocol):
+class StateStore(Protocol):
     """Where states are kept: in the store, or in memory while verifying."""
 
     def get(self, scope: str, name: str) -> str | None:
@@ -40,7 +40,7 @@ class States(Protocol):
         """Replaces states, each given as a text or as what it says."""
 
 
-class MemoryStates:
+class InMemoryStateStore:
     """States in a dictionary."""
 
     def __init__(self) -> None:
@@ -52,36 +52,36 @@ class MemoryStates:
         return {place: as_text(kept) for place, kept in self._kept.items()}
 
     def get(self, scope: str, name: str) -> str | None:
-        """See `States.get`."""
+        """See `StateStore.get`."""
         kept = self._kept.get((scope, name))
         return None if kept is None else as_text(kept)
 
     def read(self, place: Place, parse: Callable[[str], Value]) -> Value | None:
-        """See `States.read`."""
+        """See `StateStore.read`."""
         kept = self._kept.get(place)
         if isinstance(kept, str):
             kept = self._kept[place] = parse(kept)
         return kept
 
     def put(self, *states: tuple[Place, Kept]) -> None:
-        """See `States.put`."""
+        """See `StateStore.put`."""
         self._kept.update(states)
 
 
-def account_state(states: States, account: str) -> AccountState | None:
+def account_state(states: StateStore, account: str) -> AccountState | None:
     """Returns where an account stands."""
     return states.read(("standing", account), AccountState.read)
 
 
-def member(states: States, account: str, who: str, now: AccountState) -> Member:
+def member(states: StateStore, account: str, who: str, now: AccountState) -> AccountMember:
     """Returns a person on an account, in its present period; somebody new if they never asked nor were appointed."""
-    known = states.read(place_of(account, who), Member.read)
+    known = states.read(place_of(account, who), AccountMember.read)
     if known is None:
-        return Member.of(now)
+        return AccountMember.of(now)
     return known if known.period == now.period else known.in_period(now)
 
 
-def put_member(states: States, account: str, who: str, person: Member) -> None:
+def put_member(states: StateStore, account: str, who: str, person: AccountMember) -> None:
     """Writes a person's state."""
     states.put((place_of(account, who), person))
 
@@ -92,9 +92,9 @@ def place_of(account: str, who: str) -> Place:
     return "member", f"{account}\n{who}"
 
 
-def project(states: States, account: str, name: str, now: AccountState) -> Member | None:
+def project(states: StateStore, account: str, name: str, now: AccountState) -> AccountMember | None:
     """Returns what a project has spent on an account, and its cap; None if no steward has allotted it anything."""
-    known = states.read(place_of_project(account, name), Member.read)
+    known = states.read(place_of_project(account, name), AccountMember.read)
     return None if known is None else known.in_period(now)
 
 
@@ -103,20 +103,20 @@ def place_of_project(account: str, name: str) -> Place:
     return "project", f"{account}\n{name}"
 
 
-def credits_used(states: States, account: str) -> dict[str, int] | None:
+def credits_used(states: StateStore, account: str) -> dict[str, int] | None:
     """Tells how many failure credits of an account each name has used; None if no entry ever named one."""
     text = states.get("failures", account)
     return None if text is None else dict(parse_canonical(text))
 
 
-def claims(states: States, charge: int) -> tuple[int, bool]:
+def claims(states: StateStore, charge: int) -> tuple[int, bool]:
     """Tells how often a charge was claimed to be run again, and whether it is known that nobody runs it now."""
     text = states.get("claims", str(charge))
     found: dict[str, Any] = {} if text is None else parse_canonical(text)
     return found.get("number", 0), found.get("free", False)
 
 
-def is_frozen(states: States) -> bool:
+def is_frozen(states: StateStore) -> bool:
     """Tells whether the book is read-only until a steward resumes it."""
     text = states.get("book", "")
     return text is not None and bool(parse_canonical(text)["frozen"])
@@ -127,19 +127,19 @@ def makes_anchor_again(entry: Entry) -> bool:
     return entry.kind == "anchor" and entry.content["how"] in ("accepted", "joined")
 
 
-def find_anchored_id(states: States) -> str | None:
+def find_anchored_id(states: StateStore) -> str | None:
     """Returns the id of a ledger that has an anchor; None of one that says nothing about it."""
     text = states.get(*ANCHOR)
     return None if text is None else str(parse_canonical(text)["id"])
 
 
-def table(states: States, name: str) -> dict[str, Any] | None:
+def table(states: StateStore, name: str) -> dict[str, Any] | None:
     """Returns a table's account, declaration and versions; its files and identity, as far as they were told."""
     text = states.get("table", name)
     return None if text is None else dict(parse_canonical(text))
 
 
-def apply(states: States, entry: Entry) -> None:
+def apply(states: StateStore, entry: Entry) -> None:
     """Takes one entry into account.
 
     Raises:
@@ -151,9 +151,9 @@ def apply(states: States, entry: Entry) -> None:
     change(states, entry)
 
 
-def charge(states: States, account: str, who: str, price: Tallies, *, project_name: str = "") -> None:
+def charge(states: StateStore, account: str, who: str, price: Tallies, *, project_name: str = "") -> None:
     """Adds a price to an account's sums, to a person's and to a project's, in this period and for life."""
-    before, once = _require_account(states, account), Price(price)
+    before, once = _require_account(states, account), ChargePrice(price)
     after = before.with_charge(once)
     person = member(states, account, who, before).with_charge(once)
     written: list[tuple[Place, Kept]] = [(("standing", account), after), (place_of(account, who), person)]
@@ -165,20 +165,20 @@ def charge(states: States, account: str, who: str, price: Tallies, *, project_na
     states.put(*written)
 
 
-def _require_account(states: States, account: str) -> AccountState:
+def _require_account(states: StateStore, account: str) -> AccountState:
     found = account_state(states, account)
     if found is None:
         raise LedgerTampered(0, "an entry is about an account that was never opened")
     return found
 
 
-def _open(states: States, entry: Entry) -> None:
+def _open(states: StateStore, entry: Entry) -> None:
     account = Account.read(canonical(entry.content["account"]))
     states.put((("account", account.name), account.write()))
     states.put((("standing", account.name), AccountState.open_account(account.budget)))
 
 
-def _attach(states: States, entry: Entry) -> None:
+def _attach(states: StateStore, entry: Entry) -> None:
     """Files and identity are written only where an entry tells them: older books have none, and read as they were.
 
     Raises:
@@ -213,29 +213,29 @@ def _check_attachment(known: dict[str, Any], entry: Entry) -> None:
         raise LedgerTampered(entry.sequence, "declares a table anew for other people")
 
 
-def keys_kept(states: States, digest: str) -> int | None:
+def keys_kept(states: StateStore, digest: str) -> int | None:
     """Returns how many keys the block of a digest has; None if the ledger does not hold it."""
     text = states.get("keys", digest)
     return None if text is None else int(parse_canonical(text)["count"])
 
 
-def _keys(states: States, entry: Entry) -> None:
+def _keys(states: StateStore, entry: Entry) -> None:
     """Notes a block of declared keys, which is kept where answers are."""
     content = entry.content
     states.put((("keys", content["digest"]), canonical({"count": content["count"]})))
 
 
-def _amend(states: States, entry: Entry) -> None:
+def _amend(states: StateStore, entry: Entry) -> None:
     after = _require_account(states, entry.account).with_budget(read_loss(entry.content["budget"]))
     states.put((("standing", entry.account), after))
 
 
-def _renew(states: States, entry: Entry) -> None:
+def _renew(states: StateStore, entry: Entry) -> None:
     after = _require_account(states, entry.account).with_new_period(read_loss(entry.content["budget"]))
     states.put((("standing", entry.account), after))
 
 
-def _appoint(states: States, entry: Entry) -> None:
+def _appoint(states: StateStore, entry: Entry) -> None:
     content = entry.content
     if not entry.account:
         states.put((("role", content["name"]), canonical({"role": content["role"]})))
@@ -254,20 +254,20 @@ def project_of(body: str) -> str:
     return str(parse_canonical(body).get("project", "")) if '"project":' in body else ""
 
 
-def _charge(states: States, entry: Entry) -> None:
+def _charge(states: StateStore, entry: Entry) -> None:
     price = Tallies.read(parse_canonical(entry.price))
     charge(states, entry.account, entry.who, price, project_name=project_of(entry.body))
 
 
-def _allot(states: States, entry: Entry) -> None:
+def _allot(states: StateStore, entry: Entry) -> None:
     content = entry.content
     now = _require_account(states, entry.account)
-    known = project(states, entry.account, content["project"], now) or Member.of(now)
+    known = project(states, entry.account, content["project"], now) or AccountMember.of(now)
     allotted = known._replace(cap=read_loss(content["cap"]))
     states.put((place_of_project(entry.account, content["project"]), allotted))
 
 
-def _fail(states: States, entry: Entry) -> None:
+def _fail(states: StateStore, entry: Entry) -> None:
     now, name = _require_account(states, entry.account), entry.content.get("credit")
     states.put((("standing", entry.account), now._replace(failures=now.failures + 1)))
     if name is not None:  # an entry of an earlier version has none, and changes no state but the account's
@@ -275,61 +275,61 @@ def _fail(states: States, entry: Entry) -> None:
         states.put((("failures", entry.account), canonical({**used, name: used.get(name, 0) + 1})))
 
 
-def _unlock(states: States, entry: Entry) -> None:
+def _unlock(states: StateStore, entry: Entry) -> None:
     states.put((("standing", entry.account), _require_account(states, entry.account)._replace(failures=0)))
     if credits_used(states, entry.account) is not None:
         states.put((("failures", entry.account), canonical({})))
 
 
-def _claim(states: States, entry: Entry) -> None:
+def _claim(states: StateStore, entry: Entry) -> None:
     _put_claims(states, entry, free=False)
 
 
-def _interrupt(states: States, entry: Entry) -> None:
+def _interrupt(states: StateStore, entry: Entry) -> None:
     _put_claims(states, entry, free=True)
 
 
-def _put_claims(states: States, entry: Entry, *, free: bool) -> None:
+def _put_claims(states: StateStore, entry: Entry, *, free: bool) -> None:
     content = entry.content
     states.put((("claims", str(content["charge"])), canonical({"free": free, "number": content["number"]})))
 
 
-def _recover(states: States, entry: Entry) -> None:
+def _recover(states: StateStore, entry: Entry) -> None:
     """Counts as spent, and as failed, what a lost book had spent beyond the copy that was restored."""
     content, now = entry.content, _require_account(states, entry.account)
     lost: dict[str, int] = content["failures"]
-    after = now.with_charge(Price(Tallies.read(content["account"])))
+    after = now.with_charge(ChargePrice(Tallies.read(content["account"])))
     states.put((("standing", entry.account), after._replace(failures=now.failures + sum(lost.values()))))
     for who, spent in content["people"].items():
-        person = member(states, entry.account, who, now).with_charge(Price(Tallies.read(spent)))
+        person = member(states, entry.account, who, now).with_charge(ChargePrice(Tallies.read(spent)))
         put_member(states, entry.account, who, person)
     for name, spent in content["projects"].items():
-        share = project(states, entry.account, name, now) or Member.of(now)
-        states.put((place_of_project(entry.account, name), share.with_charge(Price(Tallies.read(spent)))))
+        share = project(states, entry.account, name, now) or AccountMember.of(now)
+        states.put((place_of_project(entry.account, name), share.with_charge(ChargePrice(Tallies.read(spent)))))
     if lost:
         used = credits_used(states, entry.account) or {}
         counts = {name: used.get(name, 0) + lost.get(name, 0) for name in {**used, **lost}}
         states.put((("failures", entry.account), canonical(counts)))
 
 
-def _anchor(states: States, entry: Entry) -> None:
+def _anchor(states: StateStore, entry: Entry) -> None:
     """Notes that the ledger has an anchor, without which it is refused, and under which id."""
     states.put((ANCHOR, canonical({"id": entry.content["id"]})))
 
 
-def _freeze(states: States, _entry: Entry) -> None:
+def _freeze(states: StateStore, _entry: Entry) -> None:
     states.put((BOOK, canonical({"frozen": True})))
 
 
-def _resume(states: States, _entry: Entry) -> None:
+def _resume(states: StateStore, _entry: Entry) -> None:
     states.put((BOOK, canonical({"frozen": False})))
 
 
-def _nothing(_states: States, _entry: Entry) -> None:
+def _nothing(_states: StateStore, _entry: Entry) -> None:
     """An answer changes no balance, nor does what a service did to people and keys."""
 
 
-_CHANGES: dict[str, Callable[[States, Entry], None]] = {
+_CHANGES: dict[str, Callable[[StateStore, Entry], None]] = {
     "allot": _allot,
     "amend": _amend,
     "anchor": _anchor,

@@ -16,7 +16,7 @@ from discreet.dataclass import dataclass
 from discreet.errors import InsufficientBudget, InternalError, InvalidParameter, KeyConflict, NotPermitted
 from discreet.hint_text import Hint
 from discreet.ledger import changes, policy
-from discreet.ledger.account import Account, AccountState, Member
+from discreet.ledger.account import Account, AccountMember, AccountState
 from discreet.ledger.entry import Entry, digest
 from discreet.ledger.policy import require_credit
 from discreet.ledger.ratios import Amounts, rests
@@ -32,14 +32,14 @@ from discreet.ledger.serialization import (
     text,
 )
 from discreet.ledger.store.base import Kept, Place, Transaction
-from discreet.ledger.tallies import CURRENCIES, Price, Remaining, Tallies, loss, prices, rules
+from discreet.ledger.tallies import CURRENCIES, ChargePrice, RemainingBudget, Tallies, loss, prices, rules
 from discreet.privacy import Loss, PureDP, events
 from discreet.privacy.events import Event
 
 _new = tuple.__new__  # makes a named tuple without the function around it
 _UNTOLD = ("rest", "state")
 _MOST_ORDERS = 256
-_ORDERS: dict[tuple[int, str], tuple[Event, Order]] = {}
+_ORDERS: dict[tuple[int, str], tuple[Event, AccountCharge]] = {}
 """By event and name: a fraction in an event takes long to hash. Each is kept here, so no other can get its identity."""
 
 
@@ -84,9 +84,9 @@ class Receipt(NamedTuple):
         return read_loss(parse_canonical(self.rest))
 
     @property
-    def account_remaining(self) -> Remaining:
+    def account_remaining(self) -> RemainingBudget:
         """What the state leaves of the account's budget."""
-        return Remaining.of(self.state.spent, self.state.budget)
+        return RemainingBudget.of(self.state.spent, self.state.budget)
 
     @classmethod
     def again(cls, entry: Entry, state: AccountState) -> Receipt:
@@ -106,7 +106,7 @@ class Receipt(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class AccountCharge:
     """One account's part of a request, priced before the book is locked."""
 
     account: Account
@@ -120,11 +120,11 @@ class Order:
 Held = tuple[Rule, Amounts, Amounts]
 """A rule that holds, its sum and its cap."""
 
-Capped = tuple[str, Place, Member]
+Capped = tuple[str, Place, AccountMember]
 """Somebody whose own sums a charge is added to, too: a name, a place in the book, and what stands there."""
 
 
-class Request(NamedTuple):
+class PricedRequest(NamedTuple):
     """A checked and priced request.
 
     Attributes:
@@ -136,7 +136,7 @@ class Request(NamedTuple):
         restart: what a process needs to go on with the charge if it knows the key alone. The entry tells it, too.
     """
 
-    orders: tuple[Order, ...]
+    orders: tuple[AccountCharge, ...]
     who: str
     question: str
     key: str
@@ -188,7 +188,7 @@ def request(
     project: str = "",
     sql: str = "",
     restart: str = "",
-) -> Request:
+) -> PricedRequest:
     """Checks and prices a request; touches no balance.
 
     Raises:
@@ -204,23 +204,23 @@ def request(
         sign, mark = name(key=key), _mark(orders, asked, replay_key, terms)
     project = name(project=project) if project else ""
     words = text(sql=sql), text(restart=restart)
-    return _new(Request, (orders, who, quoted(asked), sign, mark, project, 0, replay_key, terms, *words))
+    return _new(PricedRequest, (orders, who, quoted(asked), sign, mark, project, 0, replay_key, terms, *words))
 
 
-def beside(receipt: Receipt, find: Callable[[str], Account], question: str) -> Request:
+def beside(receipt: Receipt, find: Callable[[str], Account], question: str) -> PricedRequest:
     """Returns a request that costs nothing, for what is released on the way to what a receipt has paid for."""
     free = request({receipt.account: events.Composed([])}, find, analyst=receipt.analyst, question=question)
     return free._replace(beside=receipt.sequence)
 
 
-def _mark(orders: tuple[Order, ...], question: str, replay_key: str, terms: str | None) -> str:
+def _mark(orders: tuple[AccountCharge, ...], question: str, replay_key: str, terms: str | None) -> str:
     """Returns the digest of a request; without terms, the events stand for them."""
     accounts = [order.account.name for order in orders]
     spent = [parse_canonical(order.event_text) for order in orders] if terms is None else terms
     return digest(canonical([accounts, question, replay_key, spent]).encode())
 
 
-def _order(account: Account, event: Event) -> Order:
+def _order(account: Account, event: Event) -> AccountCharge:
     """An order depends on what never changes, so it is worked out once for each account and event."""
     known = _ORDERS.get((id(event), account.name))
     if known is not None and (known[1].account is account or known[1].account == account):
@@ -233,12 +233,12 @@ def _order(account: Account, event: Event) -> Order:
 
 
 @lru_cache(maxsize=1024)
-def _make_order(account: Account, event: Event) -> Order:
+def _make_order(account: Account, event: Event) -> AccountCharge:
     price = prices(event, account.budget, account.neighbours)
-    return Order(account, event, canonical(events.to_json(event)), price, price.text)
+    return AccountCharge(account, event, canonical(events.to_json(event)), price, price.text)
 
 
-def charge(rows: Transaction, asked: Request) -> tuple[Receipt, ...]:
+def charge(rows: Transaction, asked: PricedRequest) -> tuple[Receipt, ...]:
     """Charges every account of a request, or none.
 
     Raises:
@@ -251,7 +251,7 @@ def charge(rows: Transaction, asked: Request) -> tuple[Receipt, ...]:
     return tuple([_charge_one(rows, asked, place) for place in range(len(asked.orders))])
 
 
-def earlier(rows: Transaction, asked: Request) -> tuple[Receipt, ...]:
+def earlier(rows: Transaction, asked: PricedRequest) -> tuple[Receipt, ...]:
     """Returns the receipts of an earlier charge under the same key; none if the key is new or not given.
 
     Raises:
@@ -268,13 +268,13 @@ def earlier(rows: Transaction, asked: Request) -> tuple[Receipt, ...]:
     return tuple(Receipt.again(entry, _standing(rows, entry.account)) for entry in charged)
 
 
-def weigh(rows: Transaction, asked: Request) -> None:
+def weigh(rows: Transaction, asked: PricedRequest) -> None:
     """Raises what `charge` would raise, and writes nothing."""
     for order in asked.orders:
         _weigh_charge(rows, asked, order)
 
 
-def _charge_one(rows: Transaction, asked: Request, place: int) -> Receipt:
+def _charge_one(rows: Transaction, asked: PricedRequest, place: int) -> Receipt:
     order = asked.orders[place]
     account = order.account.name
     after, (rule, spent, limits), written = _weigh_charge(rows, asked, order)
@@ -296,13 +296,13 @@ def _charge_one(rows: Transaction, asked: Request, place: int) -> Receipt:
 
 
 def _weigh_charge(
-    rows: Transaction, asked: Request, order: Order
+    rows: Transaction, asked: PricedRequest, order: AccountCharge
 ) -> tuple[AccountState, Held, list[tuple[Place, Kept]]]:
     """Where an account would stand after a charge, the rule that would hold, and all states that it would change."""
     account = order.account.name
     now, person = (_admit_analyst if not asked.beside else _read_states)(rows, account, asked.who)
     allotted = _find_project(rows, account, asked.project, now) if asked.project else ()
-    price = Price(order.price)
+    price = ChargePrice(order.price)
     after = now.with_charge(price)
     held = after.spent.find_holding_rule(now.budget)
     if held is None:
@@ -321,7 +321,7 @@ def require_admission(rows: Transaction, account: str, who: str) -> None:
     _admit_analyst(rows, account, who)
 
 
-def _admit_analyst(rows: Transaction, account: str, who: str) -> tuple[AccountState, Member]:
+def _admit_analyst(rows: Transaction, account: str, who: str) -> tuple[AccountState, AccountMember]:
     now = _standing(rows, account)
     person = changes.member(rows, account, who, now)
     policy.require_asking(rows, account, who, person, now)
@@ -329,7 +329,7 @@ def _admit_analyst(rows: Transaction, account: str, who: str) -> tuple[AccountSt
     return now, person
 
 
-def _read_states(rows: Transaction, account: str, who: str) -> tuple[AccountState, Member]:
+def _read_states(rows: Transaction, account: str, who: str) -> tuple[AccountState, AccountMember]:
     """For what was let in with its charge, whatever has happened to whoever asks since."""
     now = _standing(rows, account)
     return now, changes.member(rows, account, who, now)
@@ -355,12 +355,12 @@ def _standing(rows: Transaction, account: str) -> AccountState:
     return now
 
 
-def _within_cap(charged: Member) -> bool:
+def _within_cap(charged: AccountMember) -> bool:
     return charged.cap is None or charged.spent.holding(charged.cap) is not None
 
 
 def _refusal(
-    order: Order, now: AccountState, person: Member, capped: tuple[str, Member] | None = None
+    order: AccountCharge, now: AccountState, person: AccountMember, capped: tuple[str, AccountMember] | None = None
 ) -> InsufficientBudget:
     """Names a rule that can tell both what was asked and what is left, if there is one, and what to do instead."""
     spent, cap, reason, caps = now.spent, now.budget, "Nothing was spent on account", [person]
@@ -376,7 +376,7 @@ def _refusal(
     return InsufficientBudget(order.price.spent_under(cap), cap * 0, hint)
 
 
-def _advice(now: AccountState, caps: Sequence[Member]) -> str:
+def _advice(now: AccountState, caps: Sequence[AccountMember]) -> str:
     """What can still be asked, as a template: the largest pure question, and everything that was released before."""
     largest = now.spent.largest_pure(now.budget)
     for capped in caps:

@@ -19,7 +19,7 @@ from discreet.errors import LedgerError, LedgerTampered
 from discreet.ledger import changes, policy
 from discreet.ledger.entry import GENESIS, Entry, Head, compute_entry_hash
 from discreet.ledger.serialization import parse_canonical
-from discreet.ledger.store.base import BLOCKS, Places, Store, Stored, Transaction
+from discreet.ledger.store.base import BLOCKS, Places, Store, StoredAnswer, Transaction
 from discreet.ledger.tallies import Tallies
 
 
@@ -195,8 +195,8 @@ def verify(rows: Transaction) -> Head:
     return head
 
 
-def _walk(rows: Transaction, *, together: bool) -> tuple[Head, changes.MemoryStates]:
-    states, pending, answers = changes.MemoryStates(), Pending(), rows.answers()
+def _walk(rows: Transaction, *, together: bool) -> tuple[Head, changes.InMemoryStateStore]:
+    states, pending, answers = changes.InMemoryStateStore(), Pending(), rows.answers()
     previous, place = GENESIS, 0
     for entry in rows.entries():
         place += 1
@@ -222,14 +222,14 @@ def _walk(rows: Transaction, *, together: bool) -> tuple[Head, changes.MemorySta
     return Head(place, previous), states
 
 
-def _add_up(states: changes.MemoryStates, pending: Pending) -> None:
+def _add_up(states: changes.InMemoryStateStore, pending: Pending) -> None:
     """Equal charges are added at once: exact sums do not depend on order."""
     for (account, who, price, project), count in pending.items():
         changes.charge(states, account, who, Tallies.read(parse_canonical(price)) * count, project_name=project)
     pending.clear()
 
 
-def _check_block(entry: Entry, blocks: Iterator[Stored]) -> None:
+def _check_block(entry: Entry, blocks: Iterator[StoredAnswer]) -> None:
     called = "answer" if entry.kind == "answer" else "list of keys"
     stored = next(blocks, None)
     if stored is None or stored.sequence != entry.sequence:
@@ -238,7 +238,7 @@ def _check_block(entry: Entry, blocks: Iterator[Stored]) -> None:
         raise LedgerTampered(entry.sequence, f"its {called} was changed")
 
 
-def _difference(rows: Transaction, states: changes.MemoryStates) -> str | None:
+def _difference(rows: Transaction, states: changes.InMemoryStateStore) -> str | None:
     """The scope of a state that is stored otherwise than computed."""
     stored, computed = {(scope, name): text for scope, name, text in rows.states()}, states.texts
     for place in sorted(stored.keys() | computed.keys()):

@@ -22,11 +22,11 @@ from typing import Any
 
 from discreet.errors import LedgerError, LedgerTampered, RunsUsedUp
 from discreet.ledger import changes, charges
-from discreet.ledger.charges import Receipt, Request, require_admission
+from discreet.ledger.charges import PricedRequest, Receipt, require_admission
 from discreet.ledger.entry import Entry, Head, digest
 from discreet.ledger.journal import Journal
 from discreet.ledger.policy import find_credit_owner
-from discreet.ledger.store.base import AnswerPlace, Stored, StoredHeader, Transaction
+from discreet.ledger.store.base import AnswerPlace, StoredAnswer, StoredHeader, Transaction
 from discreet.privacy import events
 from discreet.privacy.events import Event
 
@@ -63,7 +63,7 @@ def store_answer(
     return True
 
 
-def store_beside(rows: Transaction, receipt: Receipt, free: Request, replay_key: str, payload: bytes) -> bytes:
+def store_beside(rows: Transaction, receipt: Receipt, free: PricedRequest, replay_key: str, payload: bytes) -> bytes:
     """Keeps what was released on the way to an answer, under an entry that costs nothing: its charge has paid for it.
 
     Returns:
@@ -88,7 +88,7 @@ def beside(rows: Transaction, receipt: Receipt, replay_key: str) -> bytes | None
     return None
 
 
-def all_beside(rows: Transaction, receipt: Receipt) -> tuple[Stored, ...]:
+def all_beside(rows: Transaction, receipt: Receipt) -> tuple[StoredAnswer, ...]:
     """Returns everything that a charge has released on the way to its answer, by whichever of its runs."""
     found = [
         _of_charge(rows, entry.sequence)
@@ -123,7 +123,7 @@ def fail(rows: Transaction, receipt: Receipt) -> None:
             changes.apply(rows, rows.add("fail", body, who=one.who, account=one.account, about=one.sequence))
 
 
-def read_answers(rows: Transaction, replay_key: str) -> tuple[Stored, ...]:
+def read_answers(rows: Transaction, replay_key: str) -> tuple[StoredAnswer, ...]:
     """Returns every answer kept under a replay key, oldest first, each checked against the chain.
 
     Raises:
@@ -190,7 +190,7 @@ def _remember(found: StoredHeader) -> StoredHeader:
     return found
 
 
-def read_answer(rows: Transaction, place: AnswerPlace) -> Stored:
+def read_answer(rows: Transaction, place: AnswerPlace) -> StoredAnswer:
     """Returns the whole answer that is kept at a place, checked.
 
     Raises:
@@ -202,7 +202,7 @@ def read_answer(rows: Transaction, place: AnswerPlace) -> Stored:
     return _check_answer(rows, answer)
 
 
-def _check_answer(rows: Transaction, answer: Stored) -> Stored:
+def _check_answer(rows: Transaction, answer: StoredAnswer) -> StoredAnswer:
     """Returns an answer with what its entry says that was released."""
     entry = rows.entry(answer.sequence)
     if entry is None or not answer.is_of(entry):
@@ -230,7 +230,7 @@ def awaited_answer(journal: Journal, receipt: Receipt, wait: float) -> bytes | N
         time.sleep(_POLL)
 
 
-def _of_charge(rows: Transaction, charge: int) -> Stored | None:
+def _of_charge(rows: Transaction, charge: int) -> StoredAnswer | None:
     """Returns the answer of a charge; None if it has not ended, or has failed."""
     ended = rows.outcome(charge)
     if ended is None or ended.kind == "fail":

@@ -19,7 +19,7 @@ from collections import Counter
 from discreet.dataclass import dataclass
 from discreet.errors import AccountLocked, InvalidParameter, NotPermitted
 from discreet.ledger import changes
-from discreet.ledger.account import SHARED, AccountState, Balance, Failures, Member, Role
+from discreet.ledger.account import SHARED, AccountMember, AccountState, Balance, Failures, Role
 from discreet.ledger.serialization import parse_canonical
 from discreet.ledger.store.base import Transaction
 from discreet.progress import Progress
@@ -52,7 +52,7 @@ class Caller:
         return f"Caller(analyst={self.analyst!r}, project={self.project!r}, key={self.key!r})"
 
 
-def role(states: changes.States, account: str, who: str) -> Role | None:
+def role(states: changes.StateStore, account: str, who: str) -> Role | None:
     """Returns the role of a name on an account: given there, else on the whole book; the owner is a steward."""
     if who == OWNER:
         return Role.STEWARD
@@ -61,7 +61,7 @@ def role(states: changes.States, account: str, who: str) -> Role | None:
     return given or _role_on_book(states, who)
 
 
-def require_steward(states: changes.States, account: str, who: str, act: str) -> None:
+def require_steward(states: changes.StateStore, account: str, who: str, act: str) -> None:
     """Lets only stewards pass.
 
     Raises:
@@ -71,7 +71,9 @@ def require_steward(states: changes.States, account: str, who: str, act: str) ->
         raise NotPermitted(who, act, "Only a steward may.")
 
 
-def require_asking(states: changes.States, account: str, who: str, person: Member, now: AccountState) -> None:
+def require_asking(
+    states: changes.StateStore, account: str, who: str, person: AccountMember, now: AccountState
+) -> None:
     """Lets pass who may ask on an account.
 
     Raises:
@@ -84,7 +86,7 @@ def require_asking(states: changes.States, account: str, who: str, person: Membe
         raise NotPermitted(who, f"ask on account {account!r}")
 
 
-def _role_on_book(states: changes.States, who: str) -> Role | None:
+def _role_on_book(states: changes.StateStore, who: str) -> Role | None:
     text = states.get("role", who)
     return None if text is None else Role(parse_canonical(text)["role"])
 
@@ -130,7 +132,7 @@ def _earlier(rows: Transaction, account: str) -> list[str]:
     return names
 
 
-def require_account(states: changes.States, account: str) -> AccountState:
+def require_account(states: changes.StateStore, account: str) -> AccountState:
     """Returns where an account stands.
 
     Raises:
@@ -151,7 +153,7 @@ def balance(rows: Transaction, account: str, *, analyst: str | None = None, proj
     """Returns the figures of an account, or of one analyst or project on it."""
     now = require_account(rows, account)
     if project is not None:
-        return Balance.of_member(changes.project(rows, account, project, now) or Member.of(now), now)
+        return Balance.of_member(changes.project(rows, account, project, now) or AccountMember.of(now), now)
     found = failures(rows, account, now)
     if analyst is None:
         return Balance.of(now, found)

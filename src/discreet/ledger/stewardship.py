@@ -40,14 +40,14 @@ def no_blocks(told: str) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class DataOrigin:
     """Files by their paths, and an identity or none."""
 
     files: Mapping[str, str]
     identity: str
 
     @classmethod
-    def of(cls, files: Mapping[str, str] | None, identity: str | None) -> Origin:
+    def of(cls, files: Mapping[str, str] | None, identity: str | None) -> DataOrigin:
         """Returns the origin that a steward's words and a source's files tell.
 
         Raises:
@@ -74,11 +74,11 @@ class Origin:
         return bool(self.files.keys() & theirs.keys() or set(self.files.values()) & set(theirs.values()))
 
 
-NOWHERE = Origin({}, "")
+NOWHERE = DataOrigin({}, "")
 """Of data that were never in a file, and have no name."""
 
 
-def require_one_budget(known: Mapping[str, TableRecord], table: str, account: str, origin: Origin) -> None:
+def require_one_budget(known: Mapping[str, TableRecord], table: str, account: str, origin: DataOrigin) -> None:
     """Refuses a table whose data have a budget already, in another account.
 
     Args:
@@ -170,7 +170,7 @@ class Stewardship:
         account: str,
         declaration: str,
         version: str = "",
-        origin: Origin = NOWHERE,
+        origin: DataOrigin = NOWHERE,
         replacing: str | None = None,
         blocks: Blocks = no_blocks,
         by: str = policy.OWNER,

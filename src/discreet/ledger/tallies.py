@@ -145,7 +145,7 @@ class Tallies:
         return self.sums[CURRENCIES[type(rule.cap)]]
 
 
-class Price:
+class ChargePrice:
     """A price to be added to several sums; those that are the same are added to once, and stay one object.
 
     The sums of a period and of a life mostly are, and those of an account and of a person who asks alone.
@@ -275,7 +275,7 @@ def _bound_amounts(first: Amount, delta: Amount) -> Amounts | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Remaining:
+class RemainingBudget:
     """What is left, in two figures; printed, it is the loss.
 
     Attributes:
@@ -283,7 +283,7 @@ class Remaining:
         epsilon: the largest epsilon that a single pure question may still have, under whichever rule allows most.
 
     >>> from discreet.privacy import Budget
-    >>> remaining_under = Remaining.of(Tallies.zero(Budget(rho="1/2")), Budget(rho="1/2"))
+    >>> remaining_under = RemainingBudget.of(Tallies.zero(Budget(rho="1/2")), Budget(rho="1/2"))
     >>> print(remaining_under, "| a pure question of", remaining_under.epsilon)
     rho=0.5 | a pure question of 1
     """
@@ -292,7 +292,7 @@ class Remaining:
     epsilon: Fraction
 
     @classmethod
-    def of(cls, spent: Tallies, budget: Loss) -> Remaining:
+    def of(cls, spent: Tallies, budget: Loss) -> RemainingBudget:
         """Returns what sums leave of a budget."""
         return cls(spent.remaining(budget), spent.largest_pure(budget))
 

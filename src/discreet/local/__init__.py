@@ -8,7 +8,7 @@ from discreet.local.heavy_hitters import FrequentStrings, HeavyHitters
 from discreet.local.means import DuchiMean, HybridMean, MeanOracle, PiecewiseMean
 from discreet.local.oracles.best_oracle import best
 from discreet.local.oracles.direct_response import GeneralizedRandomizedResponse, RandomizedResponse
-from discreet.local.oracles.domain import Domain
+from discreet.local.oracles.domain import ValueDomain
 from discreet.local.oracles.frequencies import Frequencies
 from discreet.local.oracles.hadamard_response import HadamardResponse
 from discreet.local.oracles.local_hashing import LocalHashing
@@ -19,7 +19,14 @@ from discreet.local.oracles.unary_encoding import UnaryEncoding
 from discreet.local.permanent_response import PermanentResponse
 from discreet.local.survey import Survey
 
-__all__ = ["Domain", "DuchiMean", "Frequencies", "FrequencyOracle", "FrequentStrings", "GeneralizedRandomizedResponse"]
+__all__ = [
+    "DuchiMean",
+    "Frequencies",
+    "FrequencyOracle",
+    "FrequentStrings",
+    "GeneralizedRandomizedResponse",
+    "ValueDomain",
+]
 __all__ += ["HadamardResponse", "HeavyHitters", "HybridMean", "LocalHashing", "MeanOracle", "PermanentResponse"]
 __all__ += ["PiecewiseMean", "RandomizedResponse", "Reports", "SubsetSelection", "Survey", "UnaryEncoding"]
 __all__ += ["best"]

@@ -23,7 +23,7 @@ from discreet.mechanisms.randomized_response import clopper_pearson
 from discreet.noise import Bits, source_of, uniform_below
 from discreet.privacy import Estimate
 from discreet.privacy.events import Event, Pure
-from discreet.report.display import Display, Displayed, percent
+from discreet.report.display import Display, DisplayMixin, percent
 
 Ints = NDArray[np.int64]
 
@@ -34,7 +34,7 @@ _RARE = 0.00135  # of counts of what nobody has are as large as one that is foll
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class FrequentStrings(Displayed, Mapping[str, Estimate]):
+class FrequentStrings(DisplayMixin, Mapping[str, Estimate]):
     """The strings that were found, the most frequent first, each with its share of all people.
 
     Their intervals cover all at once: with the stated confidence, none of them, and none of those that were looked at

@@ -49,7 +49,7 @@ _BERRY_ESSEEN = 0.56  # for independent summands of different laws (Shevtsova 20
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class WindowLaw:
     """The law of a report, given the point to which a number was rounded."""
 
     epsilon: Fraction
@@ -121,7 +121,7 @@ class MeanOracle(ABC):
 
     @property
     @abstractmethod
-    def windows(self) -> tuple[tuple[int, Window], ...]:
+    def windows(self) -> tuple[tuple[int, WindowLaw], ...]:
         """Returns the laws that are mixed, with weights of 2^16 in all; a report tells which one it is of."""
 
     @property
@@ -240,9 +240,9 @@ class DuchiMean(MeanOracle):
         assign(self, epsilon=checked_epsilon(epsilon), bounds=_limits(bounds))
 
     @property
-    def windows(self) -> tuple[tuple[int, Window], ...]:
+    def windows(self) -> tuple[tuple[int, WindowLaw], ...]:
         """Returns the one law: two points, a window of one."""
-        return ((_WEIGHTS, Window(self.epsilon, 1, 1)),)
+        return ((_WEIGHTS, WindowLaw(self.epsilon, 1, 1)),)
 
     @property
     def event(self) -> Event:
@@ -283,7 +283,7 @@ class PiecewiseMean(MeanOracle):
         assign(self, epsilon=checked_epsilon(epsilon), bounds=_limits(bounds), steps=count)
 
     @property
-    def windows(self) -> tuple[tuple[int, Window], ...]:
+    def windows(self) -> tuple[tuple[int, WindowLaw], ...]:
         """Returns the one law."""
         return ((_WEIGHTS, _piecewise(self.epsilon, self.steps)),)
 
@@ -314,11 +314,11 @@ class HybridMean(MeanOracle):
         assign(self, epsilon=checked_epsilon(epsilon), bounds=_limits(bounds))
 
     @property
-    def windows(self) -> tuple[tuple[int, Window], ...]:
+    def windows(self) -> tuple[tuple[int, WindowLaw], ...]:
         """Returns both laws, or the one that has all the weight."""
         share = 1 - math.exp(-float(self.epsilon) / 2) if self.epsilon > _THRESHOLD else 0.0
         weight = min(round(share * _WEIGHTS), _WEIGHTS)
-        both = (weight, _piecewise(self.epsilon, STEPS)), (_WEIGHTS - weight, Window(self.epsilon, 1, 1))
+        both = (weight, _piecewise(self.epsilon, STEPS)), (_WEIGHTS - weight, WindowLaw(self.epsilon, 1, 1))
         return tuple(law for law in both if law[0])  # reports of a law that nobody uses are refused
 
 
@@ -329,8 +329,8 @@ def _limits(bounds: tuple[check.Number, check.Number]) -> tuple[Fraction, Fracti
     return low, high
 
 
-def _piecewise(epsilon: Fraction, steps: int) -> Window:
-    return Window(epsilon, steps, max(1, round(steps * math.exp(-float(epsilon) / 2))))
+def _piecewise(epsilon: Fraction, steps: int) -> WindowLaw:
+    return WindowLaw(epsilon, steps, max(1, round(steps * math.exp(-float(epsilon) / 2))))
 
 
 def _round_randomly(places: Ints, steps: int, bits: Bits) -> Ints:

@@ -19,7 +19,7 @@ from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.hint_text import Hint
 from discreet.local.oracles.best_oracle import KINDS, best
-from discreet.local.oracles.domain import Domain
+from discreet.local.oracles.domain import ValueDomain
 from discreet.local.oracles.frequencies import Frequencies
 from discreet.local.oracles.oracle import FrequencyOracle
 from discreet.local.oracles.reports import Reports, canonical
@@ -71,7 +71,7 @@ class Survey:
         answers = tuple(values) if not isinstance(values, str) else (values,)
         for answer in answers:
             check.label(value=answer)
-        domain = Domain(answers)
+        domain = ValueDomain(answers)
         assign(
             self,
             question=check.label(question=question),

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from discreet.dataclass import dataclass
 from discreet.exact.integer_columns import added_up, column_of
 from discreet.measurement.intervals.noise import Noise
-from discreet.measurement.releases.additive import Integers, Measure, grains_of
+from discreet.measurement.releases.additive import AdditiveNoise, Integers, grains_of
 from discreet.measurement.releases.exact_groups import ExactGroups
 from discreet.measurement.releases.layouts import Size
 from discreet.measurement.releases.open_exact import open_exact, opens
@@ -23,7 +23,7 @@ from discreet.mechanisms import PartitionSelection, WeightedSelection
 from discreet.mechanisms.partition_selection import share_of_delta
 from discreet.mechanisms.tails import laplace_cut
 from discreet.plan.analysis.group_keys import in_order
-from discreet.plan.analysis.stability import Contribution
+from discreet.plan.analysis.stability import QueryContribution
 from discreet.plan.model.group_columns import GroupColumns, Key, KeyRows
 from discreet.plan.model.readings import Reading, Spread, Statistic
 from discreet.privacy import Neighbours, events
@@ -67,21 +67,23 @@ class Threshold:
     cut: int | None = None
 
     @classmethod
-    def of(cls, size: Size, noise: Noise, contribution: Contribution, delta: Fraction) -> Threshold:
+    def of(cls, size: Size, noise: Noise, contribution: QueryContribution, delta: Fraction) -> Threshold:
         """Returns the smallest size that noise reaches from one unit's rows with at most a share of delta."""
         share = share_of_delta(delta, contribution.groups)
         reach = noise.certain_reach(size.linear, 2 * share)
         return cls(size, math.floor(size.most + reach) + 1, delta)
 
     @classmethod
-    def lowest(cls, size: Size, noise: Noise, contribution: Contribution, delta: Fraction, *, cuts: bool) -> Threshold:
+    def lowest(
+        cls, size: Size, noise: Noise, contribution: QueryContribution, delta: Fraction, *, cuts: bool
+    ) -> Threshold:
         """Returns the lower one of whole and, if it may be cut, of truncated noise."""
         whole = cls.of(size, noise, contribution, delta)
         cut = cls.cutting(size, noise, contribution, delta) if cuts else None
         return whole if cut is None or cut.smallest > whole.smallest else cut
 
     @classmethod
-    def cutting(cls, size: Size, noise: Noise, contribution: Contribution, delta: Fraction) -> Threshold | None:
+    def cutting(cls, size: Size, noise: Noise, contribution: QueryContribution, delta: Fraction) -> Threshold | None:
         """Returns the threshold above the longest noise; None if the size is not one statistic with Laplace noise."""
         ((place, weight), *more) = size.linear.weights
         if noise.law != "laplace" or more or weight != 1 or (noise.rounded and noise.rounded[place]):
@@ -91,7 +93,7 @@ class Threshold:
         cut = laplace_cut(noise.scales[place], size.most, share)
         return cls(size, cut + 1, delta, cut)
 
-    def cuts(self, measures: Sequence[Measure]) -> tuple[Measure, ...]:
+    def cuts(self, measures: Sequence[AdditiveNoise]) -> tuple[AdditiveNoise, ...]:
         """Returns the measures with the noise of the size held to its cut."""
         if self.cut is None:
             return tuple(measures)
@@ -130,7 +132,7 @@ class Threshold:
 
 
 @dataclass(frozen=True, slots=True)
-class Optimal:
+class OptimalGroupSelection:
     """A group is shown with the largest probability that its number of people allows, for a budget of its own.
 
     Formal guarantee: (epsilon, delta)-DP as `PartitionSelection` proves; under REPLACE one unit leaves at most
@@ -140,7 +142,7 @@ class Optimal:
     mechanism: PartitionSelection
 
     @classmethod
-    def of(cls, contribution: Contribution, epsilon: Fraction, delta: Fraction) -> Optimal:
+    def of(cls, contribution: QueryContribution, epsilon: Fraction, delta: Fraction) -> OptimalGroupSelection:
         """Returns the selection for this budget."""
         sides = 1 if contribution.neighbours is Neighbours.ADD_REMOVE else 2
         return cls(PartitionSelection(epsilon=epsilon, delta=delta, max_groups=sides * contribution.groups))
@@ -170,7 +172,7 @@ class Optimal:
 
 
 @dataclass(frozen=True, slots=True)
-class Weighted:
+class WeightedGroupSelection:
     """Groups are found in rounds, for a budget of their own, by the weights of people who are in several of them.
 
     A person who is kept in k groups gives each the weight 1 / sqrt(k). Every round reads the groups that were not found
@@ -185,7 +187,7 @@ class Weighted:
     mechanism: WeightedSelection
 
     @classmethod
-    def of(cls, contribution: Contribution, epsilon: Fraction, delta: Fraction) -> Weighted | None:
+    def of(cls, contribution: QueryContribution, epsilon: Fraction, delta: Fraction) -> WeightedGroupSelection | None:
         """Returns the selection for this budget; None where it can be no better than others, or budgets are extreme."""
         most = contribution.groups
         if most == 1 or most > MOST_WEIGHED or not epsilon >= SMALLEST_EPSILON or delta < SMALLEST_DELTA:
@@ -237,14 +239,14 @@ class Weighted:
         )
 
 
-Selection = Threshold | Optimal | Weighted
+Selection = Threshold | OptimalGroupSelection | WeightedGroupSelection
 
 
 @opens
 def release_shown(
-    selection: Threshold | Optimal,
+    selection: Threshold | OptimalGroupSelection,
     groups: ExactGroups,
-    measures: Sequence[Measure],
+    measures: Sequence[AdditiveNoise],
     releaser: Releaser,
     *,
     other: Key | None,
@@ -272,7 +274,9 @@ def release_shown(
     return shown.with_key(other), np.concatenate([released, releaser.statistics(uncut, together)], axis=0)
 
 
-def own_budget(contribution: Contribution, epsilon: Fraction, delta: Fraction, *, weighs: bool) -> Optimal | Weighted:
+def own_budget(
+    contribution: QueryContribution, epsilon: Fraction, delta: Fraction, *, weighs: bool
+) -> OptimalGroupSelection | WeightedGroupSelection:
     """Returns the selection that shows the smaller groups, of people who are in as many as they may be.
 
     Args:
@@ -281,6 +285,6 @@ def own_budget(contribution: Contribution, epsilon: Fraction, delta: Fraction, *
         delta: its chance of more.
         weighs: whether weights may be taken: they are for one grouping, of which nothing is gathered.
     """
-    optimal = Optimal.of(contribution, min(epsilon, LARGEST_EPSILON), delta)
-    weighted = Weighted.of(contribution, epsilon, delta) if weighs else None
+    optimal = OptimalGroupSelection.of(contribution, min(epsilon, LARGEST_EPSILON), delta)
+    weighted = WeightedGroupSelection.of(contribution, epsilon, delta) if weighs else None
     return optimal if weighted is None or optimal.half_kept <= weighted.half_kept else weighted

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from discreet.mechanisms.knorm import KNorm, Norm
     from discreet.mechanisms.laplace import DiscreteLaplace, Laplace
     from discreet.mechanisms.noisy_max import PermuteAndFlip, ReportNoisyMax
-    from discreet.mechanisms.partition_selection import PartitionSelection, Selected
+    from discreet.mechanisms.partition_selection import PartitionSelection, SelectedKeys
     from discreet.mechanisms.propose_test_release import ProposeTestRelease
     from discreet.mechanisms.quantile import Quantile
     from discreet.mechanisms.randomized_response import RandomizedResponse
@@ -28,7 +28,7 @@ _NAMES = {
     **dict.fromkeys(("KNorm", "Norm"), "discreet.mechanisms.knorm"),
     **dict.fromkeys(("DiscreteLaplace", "Laplace"), "discreet.mechanisms.laplace"),
     **dict.fromkeys(("PermuteAndFlip", "ReportNoisyMax"), "discreet.mechanisms.noisy_max"),
-    **dict.fromkeys(("PartitionSelection", "Selected"), "discreet.mechanisms.partition_selection"),
+    **dict.fromkeys(("PartitionSelection", "SelectedKeys"), "discreet.mechanisms.partition_selection"),
     "ProposeTestRelease": "discreet.mechanisms.propose_test_release",
     "Quantile": "discreet.mechanisms.quantile",
     "RandomizedResponse": "discreet.mechanisms.randomized_response",
@@ -40,7 +40,7 @@ _NAMES = {
 
 __all__ = ["Criterion", "DiscreteGaussian", "DiscreteLaplace", "Exponential", "Gaussian", "KNorm", "Laplace", "Lomax"]
 __all__ += ["Mechanism", "Norm", "PartitionSelection", "PermuteAndFlip", "ProposeTestRelease", "Quantile"]
-__all__ += ["RandomizedResponse", "ReportNoisyMax", "Selected", "SparseVector", "SparseVectorSession", "Staircase"]
+__all__ += ["RandomizedResponse", "ReportNoisyMax", "SelectedKeys", "SparseVector", "SparseVectorSession", "Staircase"]
 __all__ += ["WeightedSelection"]
 
 

@@ -208,7 +208,7 @@ class Mechanism(ABC):
         return Estimate(released, low, high, self.event, confidence=chance, private=source.private)
 
 
-class Additive(Mechanism):
+class AdditiveMechanism(Mechanism):
     """A mechanism whose release is the value plus noise of a public law, on a public grid."""
 
     __slots__ = ()
@@ -229,7 +229,7 @@ class Additive(Mechanism):
         return around(released, self.error(confidence=confidence), self.grid)
 
 
-class Lattice(Additive):
+class LatticeMechanism(AdditiveMechanism):
     """A mechanism that rounds the value to its grid first and then adds whole steps of noise.
 
     On the grid of whole numbers the value is taken to be whole, and the interval covers the noise only; on any other

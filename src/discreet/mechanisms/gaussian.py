@@ -16,8 +16,8 @@ from discreet.exact import Grid, root_above
 from discreet.mechanisms.base import (
     CONFIDENCE,
     HALF,
-    Additive,
-    Lattice,
+    AdditiveMechanism,
+    LatticeMechanism,
     add,
     exact_offsets,
     numeric,
@@ -37,7 +37,7 @@ LARGEST_ARRAY_SIGMA = 1 << 50  # in steps; below, draws stay in int64
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class Gaussian(Additive):
+class Gaussian(AdditiveMechanism):
     """Adds normal noise and rounds the result to a public grid, correctly.
 
     Formal guarantee: what is released is a function of v + N(0, sigma^2 I) with a real normal law, so that the whole
@@ -135,7 +135,7 @@ class Gaussian(Additive):
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class DiscreteGaussian(Lattice):
+class DiscreteGaussian(LatticeMechanism):
     """Adds exact discrete Gaussian noise on a public grid.
 
     Formal guarantee: rho-zCDP with rho = sensitivity^2 / (2 sigma^2), both in steps of the grid, in any dimension, for

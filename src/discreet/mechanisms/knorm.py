@@ -16,7 +16,15 @@ from discreet.check import Number, assign
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter, InvalidValue
 from discreet.exact import Enclosure, Grid, Real, settle
-from discreet.mechanisms.base import CONFIDENCE, HALF, Additive, exact_offsets, numeric, public_grid, reasonable_noise
+from discreet.mechanisms.base import (
+    CONFIDENCE,
+    HALF,
+    AdditiveMechanism,
+    exact_offsets,
+    numeric,
+    public_grid,
+    reasonable_noise,
+)
 from discreet.mechanisms.tails import DIGITS, polynomial_reach
 from discreet.noise import Bits, LazyUniform, source_of
 from discreet.noise.real import disc_point
@@ -49,7 +57,7 @@ class Norm(Enum):
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class KNorm(Additive):
+class KNorm(AdditiveMechanism):
     """Adds noise of density ~ exp(-epsilon ||z|| / sensitivity) and rounds the result to a public grid, correctly.
 
     Formal guarantee: pure epsilon-DP for every two vectors at a distance of at most `sensitivity` in the norm: the

@@ -13,7 +13,15 @@ from discreet.check import Number, assign
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidValue
 from discreet.exact import Grid
-from discreet.mechanisms.base import Lattice, add, numeric, on_grid, public_grid, reasonable_noise, whole_by_type
+from discreet.mechanisms.base import (
+    LatticeMechanism,
+    add,
+    numeric,
+    on_grid,
+    public_grid,
+    reasonable_noise,
+    whole_by_type,
+)
 from discreet.mechanisms.tails import laplace_reach
 from discreet.noise import Bits, discrete_laplace
 from discreet.privacy import events
@@ -42,7 +50,7 @@ def draw_variance(scale: Fraction) -> float:
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class Laplace(Lattice):
+class Laplace(LatticeMechanism):
     """Adds exact discrete Laplace noise on a public grid.
 
     Formal guarantee: pure epsilon-DP for every two values, or arrays, at an L1 distance of at most `sensitivity`
@@ -130,7 +138,7 @@ class Laplace(Lattice):
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class DiscreteLaplace(Lattice):
+class DiscreteLaplace(LatticeMechanism):
     """Adds exact discrete Laplace noise of a given scale to integers: the geometric mechanism, by its noise.
 
     Formal guarantee: pure DP with epsilon = sensitivity / scale for integers, or arrays of integers, at an L1 distance

@@ -32,7 +32,7 @@ _REPLACE_HINT = "Build it for ADD_REMOVE and convert the loss: privacy.convert(l
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Selected:
+class SelectedKeys:
     """The keys that may be shown.
 
     Show them in an order that does not depend on the data, such as the alphabet's; neither the mask nor its length is
@@ -201,7 +201,7 @@ class PartitionSelection(Mechanism):
         """Tells for each key whether it is kept: `release` without the counts."""
         return self.release(counts, bits=bits).kept
 
-    def release(self, value: Any, *, bits: Bits | None = None) -> Selected:
+    def release(self, value: Any, *, bits: Bits | None = None) -> SelectedKeys:
         """Releases the keys that may be shown, given the exact count of each; a key of count 0 is never shown.
 
         Args:
@@ -214,10 +214,10 @@ class PartitionSelection(Mechanism):
         source = source_of(bits)
         counts = _counts(value)
         if self.method == "optimal":
-            return Selected(self.rule.select(counts, source), None)
+            return SelectedKeys(self.rule.select(counts, source), None)
         noisy = add(counts, self._noise(counts.size, source))
         kept = np.asarray((counts > 0) & (noisy >= self.threshold), dtype=bool)
-        return Selected(kept, noisy[kept])
+        return SelectedKeys(kept, noisy[kept])
 
     def _noise(self, size: int, bits: Bits) -> NDArray[Any]:
         if self.method == "truncated":
@@ -246,7 +246,7 @@ class PartitionSelection(Mechanism):
 
     def _released_values(self, released: Any) -> NDArray[Any]:
         part = released
-        if isinstance(released, Selected):
+        if isinstance(released, SelectedKeys):
             part = released.kept if self.method == "optimal" else released.counts
         return np.asarray(part)
 

@@ -17,8 +17,8 @@ from discreet.errors import InvalidParameter, InvalidValue
 from discreet.exact import Enclosure, Grid, Interval, float_above, float_below, upper
 from discreet.mechanisms.base import CONFIDENCE, Mechanism, numeric, public_grid
 from discreet.mechanisms.private_selection import above_or_infinite, choose_point
-from discreet.mechanisms.ranks import OneValueEach, Pick, Target
-from discreet.mechanisms.value_counts import Histogram, Rank
+from discreet.mechanisms.ranks import OneValueEach, Pick, RankTarget
+from discreet.mechanisms.value_counts import Histogram, RankLoss
 from discreet.noise import Bits, source_of
 from discreet.privacy import Estimate, Neighbours, events
 
@@ -47,7 +47,7 @@ class Quantile(Mechanism):
         InvalidParameter: outside these domains.
 
     Formal guarantee: epsilon-bounded range, as for `Exponential` (Smith 2011). One more value changes a loss by at most
-    max(q, 1 - q), a replaced one by at most 1 (`ranks.Target`): these are the sensitivities under ADD_REMOVE and
+    max(q, 1 - q), a replaced one by at most 1 (`ranks.RankTarget`): these are the sensitivities under ADD_REMOVE and
     REPLACE. Clamping and rounding act on each value by itself.
 
     >>> median = Quantile(epsilon=100, quantile=0.5, bounds=(0, 10), grid=Grid.integers())
@@ -122,11 +122,11 @@ class Quantile(Mechanism):
         first, last = self.ends
         counts = Histogram.of_values(last - first, self._steps(value) - first)
         found = counts.coarse
-        return found.starts + first, found.sizes, found.least(Rank(self._pick, counts.values))
+        return found.starts + first, found.sizes, found.least(RankLoss(self._pick, counts.values))
 
     @property
     def _pick(self) -> Pick:
-        return Pick.of("laplace", Target(self.quantile), OneValueEach(self.neighbours), self.epsilon)
+        return Pick.of("laplace", RankTarget(self.quantile), OneValueEach(self.neighbours), self.epsilon)
 
     def _steps(self, value: Any) -> NDArray[np.int64]:
         values = np.asarray(numeric(value))

@@ -32,8 +32,8 @@ from discreet.dataclass import dataclass
 from discreet.errors import InternalError
 from discreet.mechanisms.private_selection import choose_point
 from discreet.mechanisms.quantile_tree import QuantileTree
-from discreet.mechanisms.ranks import FARTHEST, Aim, Pick
-from discreet.mechanisms.value_counts import Histogram, Ints, Key, Look, Rank, Run
+from discreet.mechanisms.ranks import FARTHEST, Pick, RankAim
+from discreet.mechanisms.value_counts import Histogram, Ints, Key, Look, RankLoss, Run
 from discreet.noise import Bits, bernoulli_exp, choose_exponential, uniform_below
 
 _STEPS = np.array([0.5, 1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32, 64])
@@ -44,7 +44,7 @@ _MANY = 2.0  # the loss times the rate between the ends of a point from which on
 _FAR = 60.0  # the loss times the rate from which on next to nothing is proposed
 
 
-class Draw(Protocol):
+class PointDraw(Protocol):
     """One point to be drawn, by proposals."""
 
     key: Key
@@ -69,8 +69,8 @@ class _Draw:
     block: int | None = None
 
     @cached_property
-    def rank(self) -> Rank:
-        return Rank(self.pick, self.histogram.values)
+    def rank(self) -> RankLoss:
+        return RankLoss(self.pick, self.histogram.values)
 
     @cached_property
     def _proposals(self) -> tuple[Ints, Ints, Ints]:
@@ -103,7 +103,7 @@ def draw(
     bits: Bits,
     *,
     ahead: bool = True,
-    beside: Sequence[Aim] = (),
+    beside: Sequence[RankAim] = (),
 ) -> dict[Key, list[int]]:
     """Draws in each group one point for each pick.
 
@@ -132,7 +132,7 @@ def draw(
     return found
 
 
-def settle(draws: Sequence[Draw], groups: Mapping[Key, Histogram], look: Look, bits: Bits) -> None:
+def settle(draws: Sequence[PointDraw], groups: Mapping[Key, Histogram], look: Look, bits: Bits) -> None:
     """Proposes points until all are accepted, opening the blocks of those that are in doubt."""
     pending = draws
     while pending:
@@ -200,7 +200,7 @@ class PlaceRuns:
 
 
 @dataclass
-class Part:
+class IntervalDraw:
     """One place to be drawn between two others, these included.
 
     Args:
@@ -309,7 +309,7 @@ def divide(groups: Mapping[Key, Histogram], tree: QuantileTree, look: Look, bits
     return {key: [places[number] for number in sorted(places)] for key, places in found.items()}
 
 
-def part_of(key: Key, histogram: Histogram, tree: QuantileTree, number: int, before: Mapping[int, int]) -> Part:
+def part_of(key: Key, histogram: Histogram, tree: QuantileTree, number: int, before: Mapping[int, int]) -> IntervalDraw:
     """Returns where a quantile is looked for, given the places that were drawn before it.
 
     Raises:
@@ -326,4 +326,4 @@ def part_of(key: Key, histogram: Histogram, tree: QuantileTree, number: int, bef
     if node.upper is not None:
         high = before[node.upper]
         end, _ = find_mass_range(histogram, high, grain)
-    return Part(key, histogram, grain, node.own, tree.rates[number], low, high, (start, end))
+    return IntervalDraw(key, histogram, grain, node.own, tree.rates[number], low, high, (start, end))

@@ -15,7 +15,7 @@ from itertools import product
 
 from discreet.dataclass import dataclass
 from discreet.mechanisms.base import Law
-from discreet.mechanisms.ranks import FARTHEST, Aim, Contribution, Parts, Target, price_ranks
+from discreet.mechanisms.ranks import FARTHEST, ContributionLimits, DisjointRanks, RankAim, RankTarget, price_ranks
 from discreet.privacy import events
 
 FINEST_GRAIN, COARSEST_GRAIN = 16, 8
@@ -25,7 +25,7 @@ _ALL_TREES = 5  # of so many quantiles every tree is looked at, of more the bala
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class QuantileNode:
     """Where a quantile stands in a tree.
 
     Args:
@@ -42,10 +42,10 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class QuantileTreeShape:
     """How quantiles are arranged, and which part of their budget each level gets."""
 
-    nodes: tuple[Node, ...]
+    nodes: tuple[QuantileNode, ...]
     parts: tuple[Fraction, ...]
 
     def of_level(self, level: int) -> list[int]:
@@ -58,8 +58,8 @@ class QuantileTree:
     """One point in every group for each of several quantiles, level by level.
 
     A point is looked for between the nearest two that were drawn before it, each end included, with a probability
-    proportional to e^(-rate loss), where the loss is that of `Parts`. Points of the grid are divided into 2^grain
-    places each; what is told in the end is the point.
+    proportional to e^(-rate loss), where the loss is that of `DisjointRanks`. Points of the grid are divided into
+    2^grain places each; what is told in the end is the point.
 
     Formal guarantee: whatever the data, releasing the points of all groups, or of those that were selected to be shown,
     is described by `levels` together, under the relation and the limits of the contribution it was built for.
@@ -67,12 +67,12 @@ class QuantileTree:
     Proof. Fix what the levels before have released. The parts of this level are then fixed, too, and so are the options
     in each; its points are drawn independently. Let the losses of part k in group g move by at most m between two
     neighbours. The privacy loss of the point that is drawn there lies in an interval of length 2 rate m (Durfee, Rogers
-    2019), rate m being c times the move in units of `Parts.ones`, where c = rate one is the same for all parts of the
-    level. For `laplace` budgets the lengths of all parts and groups add up to at most 2 c `Parts.l1` = epsilon. The sum
-    of independent losses that lie in intervals lies in one of their joint length: the parts of a group together are a
-    release of bounded range, and as in `Pick` all groups are G of them, one for each of the `pieces`. For `gaussian`
-    budgets a range r is r^2 / 8-zCDP (Cesar, Rogers 2021), and these add up to c^2 `Parts.l2_squared` / 2 = rho at
-    most. Levels compose adaptively, as each of these does.
+    2019), rate m being c times the move in units of `DisjointRanks.ones`, where c = rate one is the same for all parts
+    of the level. For `laplace` budgets the lengths of all parts and groups add up to at most 2 c `DisjointRanks.l1` =
+    epsilon. The sum of independent losses that lie in intervals lies in one of their joint length: the parts of a group
+    together are a release of bounded range, and as in `Pick` all groups are G of them, one for each of the `pieces`.
+    For `gaussian` budgets a range r is r^2 / 8-zCDP (Cesar, Rogers 2021), and these add up to c^2
+    `DisjointRanks.l2_squared` / 2 = rho at most. Levels compose adaptively, as each of these does.
 
     Args:
         argument: whose quantiles they are, which tells trees of several columns apart.
@@ -85,7 +85,7 @@ class QuantileTree:
 
     argument: Hashable
     shares: tuple[Fraction, ...]
-    nodes: tuple[Node, ...]
+    nodes: tuple[QuantileNode, ...]
     rates: tuple[Fraction, ...]
     levels: tuple[events.Event, ...]
     grain: int
@@ -96,7 +96,7 @@ class QuantileTree:
         argument: Hashable,
         shares: Sequence[Fraction],
         last: int,
-        contribution: Contribution,
+        contribution: ContributionLimits,
         budget: tuple[Law, Fraction],
         *,
         longest: int | None = None,
@@ -125,7 +125,7 @@ class QuantileTree:
         rates, levels = [Fraction(0)] * len(wanted), []
         for level, part in enumerate(shape.parts):
             numbers = shape.of_level(level)
-            targets = Parts(tuple(shape.nodes[number].own for number in numbers))
+            targets = DisjointRanks(tuple(shape.nodes[number].own for number in numbers))
             constant, event = price_ranks(law, targets, contribution, total * part)
             levels.append(event)
             for number, one in zip(numbers, targets.ones, strict=True):
@@ -143,13 +143,13 @@ class QuantileTree:
         carried = carry(self.nodes)[number]
         return sum(((factor / self.rates[k]) ** 2 for k, factor in carried.items()), Fraction(0))
 
-    def foreseen(self, number: int) -> Aim:
+    def foreseen(self, number: int) -> RankAim:
         """Returns the aim around which a quantile will be looked for, wherever those before it come out.
 
         An error t times as large as the sum of all scales needs one of them t times as large as its own.
         """
         scale = sum((factor / self.rates[k] for k, factor in carry(self.nodes)[number].items()), Fraction(0))
-        return Aim(Target(self.shares[number]), 1 / scale)
+        return RankAim(RankTarget(self.shares[number]), 1 / scale)
 
     def reach(self, number: int, points: int, risk: Fraction) -> int:
         """Returns a distance in ranks that is reached with at most this probability.
@@ -158,15 +158,15 @@ class QuantileTree:
         part ends, values that are equal are divided to the nearest of 2^grain places, which is left out here.
         """
         carried = carry(self.nodes)[number]
-        aims = {k: Aim(Target(self.shares[k]), self.rates[k]) for k in carried}
+        aims = {k: RankAim(RankTarget(self.shares[k]), self.rates[k]) for k in carried}
         far = {k: aim.reach(points << self.grain, risk / len(carried)) for k, aim in aims.items()}
         return min(math.ceil(sum(factor * far[k] for k, factor in carried.items())), FARTHEST)
 
 
 @lru_cache(maxsize=1024)
 def best_shape(
-    shares: tuple[Fraction, ...], contribution: Contribution, law: Law, longest: int | None = None
-) -> Shape | None:
+    shares: tuple[Fraction, ...], contribution: ContributionLimits, law: Law, longest: int | None = None
+) -> QuantileTreeShape | None:
     """Returns the shape of the least error, None if there is none that errs less than each quantile by itself.
 
     The error is the sum, over quantiles, of the variance in ranks in units of what the quantile would have by itself
@@ -183,11 +183,11 @@ def best_shape(
         roots = [_root(coefficient, power) for coefficient in _coefficients(shares, nodes, contribution, law)]
         found.append((sum(roots), tuple(Fraction(root, sum(roots)) for root in roots), nodes))
     total, parts, nodes = min(found, key=lambda one: one[0])
-    return Shape(nodes, parts) if total < len(shares) * _ROOT_OF_ONE else None
+    return QuantileTreeShape(nodes, parts) if total < len(shares) * _ROOT_OF_ONE else None
 
 
 @lru_cache(maxsize=1024)
-def carry(nodes: tuple[Node, ...]) -> tuple[Mapping[int, Fraction], ...]:
+def carry(nodes: tuple[QuantileNode, ...]) -> tuple[Mapping[int, Fraction], ...]:
     """Returns for each quantile the points that it rests on, itself included, and how much of their errors it takes.
 
     Between a lower end that is e ranks off and an upper one that is f ranks off, the target at the share s of the part
@@ -204,18 +204,18 @@ def carry(nodes: tuple[Node, ...]) -> tuple[Mapping[int, Fraction], ...]:
 
 
 def _coefficients(
-    shares: Sequence[Fraction], nodes: tuple[Node, ...], contribution: Contribution, law: Law
+    shares: Sequence[Fraction], nodes: tuple[QuantileNode, ...], contribution: ContributionLimits, law: Law
 ) -> list[Fraction]:
     """For each level the A of `best_shape`."""
     weights, found = [Fraction(0)] * len(shares), []
     for share, rests in zip(shares, carry(nodes), strict=True):
-        target = Target(share)
+        target = RankTarget(share)
         alone = target.l1(contribution) ** 2 if law == "laplace" else target.l2_squared(contribution)
         for k, factor in rests.items():
             weights[k] += factor**2 / alone
     for level in range(1 + max(node.level for node in nodes)):
         numbers = [k for k, node in enumerate(nodes) if node.level == level]
-        parts = Parts(tuple(nodes[k].own for k in numbers))
+        parts = DisjointRanks(tuple(nodes[k].own for k in numbers))
         moves = parts.l1(contribution) ** 2 if law == "laplace" else parts.l2_squared(contribution)
         found.append(moves * sum(one**2 * weights[k] for k, one in zip(numbers, parts.ones, strict=True)))
     return found
@@ -234,7 +234,7 @@ def _root(value: Fraction, power: int) -> int:
     return low
 
 
-def _arrange_trees(shares: Sequence[Fraction], longest: int | None) -> Iterator[tuple[Node, ...]]:
+def _arrange_trees(shares: Sequence[Fraction], longest: int | None) -> Iterator[tuple[QuantileNode, ...]]:
     """Binary search trees over the shares: all of them, or of many shares the balanced ones that lean to one side."""
     count = len(shares)
     for lean in (None,) if count <= _ALL_TREES else (0, 1):
@@ -242,12 +242,12 @@ def _arrange_trees(shares: Sequence[Fraction], longest: int | None) -> Iterator[
             yield tuple(_shorter(node, longest) for _, node in sorted(pairs, key=lambda pair: pair[0]))
 
 
-def _shorter(node: Node, longest: int | None) -> Node:
+def _shorter(node: QuantileNode, longest: int | None) -> QuantileNode:
     return node if longest is None else replace(node, own=node.own.limit_denominator(longest))
 
 
 _Ends = tuple[int | None, int | None, int]
-_Numbered = tuple[tuple[int, Node], ...]
+_Numbered = tuple[tuple[int, QuantileNode], ...]
 
 
 def _trees(shares: Sequence[Fraction], among: tuple[int, int], ends: _Ends, lean: int | None) -> Iterator[_Numbered]:
@@ -259,14 +259,14 @@ def _trees(shares: Sequence[Fraction], among: tuple[int, int], ends: _Ends, lean
     low = Fraction(0) if lower is None else shares[lower]
     high = Fraction(1) if upper is None else shares[upper]
     for top in range(first, stop) if lean is None else ((first + stop - lean) // 2,):
-        node = Node(lower, upper, level, (shares[top] - low) / (high - low))
+        node = QuantileNode(lower, upper, level, (shares[top] - low) / (high - low))
         left = _trees(shares, (first, top), (lower, top, level + 1), lean)
         right = _trees(shares, (top + 1, stop), (top, upper, level + 1), lean)
         for one, other in product(left, right):
             yield (*one, (top, node), *other)
 
 
-def _grain(shape: Shape, last: int) -> int:
+def _grain(shape: QuantileTreeShape, last: int) -> int:
     """How finely points are divided such that places of the grid, and losses of 2^32 values, fit into 62 bits.
 
     Losses are counted in units of one place of a value over the denominator of a share.

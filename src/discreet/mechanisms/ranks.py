@@ -23,7 +23,7 @@ FARTHEST = 1 << 32
 """A rank that no table reaches; fences that would be as far away are not made."""
 
 
-class Contribution(Protocol):
+class ContributionLimits(Protocol):
     """How much one unit can touch: so many rows in each of so many groups of values."""
 
     @property
@@ -59,7 +59,7 @@ Pieces = tuple[tuple[int, Fraction], ...]
 """How far one unit moves something in all groups together: so many times so far."""
 
 
-def pieces(contribution: Contribution, alone: Fraction | int, stays: Fraction | int) -> Pieces:
+def pieces(contribution: ContributionLimits, alone: Fraction | int, stays: Fraction | int) -> Pieces:
     """Returns the largest moves of all groups, from those of one.
 
     Let a unit that comes to a group or goes move it by at most `alone`, and one that stays in it, its rows replaced, by
@@ -85,7 +85,7 @@ def total(moves: Pieces) -> Fraction:
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class RankTarget:
     """The rank `share` n + `offset` of n values.
 
     Formal guarantee. With q = share and r = q n + offset, the loss of a point is the largest of 0, below - r and
@@ -110,16 +110,16 @@ class Target:
         """Returns how far one value more or less moves a loss."""
         return max(self.share, 1 - self.share)
 
-    def moves(self, contribution: Contribution) -> Pieces:
+    def moves(self, contribution: ContributionLimits) -> Pieces:
         """Returns how far one unit moves losses: R in a group that it stays in, R max(q, 1 - q) in another."""
         rows = contribution.rows
         return pieces(contribution, rows * self.one, rows)
 
-    def l1(self, contribution: Contribution) -> Fraction:
+    def l1(self, contribution: ContributionLimits) -> Fraction:
         """Returns the largest sum, over groups, of the moves of losses between neighbours."""
         return total(self.moves(contribution))
 
-    def l2_squared(self, contribution: Contribution) -> Fraction:
+    def l2_squared(self, contribution: ContributionLimits) -> Fraction:
         """Returns the largest sum, over groups, of the squares of these moves.
 
         A group that a replaced unit stays in counts R^2, and two that it leaves and enters count 2 R^2 max(q, 1 - q)^2
@@ -130,7 +130,7 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class DisjointRanks:
     """Ranks that are looked for at once in disjoint parts of the values: for each part, the share of its own values.
 
     A value at the point y is thought of as spread evenly from y to y + 1, so that a part may end within a point: below
@@ -153,9 +153,9 @@ class Parts:
     @property
     def ones(self) -> tuple[Fraction, ...]:
         """Returns for each part how far one value more or less moves its losses, at most."""
-        return tuple(Target(share).one for share in self.shares)
+        return tuple(RankTarget(share).one for share in self.shares)
 
-    def moves(self, contribution: Contribution) -> Pieces:
+    def moves(self, contribution: ContributionLimits) -> Pieces:
         """Returns how far one unit moves the losses of all parts of a group together: by R if it comes or goes.
 
         In a group that it stays in, its old rows leave parts and its new ones enter: 2 R. But a single part whose rows
@@ -165,11 +165,11 @@ class Parts:
         rows = contribution.rows
         return pieces(contribution, rows, 2 * rows if len(self.shares) > 1 else rows / self.ones[0])
 
-    def l1(self, contribution: Contribution) -> Fraction:
+    def l1(self, contribution: ContributionLimits) -> Fraction:
         """Returns the largest sum, over groups and parts, of the moves of losses between neighbours."""
         return total(self.moves(contribution))
 
-    def l2_squared(self, contribution: Contribution) -> Fraction:
+    def l2_squared(self, contribution: ContributionLimits) -> Fraction:
         """Returns the largest sum, over groups and parts, of the squares of these moves.
 
         Weights in the parts of one group that add up to R have squares that add up to R^2 at most. Where rows are
@@ -184,10 +184,10 @@ class Parts:
 
 
 @dataclass(frozen=True, slots=True)
-class Aim:
+class RankAim:
     """A rank that is looked for, and how sharply: points have the weight e^(-rate loss)."""
 
-    target: Target
+    target: RankTarget
     rate: Fraction
 
     def reach(self, points: int, risk: Fraction) -> int:
@@ -200,7 +200,7 @@ class Aim:
 
 
 @dataclass(frozen=True, slots=True)
-class Pick(Aim):
+class Pick(RankAim):
     """One point in every group, of probability proportional to e^(-rate loss).
 
     Formal guarantee: whatever the data, releasing the points of all groups, or of those that were selected to be shown,
@@ -209,10 +209,11 @@ class Pick(Aim):
     Proof. Let the loss of every point of group g move by at most m_g between two neighbours. Then the privacy loss of
     the point that is drawn there lies in an interval of length 2 rate m_g: it is rate times the move of that point's
     loss, plus the same constant for all points (Durfee, Rogers 2019). Groups are drawn independently. For `laplace`
-    budgets, the lengths of all groups add up to at most epsilon = 2 rate `Target.l1`. They can be put together as G
+    budgets, the lengths of all groups add up to at most epsilon = 2 rate `RankTarget.l1`. They can be put together as G
     releases, one for each of the `pieces`, G being the groups that a unit can enter: under ADD_REMOVE the groups
     themselves, under REPLACE a group left with a group entered, or one in which the unit stays. For `gaussian` budgets,
-    a range e is e^2 / 8-zCDP (Cesar, Rogers 2021), and these add up to at most rate^2 `Target.l2_squared` / 2 = rho.
+    a range e is e^2 / 8-zCDP (Cesar, Rogers 2021), and these add up to at most rate^2 `RankTarget.l2_squared` / 2 =
+    rho.
 
     Args:
         target: the rank that is looked for.
@@ -223,7 +224,7 @@ class Pick(Aim):
     event: events.Event
 
     @classmethod
-    def of(cls, law: Law, target: Target, contribution: Contribution, share: Fraction) -> Pick:
+    def of(cls, law: Law, target: RankTarget, contribution: ContributionLimits, share: Fraction) -> Pick:
         """Returns the pick for an epsilon, or for a rho where the law is Gaussian."""
         return cls(target, *price_ranks(law, target, contribution, share))
 
@@ -235,17 +236,19 @@ class Pick(Aim):
 class Moves(Protocol):
     """How far one unit moves the losses, or the counts, that draws of the exponential mechanism are made by."""
 
-    def moves(self, contribution: Contribution) -> Pieces:
+    def moves(self, contribution: ContributionLimits) -> Pieces:
         """Returns the largest moves between neighbours."""
 
-    def l1(self, contribution: Contribution) -> Fraction:
+    def l1(self, contribution: ContributionLimits) -> Fraction:
         """Returns the largest sum, over groups, of the moves between neighbours."""
 
-    def l2_squared(self, contribution: Contribution) -> Fraction:
+    def l2_squared(self, contribution: ContributionLimits) -> Fraction:
         """Returns the largest sum, over groups, of the squares of these moves."""
 
 
-def price_ranks(law: Law, moves: Moves, contribution: Contribution, share: Fraction) -> tuple[Fraction, events.Event]:
+def price_ranks(
+    law: Law, moves: Moves, contribution: ContributionLimits, share: Fraction
+) -> tuple[Fraction, events.Event]:
     """Returns the rate of draws and their event, for an epsilon, or for a rho where the law is Gaussian.
 
     The rate of a target is in units of ranks, that of parts in units of the `ones` of each. For an epsilon, points are

@@ -28,7 +28,7 @@ STEPS = 1024  # of the default grid, per smallest scale of the noise
 _PLACES = 30  # digits kept of a factor that is rounded up
 
 
-class Smooth(Mechanism):
+class SmoothSensitivityMechanism(Mechanism):
     """A mechanism that adds factor * S * Z to one number, where S is private and Z has a public law."""
 
     __slots__ = ()
@@ -143,7 +143,7 @@ class Smooth(Mechanism):
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class Lomax(Smooth):
+class Lomax(SmoothSensitivityMechanism):
     """Adds two-sided Lomax noise to a number, scaled to its smooth sensitivity, rounded to a public grid, correctly.
 
     Formal guarantee: pure epsilon-DP under REPLACE. The density is (a - 1) / (2 s) (1 + |z| / s)^-a with s = c S. For
@@ -244,7 +244,7 @@ def widen_beta(beta: Fraction, inflation: Fraction) -> Fraction:
     return beta + rounded_up(upper(lambda digits: Enclosure.of(1 + inflation, digits).log()))
 
 
-def below_epsilon(mechanism: Smooth, epsilon: Fraction) -> Fraction:
+def below_epsilon(mechanism: SmoothSensitivityMechanism, epsilon: Fraction) -> Fraction:
     """Returns the widened beta, which epsilon has to pay for before it pays for anything else."""
     ratio = mechanism.ratio
     if ratio >= epsilon:

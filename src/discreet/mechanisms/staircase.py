@@ -16,7 +16,7 @@ from discreet.check import Number, assign
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter, InvalidValue
 from discreet.exact import Enclosure, Grid, Real
-from discreet.mechanisms.base import Lattice, add, numeric, public_grid, reasonable_noise
+from discreet.mechanisms.base import LatticeMechanism, add, numeric, public_grid, reasonable_noise
 from discreet.mechanisms.tails import at_most, smallest_whole
 from discreet.noise import Bits, Coin, geometric, source_of, uniform_below
 from discreet.noise.rng import TURNS, endless
@@ -154,7 +154,7 @@ def _share(epsilon: float, criterion: Criterion) -> float:
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class Staircase(Lattice):
+class Staircase(LatticeMechanism):
     """Adds exact staircase noise on a public grid; for epsilon above 3 it errs much less than Laplace noise.
 
     Formal guarantee: pure epsilon-DP for every two numbers at most `sensitivity` apart. The sensitivity is N steps of

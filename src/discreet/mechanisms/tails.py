@@ -11,7 +11,7 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
 
-from discreet.exact import Enclosure, Real, Undecided
+from discreet.exact import Enclosure, Real, UndecidedComparison
 from discreet.lazy import special
 
 DIGITS = 50
@@ -27,7 +27,7 @@ def at_most(real: Real, bound: Fraction, digits: int = DIGITS) -> bool:
     """
     try:
         return real(digits).fractions()[1] <= bound
-    except Undecided:
+    except UndecidedComparison:
         return False
 
 

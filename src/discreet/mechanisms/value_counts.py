@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from discreet.dataclass import dataclass
 from discreet.errors import InternalError
-from discreet.mechanisms.ranks import Aim
+from discreet.mechanisms.ranks import RankAim
 
 Key = tuple[Any, ...]
 """Which group, by the values of its keys."""
@@ -31,7 +31,7 @@ _NEGLIGIBLE = 2.0**-30  # of all proposals, how many may need another look
 
 
 @dataclass(frozen=True, slots=True)
-class Cells:
+class RankRuns:
     """Runs of points of equal ranks, or closed blocks with the ranks at their ends; all points, in no order."""
 
     starts: Ints
@@ -39,11 +39,11 @@ class Cells:
     below: Ints
     upto: Ints
 
-    def least(self, rank: Rank) -> Ints:
+    def least(self, rank: RankLoss) -> Ints:
         """Returns the loss of each run's points; of a closed block, the smallest possible."""
         return rank.losses(self.below, self.upto)
 
-    def proposals(self, rank: Rank) -> tuple[Ints, Ints, Ints]:
+    def proposals(self, rank: RankLoss) -> tuple[Ints, Ints, Ints]:
         """Starts, sizes and losses, with the first or last point by itself where it claims a rank beyond all values."""
         if not (rank.is_before_all or rank.is_after_all):
             return self.starts, self.sizes, self.least(rank)
@@ -66,10 +66,10 @@ class Cells:
 
 
 @dataclass(frozen=True, slots=True)
-class Rank:
+class RankLoss:
     """A target among so many values; losses are in units of 1 / denominator of its share."""
 
-    aim: Aim
+    aim: RankAim
     values: int
 
     @property
@@ -171,11 +171,11 @@ class Histogram:
             raise InternalError("The data changed while they were read.")
 
     @cached_property
-    def coarse(self) -> Cells:
+    def coarse(self) -> RankRuns:
         """Returns all points, with all blocks closed."""
         return self.cells((0, 0))
 
-    def cells(self, opened: Run) -> Cells:
+    def cells(self, opened: Run) -> RankRuns:
         """Returns all points, with the blocks of this run opened."""
         begin, end = opened
         first = self.blocks << self.shift
@@ -186,14 +186,14 @@ class Histogram:
         counts = np.concatenate([self.counts[:begin], numbers, self.counts[end:]])
         return self._cells(starts, sizes, counts)
 
-    def _cells(self, starts: Ints, sizes: Ints, counts: Ints) -> Cells:
+    def _cells(self, starts: Ints, sizes: Ints, counts: Ints) -> RankRuns:
         """The gaps before, between and after some cells in ascending order, then these."""
         upto = np.zeros(counts.size + 1, dtype=np.int64)
         np.cumsum(counts, out=upto[1:])
         gaps = np.zeros(counts.size + 1, dtype=np.int64)
         np.add(starts, sizes, out=gaps[1:])
         between = np.append(starts, self.last + 1) - gaps
-        return Cells(
+        return RankRuns(
             np.concatenate([gaps, starts]),
             np.concatenate([between, sizes]),
             np.concatenate([upto, upto[:-1]]),
@@ -208,12 +208,12 @@ class Histogram:
         a, b = np.searchsorted(self._points, ends)
         return self._points[a:b], self._numbers[a:b]
 
-    def worth_opening(self, aim: Aim) -> Run:
+    def worth_opening(self, aim: RankAim) -> Run:
         """Returns the run of blocks, nearest in rank, beside which all closed blocks are proposed hardly ever."""
         if not self.shift or not self.blocks.size:
             return 0, 0
         cells, gaps = self.coarse, self.blocks.size + 1
-        rank = Rank(aim, self.values)
+        rank = RankLoss(aim, self.values)
         rate, least = float(rank.rate), cells.least(rank)
         with np.errstate(under="ignore"):
             proposed = cells.sizes[gaps:] * np.exp(-rate * least[gaps:])
@@ -240,14 +240,14 @@ class Histogram:
         return starts[order], sizes, np.concatenate([self.counts[closed], self._numbers])[order]
 
     @cached_property
-    def finest(self) -> Cells:
+    def finest(self) -> RankRuns:
         """Returns all points, as closely as they are known.
 
         First come the gaps, one more than there are cells, then the cells.
         """
         return self._cells(*self.known_cells)
 
-    def near(self, first: int, last: int) -> tuple[Cells, Ints]:
+    def near(self, first: int, last: int) -> tuple[RankRuns, Ints]:
         """Returns all cells from one point to another, and for each how many values are at its only point.
 
         There may be a few cells more, which are beyond these points. What is known of a closed block is no number of
@@ -262,7 +262,7 @@ class Histogram:
             for one in (cells.starts, cells.sizes, cells.below, cells.upto)
         )
         at_points = np.where(sizes[begin:end] == 1, counts[begin:end], 0)
-        return Cells(*parts), np.concatenate([np.zeros_like(cells.starts[:gaps][begin:end]), at_points])
+        return RankRuns(*parts), np.concatenate([np.zeros_like(cells.starts[:gaps][begin:end]), at_points])
 
     def at(self, point: int) -> tuple[int, int]:
         """Returns how many values are below a point that is not in a closed block, and how many are at it."""
@@ -282,7 +282,7 @@ class Histogram:
         at = int(np.searchsorted(self.blocks, block))
         return at if at < self.blocks.size and self.blocks[at] == block else None
 
-    def loss(self, point: int, at: int, rank: Rank) -> tuple[int, int]:
+    def loss(self, point: int, at: int, rank: RankLoss) -> tuple[int, int]:
         """Returns the loss of a point in an opened block, and the smallest that it could have had before."""
         before, inside = int(self.counts[:at].sum()), int(self.counts[at])
         points, counts = self._inside((at, at + 1))

@@ -18,12 +18,12 @@ FIRST, LARGEST = 64, 4096  # draws of a block: few for short streams, then more
 T = TypeVar("T")
 
 
-class DrawnAhead(Generic[T]):
+class DrawBuffer(Generic[T]):
     """Hands out what a function draws in blocks: each draw once, in one process, and never after a fork.
 
     A child process throws the waiting draws away, since its parent hands them out, too; copies and pickles are refused.
 
-    >>> ahead = DrawnAhead(lambda count: list(range(count)))
+    >>> ahead = DrawBuffer(lambda count: list(range(count)))
     >>> sorted(ahead.next() for _ in range(64)) == list(range(64))
     True
     """
@@ -71,7 +71,7 @@ class RoundedNormals:
         self.sigma, self._bits, self._sigma = sigma, bits, float(sigma)
         # as in `rounded_gaussians`, plus the rounding of the fractional part, 2^-53
         self._margin = self._sigma * (NORMAL_ERROR + 2.0**-49) + 2.0**-48
-        self._ahead = DrawnAhead[tuple[float, int, Disc]](lambda count: normal_block(count, bits))
+        self._ahead = DrawBuffer[tuple[float, int, Disc]](lambda count: normal_block(count, bits))
 
     def around(self, value: int, exponent: int) -> int:
         """Returns the nearest integer to value / 2^exponent + sigma Z."""
@@ -97,7 +97,7 @@ class DiscreteLaplaces:
 
     def __init__(self, scale: Fraction, bits: Bits) -> None:
         self.scale = scale
-        self._ahead = DrawnAhead[int](lambda count: [int(z) for z in discrete_laplace(scale, count, bits=bits)])
+        self._ahead = DrawBuffer[int](lambda count: [int(z) for z in discrete_laplace(scale, count, bits=bits)])
 
     def around(self, value: int) -> int:
         """Returns the value plus noise of its own."""

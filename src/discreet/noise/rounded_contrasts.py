@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.exact import Enclosure, Real, Undecided, settle
+from discreet.exact import Enclosure, Real, UndecidedComparison, settle
 from discreet.noise.real import polar, round_real
 from discreet.noise.rng import Bits
 from discreet.noise.rounded_gaussian import NORMAL_ERROR, Disc, float_normals
@@ -83,7 +83,7 @@ def _middle(real: Real) -> Callable[[int], float]:
     def decide(digits: int) -> float:
         low, high = real(digits).fractions()
         if high - low > _NARROW:
-            raise Undecided
+            raise UndecidedComparison
         return float((low + high) / 2)
 
     return decide

@@ -17,18 +17,29 @@ from discreet.errors import InternalError
 from discreet.plan.expressions.functions import FUNCTIONS
 from discreet.plan.model.nodes import (
     Aggregate,
-    Call,
-    Column,
+    ColumnRef,
     Expression,
+    FunctionCall,
     Key,
     Literal,
     Output,
+    PostProcessingStep,
     Question,
     Relation,
-    Step,
     Value,
 )
-from discreet.plan.model.relations import Cut, Join, Marked, Matched, PerUnit, Reached, Select, Table, Union, Windowed
+from discreet.plan.model.relations import (
+    BaseTable,
+    Cut,
+    Join,
+    LinkedTable,
+    MarkJoin,
+    RelationUnion,
+    Select,
+    SemiJoin,
+    UnitAggregation,
+    WindowedRelation,
+)
 from discreet.plan.model.types import Type
 from discreet.plan.post.steps import AttachQuestion, FilterGroups, GroupWindows, Regroup, UnionAll
 
@@ -41,7 +52,7 @@ def canonical(question: Question) -> str:
     >>> from discreet.plan.model.nodes import Output
     >>> from discreet.plan.model.types import Type
     >>> n = Aggregate(name="#1", kind="count")
-    >>> asked = Question(table="visits", aggregates=(n,), outputs=(Output("n", Column("#1", Type.INT)),), limit=3)
+    >>> asked = Question(table="visits", aggregates=(n,), outputs=(Output("n", ColumnRef("#1", Type.INT)),), limit=3)
     >>> print(canonical(asked))
     {"aggregates":[{"kind":"count"}],"keys":[],"limit":3,"outputs":[["n",["#","1"]]],"table":"visits","version":1}
     """
@@ -68,7 +79,7 @@ def replay(question: Question) -> str:
     >>> from discreet.plan.model.nodes import Output
     >>> from discreet.plan.model.types import Type
     >>> n = Aggregate(name="#1", kind="count")
-    >>> print(replay(Question(table="visits", aggregates=(n,), outputs=(Output("n", Column("#1", Type.INT)),))))
+    >>> print(replay(Question(table="visits", aggregates=(n,), outputs=(Output("n", ColumnRef("#1", Type.INT)),))))
     {"aggregates":[{"kind":"count"}],"keys":[],"table":"visits","version":1}
     """
     form = {
@@ -126,12 +137,12 @@ def _rows(relation: Relation) -> list[Any]:
 
 
 @_rows.register
-def _(relation: Table) -> list[Any]:
+def _(relation: BaseTable) -> list[Any]:
     return ["table", relation.name, list(relation.unit) if isinstance(relation.unit, tuple) else relation.unit]
 
 
 @_rows.register
-def _(relation: Reached) -> list[Any]:
+def _(relation: LinkedTable) -> list[Any]:
     return ["reached", relation.name, relation.column, _rows(relation.through), relation.key]
 
 
@@ -142,7 +153,7 @@ def _(relation: Select) -> list[Any]:
 
 
 @_rows.register
-def _(relation: PerUnit) -> list[Any]:
+def _(relation: UnitAggregation) -> list[Any]:
     folds = [
         [
             *[f.name, f.kind, f.type.value, None if f.argument is None else _form(f.argument)],
@@ -154,7 +165,7 @@ def _(relation: PerUnit) -> list[Any]:
 
 
 @_rows.register
-def _(relation: Windowed) -> list[Any]:
+def _(relation: WindowedRelation) -> list[Any]:
     windows = [
         [
             *[w.name, w.kind, w.type.value, None if w.argument is None else _form(w.argument)],
@@ -179,22 +190,22 @@ def _(relation: Cut) -> list[Any]:
 
 
 @_rows.register
-def _(relation: Matched) -> list[Any]:
+def _(relation: SemiJoin) -> list[Any]:
     return ["matched", _rows(relation.source), _rows(relation.other), _pairs(relation.on), relation.negated]
 
 
 @_rows.register
-def _(relation: Marked) -> list[Any]:
+def _(relation: MarkJoin) -> list[Any]:
     return ["marked", _rows(relation.source), _rows(relation.other), _pairs(relation.on), relation.name]
 
 
 @_rows.register
-def _(relation: Union) -> list[Any]:
+def _(relation: RelationUnion) -> list[Any]:
     return ["union", *(_rows(source) for source in relation.sources)]
 
 
 @singledispatch
-def _step(step: Step) -> list[Any]:
+def _step(step: PostProcessingStep) -> list[Any]:
     raise InternalError(f"A {type(step).__name__} has no canonical form.")
 
 
@@ -248,7 +259,7 @@ def _form(expression: Expression) -> list[Any]:
 
 
 @_form.register
-def _(expression: Column) -> list[Any]:
+def _(expression: ColumnRef) -> list[Any]:
     if expression.name.startswith("#") and expression.name[1:].isdecimal():
         return ["#", expression.name[1:]]
     return ["column", expression.name, expression.type.value]
@@ -260,7 +271,7 @@ def _(expression: Literal) -> list[Any]:
 
 
 @_form.register
-def _(expression: Call) -> list[Any]:
+def _(expression: FunctionCall) -> list[Any]:
     return [expression.function, expression.type.value, *(_form(argument) for argument in expression.arguments)]
 
 
@@ -338,11 +349,11 @@ def _expression(form: list[Any]) -> Expression:
     first, *rest = form
     if first == "column":
         name, kind = rest
-        return Column(name, _TYPES[kind])
+        return ColumnRef(name, _TYPES[kind])
     if first in _TYPES and len(rest) == 1:
         return Literal(_value(rest[0], _TYPES[first]), _TYPES[first])
     kind, *arguments = rest
-    return Call(FUNCTIONS[first].name, tuple(_expression(argument) for argument in arguments), _TYPES[kind])
+    return FunctionCall(FUNCTIONS[first].name, tuple(_expression(argument) for argument in arguments), _TYPES[kind])
 
 
 def _value(written: Any, kind: Type) -> Value:

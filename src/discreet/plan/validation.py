@@ -16,22 +16,22 @@ from discreet.plan.expressions.evaluation import INT_HIGH, INT_LOW, repeat_last_
 from discreet.plan.expressions.functions import FUNCTIONS, Signature
 from discreet.plan.expressions.pattern_grammar import PatternError, parse
 from discreet.plan.expressions.patterns import groups, write_pattern
-from discreet.plan.model.identity import MANY, Same
-from discreet.plan.model.nodes import UNIT, Call, Column, Expression, Literal, Relation, Value
-from discreet.plan.model.readings import Bounding, Reading, Split, Spread, Statistic
+from discreet.plan.model.identity import MANY, IdentityKey
+from discreet.plan.model.nodes import UNIT, ColumnRef, Expression, FunctionCall, Literal, Relation, Value
+from discreet.plan.model.readings import ContributionBounding, Reading, Split, Spread, Statistic
 from discreet.plan.model.relations import (
+    BaseTable,
     Cut,
     Declared,
     Join,
-    Marked,
-    Matched,
-    PerUnit,
-    Reached,
+    LinkedTable,
+    MarkJoin,
+    RelationUnion,
     Select,
-    Table,
-    Union,
+    SemiJoin,
+    UnitAggregation,
     Window,
-    Windowed,
+    WindowedRelation,
     children,
     cuts,
     shape,
@@ -59,7 +59,7 @@ _LITERALS_ONLY = {"in": 1, **dict.fromkeys(("like", "strip", "strip_left", "stri
 """From which argument on."""
 
 
-def find_argument_types(call: Call) -> tuple[Type, ...]:
+def find_argument_types(call: FunctionCall) -> tuple[Type, ...]:
     """Returns the types to which arguments are converted: an INT becomes a FLOAT where the signature asks for one.
 
     Raises:
@@ -132,24 +132,24 @@ def check_relation(relation: Relation, declared: Declared) -> None:
     for expression, source in _computed_expressions(relation):
         _check_expression(expression, shape(source, declared))
     shapes = [shape(child, declared) for child in children(relation)]
-    if isinstance(relation, Reached):
+    if isinstance(relation, LinkedTable):
         _check_step(relation, declared[relation.name], shapes[0])
-    elif isinstance(relation, Windowed):
+    elif isinstance(relation, WindowedRelation):
         _check_windows(relation, shapes[0])
-    elif isinstance(relation, PerUnit | Cut):
+    elif isinstance(relation, UnitAggregation | Cut):
         _check_has_people(relation, shapes[0])
-    elif isinstance(relation, Union) and any(list(one.items()) != list(shapes[0].items()) for one in shapes):
+    elif isinstance(relation, RelationUnion) and any(list(one.items()) != list(shapes[0].items()) for one in shapes):
         raise InvalidParameter("relation", "these parts", "to have the same columns")
-    elif isinstance(relation, Join | Matched | Marked):
+    elif isinstance(relation, Join | SemiJoin | MarkJoin):
         _check_pairs(relation)
         _check_people(*shapes)
         if isinstance(relation, Join) and relation.single and any(UNIT in one for one in shapes):
             raise InvalidParameter("join", "single", "to pair rows that are units of their own with public ones")
-        if isinstance(relation, Marked) and relation.name in shapes[0]:
+        if isinstance(relation, MarkJoin) and relation.name in shapes[0]:
             raise InvalidParameter("relation", relation.name, "to be a name of its own")
 
 
-def _check_has_people(relation: PerUnit | Cut, columns: Mapping[str, Type]) -> None:
+def _check_has_people(relation: UnitAggregation | Cut, columns: Mapping[str, Type]) -> None:
     done = "cut" if isinstance(relation, Cut) else "folded"
     if UNIT not in columns:
         raise InvalidParameter(
@@ -159,7 +159,7 @@ def _check_has_people(relation: PerUnit | Cut, columns: Mapping[str, Type]) -> N
         check.integer(rows=relation.rows, at_least=1, at_most=10**9)
 
 
-def _check_pairs(relation: Join | Matched | Marked) -> None:
+def _check_pairs(relation: Join | SemiJoin | MarkJoin) -> None:
     for one, other in relation.on:
         if one.type is not other.type:
             raise InvalidParameter("join", f"{one.type.value} and {other.type.value}", "to compare the same type")
@@ -171,7 +171,7 @@ def _inside(window: Window) -> Iterable[Expression]:
     yield from (order.expression for order in window.order)
 
 
-def _check_windows(relation: Windowed, columns: Mapping[str, Type]) -> None:
+def _check_windows(relation: WindowedRelation, columns: Mapping[str, Type]) -> None:
     names = [*columns, *(window.name for window in relation.windows)]
     if UNIT not in columns or len(set(names)) != len(names):
         raise InvalidParameter("relation", "these windows", "to have names of their own, over rows that are somebody's")
@@ -181,14 +181,14 @@ def _check_windows(relation: Windowed, columns: Mapping[str, Type]) -> None:
 
 def _check_own(relation: Relation, declared: Declared) -> None:
     """The columns of ids of a table are its own, and of types that ids may have."""
-    if not isinstance(relation, Table) or relation.unit is None:
+    if not isinstance(relation, BaseTable) or relation.unit is None:
         return
     parts = relation.unit if isinstance(relation.unit, tuple) else (relation.unit,)
     if not parts or any(declared[relation.name].get(part) in (None, Type.FLOAT) for part in parts):
         raise InvalidParameter("unit", relation.unit, "to be declared columns of whole or text ids")
 
 
-def _check_step(relation: Reached, own: Mapping[str, Type], through: Mapping[str, Type]) -> None:
+def _check_step(relation: LinkedTable, own: Mapping[str, Type], through: Mapping[str, Type]) -> None:
     kinds = own.get(relation.column), through.get(relation.key)
     if None in kinds or Type.FLOAT in kinds or kinds[0] is not kinds[1] or UNIT not in through:
         step = f"{relation.column} -> {relation.key}"
@@ -207,15 +207,15 @@ def _computed_expressions(relation: Relation) -> Iterable[tuple[Expression, Rela
         yield from ((column.expression, relation.source) for column in relation.columns)
         if relation.where is not None:
             yield relation.where, relation.source
-    elif isinstance(relation, PerUnit):
+    elif isinstance(relation, UnitAggregation):
         yield from ((key.expression, relation.source) for key in relation.keys)
         yield from ((fold.argument, relation.source) for fold in relation.folds if fold.argument is not None)
         yield from ((fold.by, relation.source) for fold in relation.folds if fold.by is not None)
-    elif isinstance(relation, Windowed):
+    elif isinstance(relation, WindowedRelation):
         yield from ((part, relation.source) for window in relation.windows for part in _inside(window))
     elif isinstance(relation, Cut):
         yield from ((part, relation.source) for part in relation.by)
-    elif isinstance(relation, Join | Matched | Marked):
+    elif isinstance(relation, Join | SemiJoin | MarkJoin):
         left, right = children(relation)
         for one, other in relation.on:
             yield one, left
@@ -235,7 +235,7 @@ def _expressions(reading: Reading) -> Iterable[Expression]:
 def _check_expression(expression: Expression, columns: Mapping[str, Type], depth: int = 0) -> None:
     if depth > DEEPEST:
         raise InvalidParameter("expression", "nested too deeply", f"to be at most {DEEPEST} calls deep")
-    if isinstance(expression, Call):
+    if isinstance(expression, FunctionCall):
         find_argument_types(expression)
         first = _LITERALS_ONLY.get(expression.function, len(expression.arguments))
         for argument in expression.arguments[first:]:
@@ -247,11 +247,11 @@ def _check_expression(expression: Expression, columns: Mapping[str, Type], depth
             _check_expression(argument, columns, depth + 1)
     elif isinstance(expression, Literal):
         check_value(expression.value, expression.type)
-    elif not isinstance(expression, Column) or columns.get(expression.name) is not expression.type:
+    elif not isinstance(expression, ColumnRef) or columns.get(expression.name) is not expression.type:
         raise InvalidParameter("column", getattr(expression, "name", expression), "to be declared with this type")
 
 
-def _check_pattern(expression: Call) -> None:
+def _check_pattern(expression: FunctionCall) -> None:
     """A pattern is in the normal form, which means the same to all engines."""
     pattern = expression.arguments[1]
     text = str(pattern.value) if isinstance(pattern, Literal) else ""
@@ -285,13 +285,13 @@ def _check_keys(listed: Sequence[tuple[Value, ...]], keys: tuple[Expression, ...
     """Refuses a key that is not of the types of its expressions; a long list is looked at once."""
     kinds = tuple(key.type for key in keys)
     if len(listed) > MANY and isinstance(listed, tuple):
-        _check_many_keys(Same(listed), kinds)
+        _check_many_keys(IdentityKey(listed), kinds)
     else:
         _check_key_types(listed, kinds)
 
 
 @lru_cache(maxsize=16)
-def _check_many_keys(listed: Same[tuple[tuple[Value, ...], ...]], kinds: tuple[Type, ...]) -> None:
+def _check_many_keys(listed: IdentityKey[tuple[tuple[Value, ...], ...]], kinds: tuple[Type, ...]) -> None:
     _check_key_types(listed.value, kinds)
 
 
@@ -318,7 +318,7 @@ def are_plainly(values: Sequence[Value], kind: Type) -> bool:
     return kind in (Type.BOOL, Type.DATE) or (kind is Type.TEXT and "".join(map(str, present)).isascii())
 
 
-def _check_bounding(bounding: Bounding, columns: Mapping[str, Type]) -> None:
+def _check_bounding(bounding: ContributionBounding, columns: Mapping[str, Type]) -> None:
     if columns.get(bounding.unit) in (None, Type.FLOAT):
         raise InvalidParameter("unit", bounding.unit, "to be a declared column of whole or text ids")
     check.integer(groups=bounding.groups, at_least=1, at_most=10**9)

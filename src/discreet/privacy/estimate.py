@@ -14,14 +14,14 @@ from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.exact import Interval
 from discreet.privacy.events import Event
-from discreet.report.display import Display, Displayed, percent
+from discreet.report.display import Display, DisplayMixin, percent
 
 SHOWN = 6  # entries of an array that are shown
 _SEEDED = "NOT PRIVATE (seeded randomness)"
 
 
 @dataclass(frozen=True, slots=True, init=False, eq=False)
-class Estimate(Displayed):
+class Estimate(DisplayMixin):
     """What was released, how wrong it may be, and what was released in the sense of privacy.
 
     Two estimates are equal only if they are the same object: arrays have no single answer to ``==``.

@@ -25,10 +25,10 @@ _WRAP = 64  # letters of a remark in one line
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class AnswerShape:
     """Which columns of an answer are keys, and which are released numbers.
 
-    >>> Shape.of(["ward", "n", "n_low", "n_high"])
+    >>> AnswerShape.of(["ward", "n", "n_low", "n_high"])
     Shape(names=('ward', 'n'), numbers=('n',))
     """
 
@@ -36,7 +36,7 @@ class Shape:
     numbers: tuple[str, ...]
 
     @classmethod
-    def of(cls, columns: Sequence[str]) -> Shape:
+    def of(cls, columns: Sequence[str]) -> AnswerShape:
         """Returns the shape of an answer with these columns."""
         numbers = tuple(name for name in columns if name + _LOW in columns and name + _HIGH in columns)
         ends = {name + end for name in numbers for end in (_LOW, _HIGH)}
@@ -47,9 +47,9 @@ class Shape:
         return " · ".join(plain(record[name]) for name in self.names if name not in self.numbers)
 
 
-def shape(records: Sequence[Record]) -> Shape:
+def shape(records: Sequence[Record]) -> AnswerShape:
     """Returns the shape of records; nothing at all if there are none."""
-    return Shape.of(tuple(records[0]) if records else ())
+    return AnswerShape.of(tuple(records[0]) if records else ())
 
 
 def points(records: Sequence[Record], name: str) -> list[Point]:

@@ -37,7 +37,7 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class CurvePoint:
     """A number on a curve, with the band around it."""
 
     x: float
@@ -82,7 +82,7 @@ def lengths(values: Mapping[str, float], *, title: str, digits: str = ",.2f") ->
     return _rows(points, span, [surface, written], {})
 
 
-def curve(readings: Sequence[Reading], *, across: str, title: str, logarithmic: bool = False) -> Spec:
+def curve(readings: Sequence[CurvePoint], *, across: str, title: str, logarithmic: bool = False) -> Spec:
     """Returns a line through numbers, and the band of their intervals."""
     along: Spec = {"field": "x", "type": "quantitative", "title": across, "scale": {"nice": False, "zero": False}}
     if logarithmic:
@@ -144,7 +144,7 @@ def at_width(chart: Spec, width: int) -> Spec:
 def fitting(chart: Spec) -> Spec:
     """Returns a chart of the width it has, the titles of its axes broken into lines that fit; panels likewise.
 
-    >>> drawn = fitting(curve([Reading(x=1, value=1, low=0, high=2)], across="a word " * 9, title="rows"))
+    >>> drawn = fitting(curve([CurvePoint(x=1, value=1, low=0, high=2)], across="a word " * 9, title="rows"))
     >>> len(drawn["encoding"]["x"]["title"])
     2
     """

@@ -69,7 +69,7 @@ class Display:
         return element("div", *title, *table, *facts, *notes)
 
 
-class Displayed(ABC):
+class DisplayMixin(ABC):
     """A public object that prints as a small table, and shows itself in a notebook as the same in HTML."""
 
     __slots__ = ()

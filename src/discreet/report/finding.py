@@ -13,7 +13,7 @@ from typing import Any
 from discreet.dataclass import dataclass
 from discreet.report import comparison_charts, page
 from discreet.report.charts import Spec
-from discreet.report.display import Display, Displayed, rate
+from discreet.report.display import Display, DisplayMixin, rate
 from discreet.report.html import Html
 from discreet.report.render import chart
 
@@ -32,7 +32,7 @@ EPSILON = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Finding(Displayed):
+class Finding(DisplayMixin):
     """How far an attack came on one release; `print` shows it beside what it is compared with.
 
     >>> print(Finding(attack="Linkage", goal="people named", success=0.87, baseline=0.001, targets=1000))
@@ -150,7 +150,7 @@ class Trial:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Comparison(Displayed):
+class Comparison(DisplayMixin):
     """The same attack on several releases of the same data.
 
     Attributes:

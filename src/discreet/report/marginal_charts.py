@@ -12,7 +12,7 @@ _FRAME = 54
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Share:
+class ShareBar:
     """The share of a value, or of several together, drawn as a bar, and what was measured of it.
 
     Attributes:
@@ -49,10 +49,10 @@ class Distance:
     high: float
 
 
-def distribution(shares: Sequence[Share]) -> Spec:
+def distribution(shares: Sequence[ShareBar]) -> Spec:
     """Returns a bar for each value, and a tick with its interval for what was measured of it.
 
-    >>> chart = distribution([Share(label="A", share=0.5, measured=0.6, low=0.4, high=0.8)])
+    >>> chart = distribution([ShareBar(label="A", share=0.5, measured=0.6, low=0.4, high=0.8)])
     >>> [layer["mark"]["type"] for layer in chart["layer"]]
     ['bar', 'rule', 'tick']
     """

@@ -30,7 +30,7 @@ from discreet.requests.learner_arguments import read_learner, write_learner
 Entry = TypeVar("Entry")
 
 
-class Kind(Enum):
+class ArgumentKind(Enum):
     """What an argument is, whatever face it came through."""
 
     SQL = "one SELECT, or a plan of one"
@@ -73,7 +73,7 @@ class Arg:
         spends: whether it says how much may be spent, so that a service holds it to its least epsilon.
     """
 
-    kind: Kind
+    kind: ArgumentKind
     help: str
     faces: frozenset[str] = field(default=FACES, kw_only=True)
     many: bool = field(default=False, kw_only=True)
@@ -84,13 +84,13 @@ class Arg:
     spends: bool = field(default=False, kw_only=True)
 
 
-def check_kinds(table: Mapping[Kind, Entry], face: str) -> Mapping[Kind, Entry]:
+def check_kinds(table: Mapping[ArgumentKind, Entry], face: str) -> Mapping[ArgumentKind, Entry]:
     """Returns the table of a face, which has an entry for every kind.
 
     Raises:
         InternalError: if a kind is missing.
     """
-    missing = [kind.name for kind in Kind if kind not in table]
+    missing = [kind.name for kind in ArgumentKind if kind not in table]
     if missing:
         raise InternalError(f"The face {face!r} has no type for {', '.join(missing)}.")
     return table
@@ -229,24 +229,24 @@ def read_budget(given: object, *, name: str = "budget") -> Loss:
 
 _READ = check_kinds(
     {
-        Kind.SQL: _sql,
-        Kind.NAME: _name,
-        Kind.NAMES: _names,
-        Kind.TEXT: lambda name, value, _: check.instance(str, **{name: value}),
-        Kind.AMOUNT: lambda name, value, _: check.positive(floats="decimal", **{name: value}),
-        Kind.SHARE: lambda name, value, _: check.probability(floats="decimal", **{name: value}),
-        Kind.DELTA: lambda name, value, _: below_one(**{name: value}),
-        Kind.PRICE: _price,
-        Kind.COUNT: _count,
-        Kind.LIMITS: _limits,
-        Kind.VALUE: _value,
-        Kind.VALUES: _values,
-        Kind.LEARNER: lambda _, value, __: read_learner(value),
-        Kind.GENERATOR: _generator,
-        Kind.DOMAIN: lambda name, value, _: read_domain(name, value),
-        Kind.DOMAINS: lambda name, value, _: read_domains(name, value),
-        Kind.RULES: _rules,
-        Kind.BUDGET: _budget,
+        ArgumentKind.SQL: _sql,
+        ArgumentKind.NAME: _name,
+        ArgumentKind.NAMES: _names,
+        ArgumentKind.TEXT: lambda name, value, _: check.instance(str, **{name: value}),
+        ArgumentKind.AMOUNT: lambda name, value, _: check.positive(floats="decimal", **{name: value}),
+        ArgumentKind.SHARE: lambda name, value, _: check.probability(floats="decimal", **{name: value}),
+        ArgumentKind.DELTA: lambda name, value, _: below_one(**{name: value}),
+        ArgumentKind.PRICE: _price,
+        ArgumentKind.COUNT: _count,
+        ArgumentKind.LIMITS: _limits,
+        ArgumentKind.VALUE: _value,
+        ArgumentKind.VALUES: _values,
+        ArgumentKind.LEARNER: lambda _, value, __: read_learner(value),
+        ArgumentKind.GENERATOR: _generator,
+        ArgumentKind.DOMAIN: lambda name, value, _: read_domain(name, value),
+        ArgumentKind.DOMAINS: lambda name, value, _: read_domains(name, value),
+        ArgumentKind.RULES: _rules,
+        ArgumentKind.BUDGET: _budget,
     },
     "reading",
 )
@@ -275,20 +275,20 @@ def _written_limits(_: str, value: Any) -> Any:
     return {"groups": value.groups, "rows": value.rows} if isinstance(value, Limits) else value
 
 
-_WRITE: Mapping[Kind, Callable[[str, Any], Any]] = {
-    Kind.SQL: _text,
-    Kind.AMOUNT: lambda _, value: str(value),
-    Kind.SHARE: lambda _, value: str(value),
-    Kind.DELTA: lambda _, value: str(value),
-    Kind.PRICE: _epsilon,
-    Kind.LIMITS: _written_limits,
-    Kind.VALUE: lambda _, value: value.isoformat() if isinstance(value, dt.date) else value,
-    Kind.VALUES: lambda _, value: write_parameters(value),
-    Kind.LEARNER: lambda _, value: write_learner(value),
-    Kind.GENERATOR: _text,
-    Kind.DOMAIN: write_domain,
-    Kind.DOMAINS: write_domains,
-    Kind.BUDGET: lambda _, value: write_loss(value),
+_WRITE: Mapping[ArgumentKind, Callable[[str, Any], Any]] = {
+    ArgumentKind.SQL: _text,
+    ArgumentKind.AMOUNT: lambda _, value: str(value),
+    ArgumentKind.SHARE: lambda _, value: str(value),
+    ArgumentKind.DELTA: lambda _, value: str(value),
+    ArgumentKind.PRICE: _epsilon,
+    ArgumentKind.LIMITS: _written_limits,
+    ArgumentKind.VALUE: lambda _, value: value.isoformat() if isinstance(value, dt.date) else value,
+    ArgumentKind.VALUES: lambda _, value: write_parameters(value),
+    ArgumentKind.LEARNER: lambda _, value: write_learner(value),
+    ArgumentKind.GENERATOR: _text,
+    ArgumentKind.DOMAIN: write_domain,
+    ArgumentKind.DOMAINS: write_domains,
+    ArgumentKind.BUDGET: lambda _, value: write_loss(value),
 }
 """How kinds are written that are not plain data already."""
 

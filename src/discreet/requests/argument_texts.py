@@ -8,7 +8,7 @@ from typing import Any
 
 from discreet.errors import InvalidParameter
 from discreet.hint_text import Hint
-from discreet.requests.argument_kinds import Arg, Kind, check_kinds, read_argument
+from discreet.requests.argument_kinds import Arg, ArgumentKind, check_kinds, read_argument
 
 _LONGEST_COUNT = 30  # digits; longer ones are refused before they are read
 
@@ -38,16 +38,16 @@ def read_fitting(name: str, text: str, arg: Arg) -> Any:
     return said
 
 
-def split_items(text: str, kind: Kind) -> list[str]:
+def split_items(text: str, kind: ArgumentKind) -> list[str]:
     r"""Returns the items of a list that are not empty.
 
-    >>> split_items("0.1, 1,", Kind.AMOUNT), split_items("SELECT 1;\n\nSELECT\n2", Kind.SQL)
+    >>> split_items("0.1, 1,", ArgumentKind.AMOUNT), split_items("SELECT 1;\n\nSELECT\n2", ArgumentKind.SQL)
     (['0.1', '1'], ['SELECT 1', 'SELECT\n2'])
     """
-    if kind is Kind.SQL:
+    if kind is ArgumentKind.SQL:
         queries = "\n".join(line.strip() and line for line in text.splitlines()).split("\n\n")
         return [query.strip().removesuffix(";") for query in queries if query.strip()]
-    parts = text.splitlines() if kind is Kind.NAMES else text.split(",")
+    parts = text.splitlines() if kind is ArgumentKind.NAMES else text.split(",")
     return [part.strip() for part in parts if part.strip()]
 
 
@@ -72,26 +72,26 @@ def _limits(name: str, text: str, arg: Arg) -> Any:
     return text if text == "choose" else _json(name, text, arg)
 
 
-_TEXTS: Mapping[Kind, Callable[[str, str, Arg], Any]] = check_kinds(
+_TEXTS: Mapping[ArgumentKind, Callable[[str, str, Arg], Any]] = check_kinds(
     {
-        Kind.SQL: _plain,
-        Kind.NAME: _plain,
-        Kind.NAMES: lambda _, text, __: split_items(text, Kind.NAME),
-        Kind.TEXT: _plain,
-        Kind.AMOUNT: _plain,
-        Kind.SHARE: _plain,
-        Kind.DELTA: _plain,
-        Kind.PRICE: _plain,
-        Kind.COUNT: _count,
-        Kind.LIMITS: _limits,
-        Kind.VALUE: _plain,
-        Kind.VALUES: _json,
-        Kind.LEARNER: _json,
-        Kind.GENERATOR: _plain,
-        Kind.DOMAIN: _json,
-        Kind.DOMAINS: _json,
-        Kind.RULES: _json,
-        Kind.BUDGET: _json,
+        ArgumentKind.SQL: _plain,
+        ArgumentKind.NAME: _plain,
+        ArgumentKind.NAMES: lambda _, text, __: split_items(text, ArgumentKind.NAME),
+        ArgumentKind.TEXT: _plain,
+        ArgumentKind.AMOUNT: _plain,
+        ArgumentKind.SHARE: _plain,
+        ArgumentKind.DELTA: _plain,
+        ArgumentKind.PRICE: _plain,
+        ArgumentKind.COUNT: _count,
+        ArgumentKind.LIMITS: _limits,
+        ArgumentKind.VALUE: _plain,
+        ArgumentKind.VALUES: _json,
+        ArgumentKind.LEARNER: _json,
+        ArgumentKind.GENERATOR: _plain,
+        ArgumentKind.DOMAIN: _json,
+        ArgumentKind.DOMAINS: _json,
+        ArgumentKind.RULES: _json,
+        ArgumentKind.BUDGET: _json,
     },
     "text",
 )

@@ -10,16 +10,16 @@ from typing import Annotated, ClassVar
 
 from discreet.dataclass import dataclass
 from discreet.errors import UnknownTable
-from discreet.ledger import Appointment, Balance, Book, Caller, Entry, Head, Role, Share, Standing
+from discreet.ledger import Appointment, Balance, Caller, Entry, Head, Ledger, Role, Share, Standing
 from discreet.privacy import Loss
-from discreet.requests.argument_kinds import Arg, Kind
+from discreet.requests.argument_kinds import Arg, ArgumentKind
 from discreet.requests.request import Request
 
 _ROLES = tuple(role.value for role in Role)
 
-Name = Annotated[str, Arg(Kind.NAME, "A table, or an account.", example="visits", option="account")]
-Account = Annotated[str, Arg(Kind.NAME, "The account.", example="patients")]
-Note = Annotated[str, Arg(Kind.TEXT, "Why; kept in the ledger.")]
+Name = Annotated[str, Arg(ArgumentKind.NAME, "A table, or an account.", example="visits", option="account")]
+Account = Annotated[str, Arg(ArgumentKind.NAME, "The account.", example="patients")]
+Note = Annotated[str, Arg(ArgumentKind.TEXT, "Why; kept in the ledger.")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +30,7 @@ class GetBudget(Request[Standing]):
     name: Name
 
 
-def get_budget(book: Book, request: GetBudget, _: Caller) -> Standing:
+def get_budget(book: Ledger, request: GetBudget, _: Caller) -> Standing:
     """Returns where everybody stands on an account."""
     return book.standing(account_of(book, request.name))
 
@@ -41,19 +41,19 @@ class GetHistory(Request[tuple[Entry, ...]]):
 
     verb: ClassVar[str] = "history"
     name: Annotated[
-        str | None, Arg(Kind.NAME, "Only of this table or account.", example="visits", option="account")
+        str | None, Arg(ArgumentKind.NAME, "Only of this table or account.", example="visits", option="account")
     ] = None
-    analyst: Annotated[str | None, Arg(Kind.NAME, "Only what this name did, and what was done to it.")] = None
-    project: Annotated[str | None, Arg(Kind.NAME, "Only of this project.")] = None
+    analyst: Annotated[str | None, Arg(ArgumentKind.NAME, "Only what this name did, and what was done to it.")] = None
+    project: Annotated[str | None, Arg(ArgumentKind.NAME, "Only of this project.")] = None
 
 
-def get_history(book: Book, request: GetHistory, _: Caller) -> tuple[Entry, ...]:
+def get_history(book: Ledger, request: GetHistory, _: Caller) -> tuple[Entry, ...]:
     """Returns the entries that a request asks for."""
     account = None if request.name is None else account_of(book, request.name)
     return book.history(account, analyst=request.analyst, project=request.project)
 
 
-def account_of(book: Book, name: str) -> str:
+def account_of(book: Ledger, name: str) -> str:
     """Returns the account of a table in the ledger, or the account of that name.
 
     Raises:
@@ -72,7 +72,7 @@ class Verify(Request[Head]):
     verb: ClassVar[str] = "verify"
 
 
-def verify(book: Book, _: Verify, __: Caller) -> Head:
+def verify(book: Ledger, _: Verify, __: Caller) -> Head:
     """Walks the whole ledger."""
     return book.verify()
 
@@ -83,11 +83,11 @@ class Amend(Request[Balance]):
 
     verb: ClassVar[str] = "amend"
     account: Account
-    budget: Annotated[Loss, Arg(Kind.BUDGET, "The new budget.", example="Budget(epsilon=2)")]
+    budget: Annotated[Loss, Arg(ArgumentKind.BUDGET, "The new budget.", example="Budget(epsilon=2)")]
     note: Note = ""
 
 
-def amend(book: Book, request: Amend, caller: Caller) -> Balance:
+def amend(book: Ledger, request: Amend, caller: Caller) -> Balance:
     """Gives an account another budget."""
     return book.stewardship.amend(request.account, budget=request.budget, by=caller.analyst, note=request.note)
 
@@ -98,11 +98,13 @@ class Renew(Request[Balance]):
 
     verb: ClassVar[str] = "renew"
     account: Account
-    budget: Annotated[Loss | None, Arg(Kind.BUDGET, "Of the new period; the same as before unless given.")] = None
+    budget: Annotated[Loss | None, Arg(ArgumentKind.BUDGET, "Of the new period; the same as before unless given.")] = (
+        None
+    )
     note: Note = ""
 
 
-def renew(book: Book, request: Renew, caller: Caller) -> Balance:
+def renew(book: Ledger, request: Renew, caller: Caller) -> Balance:
     """Begins a new period of an account."""
     return book.stewardship.renew(request.account, budget=request.budget, by=caller.analyst, note=request.note)
 
@@ -116,7 +118,7 @@ class Unlock(Request[Balance]):
     note: Note = ""
 
 
-def unlock(book: Book, request: Unlock, caller: Caller) -> Balance:
+def unlock(book: Ledger, request: Unlock, caller: Caller) -> Balance:
     """Gives failure credits back."""
     book.stewardship.unlock(request.account, by=caller.analyst, note=request.note)
     return book.balance(request.account)
@@ -127,13 +129,13 @@ class Appoint(Request[Appointment]):
     """Give somebody a role on an account, and perhaps a cap; from the first analyst on, only those appointed ask."""
 
     verb: ClassVar[str] = "appoint"
-    who: Annotated[str, Arg(Kind.NAME, "Who.", example="ana")]
-    role: Annotated[str, Arg(Kind.NAME, "analyst, steward or auditor.", choices=_ROLES, example="analyst")]
-    account: Annotated[str, Arg(Kind.NAME, "On which account; all of them, unless given.")] = ""
-    cap: Annotated[Loss | None, Arg(Kind.BUDGET, "A cap on the account; no cap unless given.")] = None
+    who: Annotated[str, Arg(ArgumentKind.NAME, "Who.", example="ana")]
+    role: Annotated[str, Arg(ArgumentKind.NAME, "analyst, steward or auditor.", choices=_ROLES, example="analyst")]
+    account: Annotated[str, Arg(ArgumentKind.NAME, "On which account; all of them, unless given.")] = ""
+    cap: Annotated[Loss | None, Arg(ArgumentKind.BUDGET, "A cap on the account; no cap unless given.")] = None
 
 
-def appoint(book: Book, request: Appoint, caller: Caller) -> Appointment:
+def appoint(book: Ledger, request: Appoint, caller: Caller) -> Appointment:
     """Gives a person a role, and returns their part of the account; on the whole ledger, the role alone."""
     role, account, cap = request.role, request.account, request.cap
     book.stewardship.appoint(request.who, role, account=account, cap=cap, by=caller.analyst)
@@ -147,13 +149,13 @@ class Allot(Request[Share]):
     """Give a project a cap on an account: questions asked for the project count against both."""
 
     verb: ClassVar[str] = "allot"
-    project: Annotated[str, Arg(Kind.NAME, "What questions are asked for.", example="asthma")]
+    project: Annotated[str, Arg(ArgumentKind.NAME, "What questions are asked for.", example="asthma")]
     account: Account
-    cap: Annotated[Loss, Arg(Kind.BUDGET, "What the project may spend of it.", example="Budget(epsilon=1)")]
+    cap: Annotated[Loss, Arg(ArgumentKind.BUDGET, "What the project may spend of it.", example="Budget(epsilon=1)")]
     note: Note = ""
 
 
-def allot(book: Book, request: Allot, caller: Caller) -> Share:
+def allot(book: Ledger, request: Allot, caller: Caller) -> Share:
     """Gives a project a cap, and returns its part of the account."""
     account, cap, note = request.account, request.cap, request.note
     book.stewardship.allot(request.project, account=account, cap=cap, by=caller.analyst, note=note)

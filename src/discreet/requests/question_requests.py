@@ -10,7 +10,7 @@ from discreet.mechanisms.base import CONFIDENCE
 from discreet.plan.model.nodes import Question, Value
 from discreet.plan.model.schema import Limits
 from discreet.privacy import ApproxDP, PureDP
-from discreet.requests.argument_kinds import CANDIDATES, Arg, Kind
+from discreet.requests.argument_kinds import CANDIDATES, Arg, ArgumentKind
 from discreet.requests.request import Request
 
 if TYPE_CHECKING:  # bases of requests name results, which ruff does not see
@@ -25,30 +25,32 @@ _PRICE = "What the answer may cost; kept exactly, e.g. 0.2 or 1/3."
 _NOT_ON_PAGE = frozenset({"python", "cli", "http"})
 _WRITTEN = _NOT_ON_PAGE | {"wire"}
 
-Sql = Annotated[str | Question, Arg(Kind.SQL, "One SELECT.", example="SELECT COUNT(*) AS n FROM visits")]
+Sql = Annotated[str | Question, Arg(ArgumentKind.SQL, "One SELECT.", example="SELECT COUNT(*) AS n FROM visits")]
 Parameters = Annotated[
     Any,
     Arg(
-        Kind.VALUES,
+        ArgumentKind.VALUES,
         "The values of ? and $1 by number, of :name and $name by name.",
         faces=_NOT_ON_PAGE,
         option="parameter",
     ),
 ]
-Epsilon = Annotated[Fraction | None, Arg(Kind.AMOUNT, _PRICE, example="0.1", spends=True)]
-Delta = Annotated[Fraction | None, Arg(Kind.DELTA, "Needed for private groups; default: a hundredth of the account's.")]
+Epsilon = Annotated[Fraction | None, Arg(ArgumentKind.AMOUNT, _PRICE, example="0.1", spends=True)]
+Delta = Annotated[
+    Fraction | None, Arg(ArgumentKind.DELTA, "Needed for private groups; default: a hundredth of the account's.")
+]
 Contribution = Annotated[
     Limits | Literal["choose"] | None,
-    Arg(Kind.LIMITS, "How much one unit may count, instead of the table's limits.", faces=_NOT_ON_PAGE),
+    Arg(ArgumentKind.LIMITS, "How much one unit may count, instead of the table's limits.", faces=_NOT_ON_PAGE),
 ]
 Other = Annotated[
-    Value, Arg(Kind.VALUE, "Label of one more group: all rows that no shown group has.", faces=_NOT_ON_PAGE)
+    Value, Arg(ArgumentKind.VALUE, "Label of one more group: all rows that no shown group has.", faces=_NOT_ON_PAGE)
 ]
-Confidence = Annotated[Fraction, Arg(Kind.SHARE, "Of each interval.", faces=_WRITTEN)]
+Confidence = Annotated[Fraction, Arg(ArgumentKind.SHARE, "Of each interval.", faces=_WRITTEN)]
 Within = Annotated[
     Fraction | None,
     Arg(
-        Kind.AMOUNT,
+        ArgumentKind.AMOUNT,
         "Instead of {epsilon}: how far each number may be from the truth.",
         faces=_WRITTEN,
     ),
@@ -56,7 +58,7 @@ Within = Annotated[
 MaxEpsilon = Annotated[
     Fraction | None,
     Arg(
-        Kind.AMOUNT,
+        ArgumentKind.AMOUNT,
         "What {within} may cost at most.",
         faces=_WRITTEN,
         spends=True,
@@ -65,7 +67,7 @@ MaxEpsilon = Annotated[
 Rows = Annotated[
     int,
     Arg(
-        Kind.COUNT,
+        ArgumentKind.COUNT,
         "Imagined rows of a group, which the error of a mean depends on.",
         most=10**18,
         faces=_NOT_ON_PAGE | {"page"},
@@ -89,11 +91,20 @@ class Ask(Request["Answer"]):
     max_epsilon: MaxEpsilon = None
     profile: Annotated[
         Fraction | None,
-        Arg(Kind.AMOUNT, "Buy a profile of the table with it, for this epsilon.", faces=_NOT_ON_PAGE, spends=True),
+        Arg(
+            ArgumentKind.AMOUNT,
+            "Buy a profile of the table with it, for this epsilon.",
+            faces=_NOT_ON_PAGE,
+            spends=True,
+        ),
     ] = None
     coverage: Annotated[
         Fraction | None,
-        Arg(Kind.SHARE, "The part of epsilon that tells what limits leave out of this question.", faces=_NOT_ON_PAGE),
+        Arg(
+            ArgumentKind.SHARE,
+            "The part of epsilon that tells what limits leave out of this question.",
+            faces=_NOT_ON_PAGE,
+        ),
     ] = None
 
 
@@ -104,9 +115,11 @@ class AskMany(Request["list[Answer]"]):
     verb: ClassVar[str] = "ask_many"
     questions: Annotated[
         tuple[str | Question, ...],
-        Arg(Kind.SQL, "Several SELECTs that share the epsilon of one charge.", many=True, most=200),
+        Arg(ArgumentKind.SQL, "Several SELECTs that share the epsilon of one charge.", many=True, most=200),
     ]
-    epsilon: Annotated[Fraction, Arg(Kind.AMOUNT, "What all answers may cost together.", example="1", spends=True)]
+    epsilon: Annotated[
+        Fraction, Arg(ArgumentKind.AMOUNT, "What all answers may cost together.", example="1", spends=True)
+    ]
     delta: Delta = None
     limits: Contribution = None
     confidence: Confidence = CONFIDENCE
@@ -136,14 +149,14 @@ class Rehearse(Request["Answer"]):
     verb: ClassVar[str] = "rehearse"
     sql: Sql
     parameters: Parameters = None
-    epsilon: Annotated[Fraction, Arg(Kind.AMOUNT, _PRICE, example="0.1")] = Fraction(1)
+    epsilon: Annotated[Fraction, Arg(ArgumentKind.AMOUNT, _PRICE, example="0.1")] = Fraction(1)
     delta: Delta = None
     limits: Contribution = None
     other: Other = None
     confidence: Confidence = CONFIDENCE
-    rows: Annotated[int, Arg(Kind.COUNT, "How many synthetic rows are made.", most=10**6, faces=_NOT_ON_PAGE)] = (
-        IMAGINED
-    )
+    rows: Annotated[
+        int, Arg(ArgumentKind.COUNT, "How many synthetic rows are made.", most=10**6, faces=_NOT_ON_PAGE)
+    ] = IMAGINED
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,7 +167,7 @@ class ChooseEpsilon(Request["Choices"]):
     sql: Sql
     candidates: Annotated[
         tuple[Fraction | PureDP | ApproxDP, ...],
-        Arg(Kind.PRICE, "Epsilons to compare.", many=True, most=50, example="0.1", option="epsilon"),
+        Arg(ArgumentKind.PRICE, "Epsilons to compare.", many=True, most=50, example="0.1", option="epsilon"),
     ] = CANDIDATES
     parameters: Parameters = None
     delta: Delta = None

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar, get_args, 
 from discreet.dataclass import dataclass
 from discreet.errors import InternalError, InvalidParameter
 from discreet.hint_text import Hint
-from discreet.requests.argument_kinds import Arg, Kind, read_argument, write_argument
+from discreet.requests.argument_kinds import Arg, ArgumentKind, read_argument, write_argument
 from discreet.requests.learner_arguments import PARTS
 
 R = TypeVar("R")
@@ -51,7 +51,7 @@ class Request(Generic[R]):
         """
         given = dict(document)
         for argument in arguments(cls):
-            if argument.arg.kind is Kind.LEARNER:
+            if argument.arg.kind is ArgumentKind.LEARNER:
                 given[argument.name] = {part: given.pop(part) for part in PARTS if part in given}
         return cls.of(**given)
 
@@ -66,7 +66,7 @@ class Request(Generic[R]):
             value = getattr(self, argument.name)
             if value is not None and (argument.is_required or value != argument.default):
                 written = write_argument(argument.name, value, argument.arg)
-                found |= written if argument.arg.kind is Kind.LEARNER else {argument.name: written}
+                found |= written if argument.arg.kind is ArgumentKind.LEARNER else {argument.name: written}
         return found
 
     def check(self) -> None:

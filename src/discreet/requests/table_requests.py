@@ -10,7 +10,7 @@ from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.mechanisms.base import CONFIDENCE
 from discreet.plan.model.schema import Limits
-from discreet.requests.argument_kinds import Arg, Kind
+from discreet.requests.argument_kinds import Arg, ArgumentKind
 from discreet.requests.question_requests import Delta
 from discreet.requests.request import Request
 
@@ -30,12 +30,14 @@ class BuyProfile(Request["Profile"]):
     """Buy a portrait of a table: people, rows and groups per person, and what limits and bounds leave out."""
 
     verb: ClassVar[str] = "profile"
-    table: Annotated[str, Arg(Kind.NAME, "A protected table.", example="visits")]
-    epsilon: Annotated[Fraction, Arg(Kind.AMOUNT, "What the profile may cost, e.g. 0.05.", example="0.05", spends=True)]
+    table: Annotated[str, Arg(ArgumentKind.NAME, "A protected table.", example="visits")]
+    epsilon: Annotated[
+        Fraction, Arg(ArgumentKind.AMOUNT, "What the profile may cost, e.g. 0.05.", example="0.05", spends=True)
+    ]
     columns: Annotated[
         tuple[str, ...] | None,
         Arg(
-            Kind.NAME,
+            ArgumentKind.NAME,
             "Columns whose clipped and missing values are counted; default: all with bounds.",
             many=True,
             option="column",
@@ -43,15 +45,15 @@ class BuyProfile(Request["Profile"]):
     ] = None
     by: Annotated[
         tuple[tuple[str, ...], ...] | None,
-        Arg(Kind.NAMES, "Columns by which people's groups are counted; default: all with keys.", many=True),
+        Arg(ArgumentKind.NAMES, "Columns by which people's groups are counted; default: all with keys.", many=True),
     ] = None
 
 
-Learner = Annotated[Any, Arg(Kind.LEARNER, "A learner of discreet.learn.", faces=_LEARNED)]
-TrainingRows = Annotated[str, Arg(Kind.SQL, "One SELECT of the columns to learn from.", faces=_LEARNED)]
-Target = Annotated[str | None, Arg(Kind.NAME, "The column to learn.", faces=_LEARNED)]
+Learner = Annotated[Any, Arg(ArgumentKind.LEARNER, "A learner of discreet.learn.", faces=_LEARNED)]
+TrainingRows = Annotated[str, Arg(ArgumentKind.SQL, "One SELECT of the columns to learn from.", faces=_LEARNED)]
+Target = Annotated[str | None, Arg(ArgumentKind.NAME, "The column to learn.", faces=_LEARNED)]
 RowsPerUnit = Annotated[
-    int, Arg(Kind.COUNT, "How many rows of one unit count at most.", most=10**6, faces=_NOT_ON_PAGE)
+    int, Arg(ArgumentKind.COUNT, "How many rows of one unit count at most.", most=10**6, faces=_NOT_ON_PAGE)
 ]
 
 
@@ -77,38 +79,46 @@ class PlanFit(Request["FitPlan"]):
     rows_per_unit: RowsPerUnit = 1
 
 
-Source = Annotated[str, Arg(Kind.SQL, "A protected table, or one SELECT of its columns.", example="visits")]
+Source = Annotated[str, Arg(ArgumentKind.SQL, "A protected table, or one SELECT of its columns.", example="visits")]
 Cost = Annotated[
     Fraction | None,
-    Arg(Kind.AMOUNT, "What the table may cost; kept exactly, e.g. 1 or 1/3.", example="1", spends=True),
+    Arg(ArgumentKind.AMOUNT, "What the table may cost; kept exactly, e.g. 1 or 1/3.", example="1", spends=True),
 ]
 Generator = Annotated[
-    Any, Arg(Kind.GENERATOR, "aim, mst, allpairs or independent.", choices=("aim", "mst", "allpairs", "independent"))
+    Any,
+    Arg(
+        ArgumentKind.GENERATOR, "aim, mst, allpairs or independent.", choices=("aim", "mst", "allpairs", "independent")
+    ),
 ]
-Bins = Annotated[int | None, Arg(Kind.COUNT, "Into how many declared bounds are cut; 16 unless given.")]
+Bins = Annotated[int | None, Arg(ArgumentKind.COUNT, "Into how many declared bounds are cut; 16 unless given.")]
 WithinBins = Annotated[
     str,
     Arg(
-        Kind.NAME,
+        ArgumentKind.NAME,
         "How numbers get their place within bins back: uniform, or histogram for a tenth of the budget.",
         choices=("uniform", "histogram"),
     ),
 ]
 Made = Annotated[
-    int | None, Arg(Kind.COUNT, "How many to make up; unless given, about as many as there are.", most=10**9)
+    int | None, Arg(ArgumentKind.COUNT, "How many to make up; unless given, about as many as there are.", most=10**9)
 ]
-Domain = Annotated[Any, Arg(Kind.DOMAIN, "Public values of columns.", faces=_NOT_ON_PAGE)]
-Domains = Annotated[Any, Arg(Kind.DOMAINS, "Public values of columns, by table.", faces=_NOT_ON_PAGE)]
+Domain = Annotated[Any, Arg(ArgumentKind.DOMAIN, "Public values of columns.", faces=_NOT_ON_PAGE)]
+Domains = Annotated[Any, Arg(ArgumentKind.DOMAINS, "Public values of columns, by table.", faces=_NOT_ON_PAGE)]
 Forbidden = Annotated[
-    Any, Arg(Kind.RULES, "Combinations of values that cannot occur.", faces=frozenset({"python", "http"}))
+    Any, Arg(ArgumentKind.RULES, "Combinations of values that cannot occur.", faces=frozenset({"python", "http"}))
 ]
-People = Annotated[str, Arg(Kind.SQL, "The table with a row for each person, or one SELECT of it.", example="people")]
+People = Annotated[
+    str, Arg(ArgumentKind.SQL, "The table with a row for each person, or one SELECT of it.", example="people")
+]
 Events = Annotated[
-    str, Arg(Kind.SQL, "A table of events of the same people, made up with them for one charge.", example="visits")
+    str,
+    Arg(ArgumentKind.SQL, "A table of events of the same people, made up with them for one charge.", example="visits"),
 ]
 EventsPerUnit = Annotated[
     int | None,
-    Arg(Kind.COUNT, "How many rows of one unit count at most; 1, or of events as many as declared.", most=10**6),
+    Arg(
+        ArgumentKind.COUNT, "How many rows of one unit count at most; 1, or of events as many as declared.", most=10**6
+    ),
 ]
 
 
@@ -185,32 +195,43 @@ class OpenStream(Request["CuratedStream"]):
     """Start a stream and pay for all of it, or open one that was started; the same again changes nothing."""
 
     verb: ClassVar[str] = "stream"
-    sql: Annotated[str | None, Arg(Kind.SQL, "One SELECT of a COUNT or SUM, grouped by a period.", faces=_HERE)] = None
+    sql: Annotated[
+        str | None, Arg(ArgumentKind.SQL, "One SELECT of a COUNT or SUM, grouped by a period.", faces=_HERE)
+    ] = None
     every: Annotated[
         str | int,
-        Arg(Kind.VALUE, "How long a period is: day, week, month, quarter, year, or a number.", faces=_HERE),
+        Arg(ArgumentKind.VALUE, "How long a period is: day, week, month, quarter, year, or a number.", faces=_HERE),
     ] = "day"
     horizon: Annotated[
-        int | None, Arg(Kind.COUNT, "How many periods there are; leave it out if that is unknown.", faces=_HERE)
+        int | None, Arg(ArgumentKind.COUNT, "How many periods there are; leave it out if that is unknown.", faces=_HERE)
     ] = None
     epsilon: Annotated[
-        Fraction | None, Arg(Kind.AMOUNT, "What the whole stream may cost; kept exactly.", faces=_HERE, example="1")
+        Fraction | None,
+        Arg(ArgumentKind.AMOUNT, "What the whole stream may cost; kept exactly.", faces=_HERE, example="1"),
     ] = None
     delta: Delta = None
-    rho: Annotated[Fraction | None, Arg(Kind.AMOUNT, "Instead of epsilon and delta.", faces=_HERE)] = None
-    start: Annotated[Any, Arg(Kind.VALUE, "The first day, e.g. 2026-01-01, or the first number.", faces=_HERE)] = None
+    rho: Annotated[Fraction | None, Arg(ArgumentKind.AMOUNT, "Instead of epsilon and delta.", faces=_HERE)] = None
+    start: Annotated[
+        Any, Arg(ArgumentKind.VALUE, "The first day, e.g. 2026-01-01, or the first number.", faces=_HERE)
+    ] = None
     window: Annotated[
-        int | None, Arg(Kind.COUNT, "Over how many periods sums go; all so far, unless given.", faces=_HERE)
+        int | None, Arg(ArgumentKind.COUNT, "Over how many periods sums go; all so far, unless given.", faces=_HERE)
     ] = None
     periods: Annotated[
-        int | None, Arg(Kind.COUNT, "In how many periods of the whole stream one unit may count.", faces=_HERE)
+        int | None, Arg(ArgumentKind.COUNT, "In how many periods of the whole stream one unit may count.", faces=_HERE)
     ] = None
-    limits: Annotated[Limits | None, Arg(Kind.LIMITS, "How much one unit may count in a period.", faces=_HERE)] = None
-    name: Annotated[str | None, Arg(Kind.NAME, "Of the stream.", faces=_HERE)] = None
-    confidence: Annotated[Fraction, Arg(Kind.SHARE, "Of each interval.", faces=_HERE)] = CONFIDENCE
+    limits: Annotated[
+        Limits | None, Arg(ArgumentKind.LIMITS, "How much one unit may count in a period.", faces=_HERE)
+    ] = None
+    name: Annotated[str | None, Arg(ArgumentKind.NAME, "Of the stream.", faces=_HERE)] = None
+    confidence: Annotated[Fraction, Arg(ArgumentKind.SHARE, "Of each interval.", faces=_HERE)] = CONFIDENCE
     state: Annotated[
         str | None,
-        Arg(Kind.NAME, "The file of the private state; beside the ledger, unless that is on a server.", faces=_HERE),
+        Arg(
+            ArgumentKind.NAME,
+            "The file of the private state; beside the ledger, unless that is on a server.",
+            faces=_HERE,
+        ),
     ] = None
 
     def check(self) -> None:

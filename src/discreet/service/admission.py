@@ -8,12 +8,12 @@ from typing import Any
 
 from discreet import check
 from discreet.errors import InvalidParameter, NotPermitted
-from discreet.ledger import OWNER, AccountState, Book
+from discreet.ledger import OWNER, AccountState, Ledger
 from discreet.requests.request import arguments
 from discreet.requests.verb_table import VERBS
 
 
-def require_listed(book: Book, analyst: str, account: str, project: str = "") -> AccountState:
+def require_listed(book: Ledger, analyst: str, account: str, project: str = "") -> AccountState:
     """Lets pass who may ask on an account: the owner, and all others only once analysts were appointed on it.
 
     The book by itself answers every name on an account without appointed analysts, since whoever holds the file in

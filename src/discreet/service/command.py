@@ -24,7 +24,7 @@ from discreet.service.identity import Identities
 from discreet.service.settings import Settings
 
 if TYPE_CHECKING:
-    from discreet.service.server import Started
+    from discreet.service.server import RunningService
 
 _HERE, _FOLDER = Path(toml_file.FILE), Path("discreet-clinic")
 
@@ -55,7 +55,7 @@ def serve(
     given: dict[str, Any] = {"port": port, "pg_port": pg, "metrics_port": metrics}
     settings = replace(settings, **{name: value for name, value in given.items() if value is not None})
 
-    def announce(started: Started) -> None:
+    def announce(started: RunningService) -> None:
         told = _collect_access(started, demo=demo, link=demo or link)
         typer.echo(json.dumps(told) if as_json else "")
         if not as_json:
@@ -84,7 +84,7 @@ def _log_to_standard_error() -> Iterator[None]:
         own.propagate = propagate
 
 
-def _collect_access(started: Started, *, demo: bool, link: bool) -> dict[str, str]:
+def _collect_access(started: RunningService, *, demo: bool, link: bool) -> dict[str, str]:
     """What is printed when the service is ready; secrets only where they were asked for."""
     told = {"url": started.url}
     people = started.identities

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from discreet.dataclass import dataclass
 from discreet.requests.verb_table import VERBS, Queue
-from discreet.service.caller import Caller, Permission
+from discreet.service.caller import AuthenticatedCaller, Permission
 
 Document = dict[str, Any]
 """Plain JSON; `presentation.documents` writes and reads those of answers, explanations and errors."""
@@ -46,7 +46,7 @@ OPERATIONS: Mapping[str, Operation] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Work:
+class JobRequest:
     """One request.
 
     Attributes:
@@ -91,10 +91,10 @@ class JobStatus:
     error: Document | None = None
 
 
-class Desk(Protocol):
+class RequestExecutor(Protocol):
     """Takes work of callers whose permission was checked, and knows the public facts about tables."""
 
-    async def perform(self, caller: Caller, work: Work) -> Document:
+    async def perform(self, caller: AuthenticatedCaller, work: JobRequest) -> Document:
         """Does work, and returns its document when it may leave.
 
         Raises:
@@ -102,26 +102,26 @@ class Desk(Protocol):
                 `ServiceUnavailable` if the queues are full.
         """
 
-    def begin(self, caller: Caller, work: Work) -> JobStatus:
+    def begin(self, caller: AuthenticatedCaller, work: JobRequest) -> JobStatus:
         """Starts work that is waited for elsewhere; raises as `perform` does for what is wrong at once."""
 
-    def job(self, caller: Caller, job: str) -> JobStatus:
+    def job(self, caller: AuthenticatedCaller, job: str) -> JobStatus:
         """Returns a job of the caller's own.
 
         Raises:
             UnknownJob: for all others, as if there were none.
         """
 
-    def follow(self, caller: Caller, job: str) -> AsyncIterator[JobStatus]:
+    def follow(self, caller: AuthenticatedCaller, job: str) -> AsyncIterator[JobStatus]:
         """Yields a job now and after each change, until it has ended."""
 
-    def cancel(self, caller: Caller, job: str) -> JobStatus:
+    def cancel(self, caller: AuthenticatedCaller, job: str) -> JobStatus:
         """Stops a job; what was charged stays charged."""
 
     async def check_ledger(self) -> bool:
         """Tells whether the ledger answers; without it nothing is charged, and nothing is asked."""
 
-    def tables(self, caller: Caller) -> list[Document]:
+    def tables(self, caller: AuthenticatedCaller) -> list[Document]:
         """Returns the public facts about all tables that the caller may see, protected and public ones.
 
         Of each: ``name``, ``protected``, ``account``, ``unit`` (a sentence), ``neighbours``, ``version``,

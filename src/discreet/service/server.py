@@ -19,15 +19,15 @@ from discreet.curator.config.enrolment import declared_book
 from discreet.curator.config.toml_file import load
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
-from discreet.ledger import Book
-from discreet.service.acts import Acts, recorder
+from discreet.ledger import Ledger
+from discreet.service.acts import StewardActions, recorder
 from discreet.service.api.application import create_api
 from discreet.service.api.metrics import Metrics, create_metrics_app
-from discreet.service.api.route_access import Offices
+from discreet.service.api.route_access import ServiceContext
 from discreet.service.connection_limits import ConnectionLimits
 from discreet.service.http_listener import KEEP_ALIVE, LimitedListener, WatchedApp
 from discreet.service.identity import Identities, RateLimits
-from discreet.service.owner.service_desk import ServiceDesk
+from discreet.service.owner.service_desk import WorkerExecutor
 from discreet.service.page import create_page
 from discreet.service.settings import Settings, require_anchor
 from discreet.service.wire.wire_server import WireServer
@@ -39,7 +39,7 @@ _GRACE = 5  # seconds for what runs when the service stops
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Started:
+class RunningService:
     """A service that takes requests.
 
     Attributes:
@@ -63,7 +63,7 @@ class _Quiet(uvicorn.Server):
 
 
 @asynccontextmanager
-async def service(config: Path, settings: Settings) -> AsyncIterator[Started]:
+async def service(config: Path, settings: Settings) -> AsyncIterator[RunningService]:
     """Opens the book, the people and the workers, then the listeners; closes them in the opposite order.
 
     Raises:
@@ -74,16 +74,16 @@ async def service(config: Path, settings: Settings) -> AsyncIterator[Started]:
         book = stack.enter_context(_served_book(config))
         identities = Identities(settings.identities, record=recorder(book))
         stack.callback(identities.close)
-        acts = Acts(book, identities)
+        acts = StewardActions(book, identities)
         limits = RateLimits(
             identities,
             requests_per_minute=settings.requests_per_minute,
             questions_per_day=settings.questions_per_day,
         )
-        desk = ServiceDesk(book, settings, config=str(config.absolute()))
+        desk = WorkerExecutor(book, settings, config=str(config.absolute()))
         stack.push_async_callback(desk.close, grace=_GRACE)
         await desk.open()
-        offices, metrics = Offices(desk, identities, acts, limits, settings), Metrics(lambda: desk.gauges)
+        offices, metrics = ServiceContext(desk, identities, acts, limits, settings), Metrics(lambda: desk.gauges)
         app = create_api(offices, metrics=metrics)
         app.mount("/", create_page(offices))
         port = await stack.enter_async_context(_listening(app, settings, settings.host, settings.port))
@@ -101,16 +101,16 @@ async def service(config: Path, settings: Settings) -> AsyncIterator[Started]:
         stack.push_async_callback(desk.drain, grace=_GRACE)  # before the listeners close: they wait for its answers
         watch = asyncio.get_running_loop().create_task(_watching(desk, identities))
         stack.callback(watch.cancel)
-        yield Started(url=_url(settings, port), pg_port=pg, metrics_port=watched, identities=identities)
+        yield RunningService(url=_url(settings, port), pg_port=pg, metrics_port=watched, identities=identities)
 
 
-def _served_book(config: Path) -> Book:
+def _served_book(config: Path) -> Ledger:
     declared = load(config)
     require_anchor(declared.anchor)
     return declared_book(declared, new=True)
 
 
-async def _watching(desk: ServiceDesk, identities: Identities) -> None:
+async def _watching(desk: WorkerExecutor, identities: Identities) -> None:
     """Stops requests whose key or session has ended since they began."""
     while True:
         await asyncio.sleep(_LOOK)
@@ -186,7 +186,7 @@ def _url(settings: Settings, port: int) -> str:
     return f"{'https' if settings.secure else 'http'}://{host}:{port}"
 
 
-async def run(config: Path, settings: Settings, announce: Callable[[Started], None]) -> None:
+async def run(config: Path, settings: Settings, announce: Callable[[RunningService], None]) -> None:
     """Serves until SIGINT or SIGTERM.
 
     Args:

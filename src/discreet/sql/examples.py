@@ -11,7 +11,7 @@ from sqlglot.tokenizer_core import TokenType
 from discreet.dataclass import dataclass
 from discreet.plan.analysis.group_keys import values
 from discreet.plan.expressions.calls import call
-from discreet.plan.model.nodes import Column, Expression, Literal
+from discreet.plan.model.nodes import ColumnRef, Expression, Literal
 from discreet.plan.model.schema import ColumnSchema, TableSchema
 from discreet.plan.model.types import Type
 
@@ -209,7 +209,7 @@ class Examples:
         column = next((c for c in found if c.name != self.schema.unit), None)
         if column is None:
             return self.count
-        if not self.shows(call("start_of_month", Column(column.name, column.type))):
+        if not self.shows(call("start_of_month", ColumnRef(column.name, column.type))):
             return self.weekdays
         return self.grouped_by(f"DATE_TRUNC('month', {quote_name(column.name)})")
 
@@ -227,7 +227,7 @@ class Examples:
         column = self._number()
         if column is None:
             return self.count
-        if not self.shows(band(Column(column.name, column.type))):
+        if not self.shows(band(ColumnRef(column.name, column.type))):
             return self.buckets
         return self.grouped_by(f"CAST(FLOOR({quote_name(column.name)} / 10) AS INT)", "band")
 
@@ -246,7 +246,7 @@ class Examples:
     def _key_text(self) -> str | None:
         """Something to group by: a column, or where the values of none are public, days of the week or bands."""
         column, day, number = self._key(), self._of(Type.DATE, Type.TIMESTAMP), self._number()
-        if column is not None and self.shows(Column(column.name, column.type)):
+        if column is not None and self.shows(ColumnRef(column.name, column.type)):
             return quote_name(column.name)
         if day is not None:
             return f"EXTRACT(ISODOW FROM {day})"
@@ -254,7 +254,7 @@ class Examples:
 
     def _key(self) -> ColumnSchema | None:
         columns = [c for c in self.schema.columns.values() if c.type is not Type.FLOAT and c.name != self.schema.unit]
-        shown = {c.name: self.shows(Column(c.name, c.type)) for c in columns}
+        shown = {c.name: self.shows(ColumnRef(c.name, c.type)) for c in columns}
         ranked = sorted(columns, key=lambda c: (not shown[c.name], c.keys is None, c.type is not Type.TEXT))
         return ranked[0] if ranked else None
 

@@ -18,11 +18,11 @@ from discreet.errors import InvalidParameter
 from discreet.measurement.aggregates import aggregation
 from discreet.plan.model.nodes import Question
 from discreet.plan.model.schema import TableSchema
-from discreet.sql.clauses.assembly import Piece, QuestionParts, question
+from discreet.sql.clauses.assembly import QueryFragment, QuestionParts, question
 from discreet.sql.functions import only
 from discreet.sql.functions.aggregates import FINEST
 from discreet.sql.parameters import Parameters
-from discreet.sql.refusals import Source
+from discreet.sql.refusals import SqlSource
 from discreet.sql.scope import Scope
 from discreet.sql.select import ordering, select
 
@@ -202,11 +202,11 @@ class TableFrame:
     """
 
     schema: TableSchema
-    conditions: tuple[Piece, ...] = ()
-    keys: tuple[Piece, ...] = ()
-    measures: tuple[Piece, ...] = ()
-    groups_kept: tuple[Piece, ...] = ()
-    orders: tuple[tuple[Piece, bool], ...] = ()
+    conditions: tuple[QueryFragment, ...] = ()
+    keys: tuple[QueryFragment, ...] = ()
+    measures: tuple[QueryFragment, ...] = ()
+    groups_kept: tuple[QueryFragment, ...] = ()
+    orders: tuple[tuple[QueryFragment, bool], ...] = ()
     rows_kept: int | None = None
     rows_passed: int = 0
 
@@ -266,7 +266,7 @@ class TableFrame:
             )
         )
 
-    def _piece(self, text: str, name: str | None = None, parameters: Parameters = None) -> Piece:
+    def _piece(self, text: str, name: str | None = None, parameters: Parameters = None) -> QueryFragment:
         source = self._source(_SELECT, text, parameters)
         tree = select(source)
         only(tree, self._scope(source), "expressions")
@@ -274,35 +274,35 @@ class TableFrame:
             source.refuse(
                 "One expression is expected here.", "Give names by keyword; for example {count}.", len(_SELECT)
             )
-        return Piece(tree.expressions[0], source, name)
+        return QueryFragment(tree.expressions[0], source, name)
 
-    def _orders(self, text: str) -> list[tuple[Piece, bool]]:
+    def _orders(self, text: str) -> list[tuple[QueryFragment, bool]]:
         source = self._source(_ORDER, text)
         tree, scope = select(source), self._scope(source)
         only(tree, scope, "expressions", "order")
         return ordering(tree, source, scope, len(tree.expressions))
 
-    def _measure(self, made: Measure | str, name: str) -> Piece:
+    def _measure(self, made: Measure | str, name: str) -> QueryFragment:
         if isinstance(made, str):
             return self._piece(made, name)
         made = check.instance(Measure, **{name: made})
         inner = None if made.expression is None else self._piece(made.expression)
         other = None if made.other is None else self._piece(made.other)
         node = _node(made, inner, other, self.schema)
-        return Piece(node, inner.source if inner else Source("", {self.schema.name: self.schema}), name)
+        return QueryFragment(node, inner.source if inner else SqlSource("", {self.schema.name: self.schema}), name)
 
-    def _source(self, before: str, text: str, parameters: Parameters = None) -> Source:
+    def _source(self, before: str, text: str, parameters: Parameters = None) -> SqlSource:
         whole = before + check.instance(str, expression=text)
-        return Source(whole, {self.schema.name: self.schema}, len(before), parameters)
+        return SqlSource(whole, {self.schema.name: self.schema}, len(before), parameters)
 
-    def _scope(self, source: Source) -> Scope:
+    def _scope(self, source: SqlSource) -> Scope:
         return Scope(source=source, schema=self.schema, alias=self.schema.name)
 
 
 def _units(node: exp.Expr | None, schema: TableSchema) -> exp.Expr:
     del node
     if schema.unit is None:
-        Source("", {schema.name: schema}).refuse("Here each row is a unit of its own.", "Count rows: {count}.")
+        SqlSource("", {schema.name: schema}).refuse("Here each row is a unit of its own.", "Count rows: {count}.")
     names = schema.parts or (schema.unit,)
     columns = [exp.column(name, quoted=True) for name in names]
     return exp.Count(this=exp.Distinct(expressions=columns), big_int=True)
@@ -318,7 +318,7 @@ _SYNTAX: dict[str, Callable[[exp.Expr | None, TableSchema], exp.Expr]] = {
 """Aggregates with a syntax of their own; all others are the function that the registry names."""
 
 
-def _node(made: Measure, inner: Piece | None, other: Piece | None, schema: TableSchema) -> exp.Expr:
+def _node(made: Measure, inner: QueryFragment | None, other: QueryFragment | None, schema: TableSchema) -> exp.Expr:
     argument = None if inner is None else inner.node
     if made.kind in _SYNTAX:
         node = _SYNTAX[made.kind](argument, schema)

@@ -153,7 +153,7 @@ _HOLE = "what_is_written_anew"
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SqlSource:
     """A text, and the declarations it is read against.
 
     Args:
@@ -180,7 +180,7 @@ class Source:
     def position(self, offset: int) -> tuple[int, int]:
         r"""Returns line and column of a character, from 1.
 
-        >>> Source("SELECT a\nFROM b", {}).position(14)
+        >>> SqlSource("SELECT a\nFROM b", {}).position(14)
         (2, 6)
         """
         ahead = self.text[self.before : max(offset, self.before)]

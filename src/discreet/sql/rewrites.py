@@ -12,7 +12,7 @@ from sqlglot import exp
 from discreet.dataclass import dataclass
 from discreet.plan.model.schema import TableSchema
 from discreet.sql.examples import DIALECT
-from discreet.sql.refusals import Source
+from discreet.sql.refusals import SqlSource
 from discreet.sql.scope import lookup
 from discreet.sql.select import parse_select
 
@@ -49,7 +49,7 @@ def rewrites(text: str, schemas: Mapping[str, TableSchema]) -> Rewrites:
     >>> found.by_person
     ('SELECT COUNT(*) AS n FROM (SELECT room FROM stays GROUP BY person, room)',)
     """
-    tree = parse_select(Source(text, schemas))
+    tree = parse_select(SqlSource(text, schemas))
     inside = [node for node in tree.find_all(exp.Select) if node is not tree and node.args.get("group") is not None]
     inner = list(reversed(inside))  # the innermost first
     return Rewrites(

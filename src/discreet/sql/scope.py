@@ -17,11 +17,21 @@ from discreet.measurement.releases.candidates import MOST_CANDIDATES, MOST_LISTE
 from discreet.measurement.releases.grids import multipliable
 from discreet.plan.analysis.value_bounds import bounds
 from discreet.plan.expressions.calls import call
-from discreet.plan.model.nodes import UNIT, Aggregate, Call, Column, Expression, ExtremeKind, Literal, columns, grouping
+from discreet.plan.model.nodes import (
+    UNIT,
+    Aggregate,
+    ColumnRef,
+    Expression,
+    ExtremeKind,
+    FunctionCall,
+    Literal,
+    columns,
+    grouping,
+)
 from discreet.plan.model.schema import TableSchema
 from discreet.plan.model.types import Type
 from discreet.sql.examples import Examples, clip_expression, different, quote_name
-from discreet.sql.refusals import Source
+from discreet.sql.refusals import SqlSource
 
 T = TypeVar("T")
 
@@ -40,7 +50,7 @@ class Scope:
         names: what columns are called, by the aliases of their tables, where there are several.
     """
 
-    source: Source
+    source: SqlSource
     schema: TableSchema
     alias: str
     names: Names | None = None
@@ -70,7 +80,7 @@ class Scope:
         name = self._find_column(node)
         if name.startswith("#"):
             self.refuse("Names that begin with # are our own.", "Ask the steward to rename the column: {count}.", node)
-        return Column(name, self.schema.columns[name].type)
+        return ColumnRef(name, self.schema.columns[name].type)
 
     def aggregate(
         self,
@@ -198,7 +208,7 @@ class AnswerScope(Scope):
         """Returns 1 where a key is left out, else 0; of several keys, these digits as a number to the base 2."""
         if not keys or any(key not in self.grouped for key in keys):
             return Scope.grouping(self, keys, node)
-        digits: list[Expression] = [Column(grouping(self.grouped.index(key)), Type.INT) for key in keys]
+        digits: list[Expression] = [ColumnRef(grouping(self.grouped.index(key)), Type.INT) for key in keys]
         return reduce(lambda one, other: call("add", call("multiply", one, Literal(2, Type.INT)), other), digits)
 
     def column(self, node: exp.Column) -> Expression:
@@ -230,7 +240,7 @@ class AnswerScope(Scope):
         if not same:
             same = [wanted]
             self.aggregates.extend(same)
-        return Column(same[0].name, registered.result_type(about))
+        return ColumnRef(same[0].name, registered.result_type(about))
 
     def _about(self, registered: Aggregation, value: Expression, node: exp.Expr, text: exp.Expr) -> Expression:
         """What an aggregate is about, held to bounds where it adds, and to what can be multiplied where it does."""
@@ -263,7 +273,7 @@ class AnswerScope(Scope):
 
     def _in_order(self, registered: Aggregation, value: Expression, argument: exp.Expr) -> str:
         """What tells of some texts: their groups; the first or the last of them, in that order."""
-        simple = isinstance(value, Column) and value.name not in self.schema.ids and "`" not in argument.name
+        simple = isinstance(value, ColumnRef) and value.name not in self.schema.ids and "`" not in argument.name
         simple = simple and self.alias == self.schema.name
         if not simple or not Examples(self.schema).shows(value):
             return "{grouped}"
@@ -294,7 +304,7 @@ class AnswerScope(Scope):
             return value
         if value.type is Type.FLOAT:
             self.refuse("Numbers of this size have no squares in doubles.", "Clip them: {mean}.", node)
-        return Call("to_float", (value,), Type.FLOAT)
+        return FunctionCall("to_float", (value,), Type.FLOAT)
 
     def _clip(self, registered: Aggregation, value: Expression, argument: exp.Expr) -> str:
         text, table = argument.sql(dialect="duckdb"), self.schema.name
@@ -345,7 +355,7 @@ def _meant_as_text(node: exp.Column) -> str:
     return f"A text is written in single quotes: '{written}'."
 
 
-def near(node: exp.Expr, known: Iterable[str], source: Source) -> str:
+def near(node: exp.Expr, known: Iterable[str], source: SqlSource) -> str:
     """Proposes declared names that are near to one that is not declared, and the question with the nearest."""
     names = {entry.casefold(): entry for entry in known}
     close = get_close_matches(node.name.casefold()[:60], names, n=1)

@@ -25,13 +25,13 @@ from sqlglot.errors import ParseError
 from discreet import check
 from discreet.dataclass import dataclass
 from discreet.errors import DiscreetError, UnknownTable, UnsupportedQuery
-from discreet.plan.model.nodes import Column, Question
+from discreet.plan.model.nodes import ColumnRef, Question
 from discreet.plan.model.schema import TableSchema
 from discreet.plan.post.steps import AttachQuestion, noisy_columns
-from discreet.sql.clauses.assembly import Piece, QuestionParts, question, require_type
-from discreet.sql.clauses.from_clause import From, Origin
+from discreet.sql.clauses.assembly import QueryFragment, QuestionParts, question, require_type
+from discreet.sql.clauses.from_clause import FromClause, FromRows
 from discreet.sql.clauses.histograms import replace_with_count, split_into_bands
-from discreet.sql.clauses.outer_select import Columns, Parts, everything, join_blocks, of_numbers, over
+from discreet.sql.clauses.outer_select import OuterScope, OuterSelectParts, everything, join_blocks, of_numbers, over
 from discreet.sql.clauses.pivot_clause import alias_of, as_cells, as_rows
 from discreet.sql.clauses.private_modes import largest_groups
 from discreet.sql.clauses.row_selects import read_nested_rows, releases
@@ -41,7 +41,7 @@ from discreet.sql.clauses.union_clause import ENDS, branches, stack_queries
 from discreet.sql.examples import DIALECT, Examples, same_question
 from discreet.sql.functions import only, read
 from discreet.sql.parameters import Parameters
-from discreet.sql.refusals import REFUSALS, Refusal, Source
+from discreet.sql.refusals import REFUSALS, Refusal, SqlSource
 from discreet.sql.scope import Scope, lookup
 from discreet.sql.sql_tokens import tokens
 
@@ -79,20 +79,20 @@ def parse(
     >>> [output.name for output in asked.outputs], asked.aggregates[0].kind
     (['ward', 'n'], 'count')
     """
-    source = Source(check.instance(str, text=text), schemas, parameters=parameters, today=today)
+    source = SqlSource(check.instance(str, text=text), schemas, parameters=parameters, today=today)
     return _read(_proposing(source, MOST_REWRITES))
 
 
-def _read(source: Source) -> Question:
-    return _whole(parse_select(source), From(source, read_nested_rows, lateral))
+def _read(source: SqlSource) -> Question:
+    return _whole(parse_select(source), FromClause(source, read_nested_rows, lateral))
 
 
-def _proposing(source: Source, times: int) -> Source:
+def _proposing(source: SqlSource, times: int) -> SqlSource:
     """Returns the text with refusals that propose it rewritten; what is refused once more is rewritten once more."""
     return replace(source, propose=lambda text: _proposal(replace(source, text=text), times - 1)) if times else source
 
 
-def _proposal(source: Source, times: int) -> str | None:
+def _proposal(source: SqlSource, times: int) -> str | None:
     try:
         found = _read(_proposing(source, times))
     except UnsupportedQuery as refused:
@@ -102,7 +102,7 @@ def _proposal(source: Source, times: int) -> str | None:
     return source.text if _can_be_shown(found, source) else None
 
 
-def _can_be_shown(found: Question, source: Source) -> bool:
+def _can_be_shown(found: Question, source: SqlSource) -> bool:
     """Tells whether the groups of a question can be shown, for accounts without a delta too."""
     if all(schema.private_groups or schema.public for schema in source.schemas.values()):
         return True
@@ -111,11 +111,11 @@ def _can_be_shown(found: Question, source: Source) -> bool:
     return all(Examples(source.schemas[found.table]).shows(key.expression) for key in found.keys)
 
 
-def _whole(tree: exp.Select | exp.Union, reader: From) -> Question:
+def _whole(tree: exp.Select | exp.Union, reader: FromClause) -> Question:
     return _union(tree, reader) if isinstance(tree, exp.Union) else _question(tree, reader)
 
 
-def select(source: Source) -> exp.Select:
+def select(source: SqlSource) -> exp.Select:
     """Parses a text that passed the first gate, if it is one SELECT of bearable depth."""
     tree = parse_select(source)
     if not isinstance(tree, exp.Select):
@@ -123,7 +123,7 @@ def select(source: Source) -> exp.Select:
     return tree
 
 
-def parse_select(source: Source) -> exp.Select | exp.Union:
+def parse_select(source: SqlSource) -> exp.Select | exp.Union:
     """Parses a text that passed the first gate, if it is SELECTs of bearable depth, joined by UNION if several."""
     found = tokens(source)
     try:
@@ -145,7 +145,7 @@ def parse_select(source: Source) -> exp.Select | exp.Union:
     return tree
 
 
-def _shallow(tree: exp.Expr, source: Source) -> None:
+def _shallow(tree: exp.Expr, source: SqlSource) -> None:
     level: list[exp.Expr] = [tree]
     for _ in range(DEEPEST_TREE):
         level = [child for node in level for child in node.iter_expressions()]
@@ -154,7 +154,7 @@ def _shallow(tree: exp.Expr, source: Source) -> None:
     source.refuse("The question is nested too deeply.", "Shorten chains, for example with IN: {filtered}.", level[0])
 
 
-def _question(tree: exp.Select, reader: From) -> Question:
+def _question(tree: exp.Select, reader: FromClause) -> Question:
     source = reader.source
     if tree.args.get("distinct") is not None:
         return _distinct(tree, reader)
@@ -182,7 +182,7 @@ def _question(tree: exp.Select, reader: From) -> Question:
     return question(_read_parts(tree, found, conditions, source, _blocks(inside)))
 
 
-def _distinct(tree: exp.Select, reader: From) -> Question:
+def _distinct(tree: exp.Select, reader: FromClause) -> Question:
     """SELECT DISTINCT: the groups of all that it shows; of rows that are put together, those that differ anyway."""
     source, plain = reader.source, tree.copy()
     if tree.args["distinct"].args.get("on") is not None:
@@ -194,7 +194,7 @@ def _distinct(tree: exp.Select, reader: From) -> Question:
         plain.set("group", exp.Group(expressions=places))
     asking = _question(plain, reader)
     shown = {output.expression for output in asking.outputs}
-    hidden = [key for key in asking.keys if Column(key.name, key.expression.type) not in shown]
+    hidden = [key for key in asking.keys if ColumnRef(key.name, key.expression.type) not in shown]
     if asking.sets or asking.steps or hidden:
         reason = "DISTINCT drops equal rows of the answer, and which numbers are equal is chance."
         source.refuse(reason, "Leave it out, or select all keys: {grouped}.", tree)
@@ -207,16 +207,16 @@ class _Inner:
 
     tree: exp.Select | exp.Union
     alias: str
-    reader: From
-    outside: From
+    reader: FromClause
+    outside: FromClause
 
 
-def _find_released_select(tree: exp.Select, reader: From) -> _Inner | None:
+def _find_released_select(tree: exp.Select, reader: FromClause) -> _Inner | None:
     """The SELECT that a question only works on; None if it reads rows."""
     return _select_of(tree.args["from_"].this, reader)
 
 
-def _select_of(node: exp.Expr, reader: From) -> _Inner | None:
+def _select_of(node: exp.Expr, reader: FromClause) -> _Inner | None:
     alias = node.alias_or_name
     given = reader
     if node.args.get("pivots"):
@@ -235,7 +235,7 @@ def _select_of(node: exp.Expr, reader: From) -> _Inner | None:
     return _Inner(node, alias, given, reader)
 
 
-def _is_released(node: exp.Expr, reader: From) -> bool:
+def _is_released(node: exp.Expr, reader: FromClause) -> bool:
     """Whether a SELECT, or each of a UNION, is a release by itself."""
     if isinstance(node, exp.Union):
         return all(_is_released(side, reader.within(node)) for side in (node.this, node.expression))
@@ -246,7 +246,7 @@ def _is_released(node: exp.Expr, reader: From) -> bool:
     return _find_released_select(node, reader.within(node)) is not None or releases(reader, node)
 
 
-def _blocks(reader: From, before: int = 0) -> Subqueries:
+def _blocks(reader: FromClause, before: int = 0) -> Subqueries:
     """Reads questions inside a question."""
 
     def read(node: exp.Expr) -> Question:
@@ -258,7 +258,7 @@ def _blocks(reader: From, before: int = 0) -> Subqueries:
 
 
 def _read_parts(
-    tree: exp.Select, found: Origin, conditions: Sequence[exp.Expr], source: Source, blocks: Subqueries
+    tree: exp.Select, found: FromRows, conditions: Sequence[exp.Expr], source: SqlSource, blocks: Subqueries
 ) -> QuestionParts:
     scope = found.scope(source)
     group = tree.args.get("group")
@@ -273,8 +273,8 @@ def _read_parts(
         relation=found.relation,
         blocks=blocks,
         outputs=[piece(node, source, scope) for node in tree.expressions],
-        where=[Piece(part, source) for part in conditions],
-        keys=[Piece(node, source) for node in keys],
+        where=[QueryFragment(part, source) for part in conditions],
+        keys=[QueryFragment(node, source) for node in keys],
         sets=sets,
         having=_clause(tree, "having", source),
         qualify=_clause(tree, "qualify", source),
@@ -284,20 +284,20 @@ def _read_parts(
     )
 
 
-def piece(node: exp.Expr, source: Source, scope: Scope) -> Piece:
+def piece(node: exp.Expr, source: SqlSource, scope: Scope) -> QueryFragment:
     """Returns an output and its name."""
     if not isinstance(node, exp.Alias):
-        return Piece(node, source)
+        return QueryFragment(node, source)
     only(node, scope, "this", "alias")
-    return Piece(node.this, source, node.alias)
+    return QueryFragment(node.this, source, node.alias)
 
 
-def _clause(tree: exp.Select, name: str, source: Source) -> list[Piece]:
+def _clause(tree: exp.Select, name: str, source: SqlSource) -> list[QueryFragment]:
     clause = tree.args.get(name)
-    return [] if clause is None else [Piece(clause.this, source)]
+    return [] if clause is None else [QueryFragment(clause.this, source)]
 
 
-def ordering(tree: exp.Expr, source: Source, scope: Scope, outputs: int) -> list[tuple[Piece, bool]]:
+def ordering(tree: exp.Expr, source: SqlSource, scope: Scope, outputs: int) -> list[tuple[QueryFragment, bool]]:
     """Returns what to sort by, and whether downwards."""
     order = tree.args.get("order")
     if order is None:
@@ -308,7 +308,7 @@ def ordering(tree: exp.Expr, source: Source, scope: Scope, outputs: int) -> list
         if term.args.get("nulls_first"):
             source.refuse("NULL always sorts last.", "Leave NULLS FIRST out: {top}.", term)
     return [
-        (Piece(node, source), bool(term.args.get("desc")))
+        (QueryFragment(node, source), bool(term.args.get("desc")))
         for term in order.expressions
         for node in (_everything(outputs) if _is_all(term.this) else [term.this])
     ]
@@ -333,7 +333,7 @@ def _over(tree: exp.Select, inner: _Inner) -> Question:
         _check_rows(tree, source)
     blocks = _blocks(inner.outside, len(asking.beside))
     released = {output.name: output.expression for output in asking.outputs}
-    scope = Columns(
+    scope = OuterScope(
         source=source,
         schema=TableSchema(name=""),
         alias=inner.alias,
@@ -356,10 +356,10 @@ def _over(tree: exp.Select, inner: _Inner) -> Question:
         only(group, scope, "expressions")
     limit, offset = kept_rows(tree, source)
     shown = everything(tree.expressions, scope)
-    parts = Parts(
+    parts = OuterSelectParts(
         outputs=[piece(node, source, scope) for node in shown],
         where=_clause(tree, "where", source),
-        keys=None if group is None else [Piece(node, source) for node in group.expressions],
+        keys=None if group is None else [QueryFragment(node, source) for node in group.expressions],
         having=_clause(tree, "having", source),
         qualify=_clause(tree, "qualify", source),
         order=ordering(tree, source, scope, len(shown)),
@@ -377,7 +377,7 @@ def _inner_question(inner: _Inner) -> Question:
     return _whole(inner.tree, inner.reader)
 
 
-def _check_rows(tree: exp.Select, source: Source) -> None:
+def _check_rows(tree: exp.Select, source: SqlSource) -> None:
     """Rows of several questions are only selected, filtered and sorted: they are of groups that differ in kind."""
     clauses = [tree.args.get(name) for name in ("joins", "group", "having", "qualify")]
     shown = [*tree.expressions, *([tree.args["order"]] if tree.args.get("order") else [])]
@@ -387,7 +387,7 @@ def _check_rows(tree: exp.Select, source: Source) -> None:
         source.refuse(reason, "Ask for one of them, and count on in an outer SELECT: {grouped}.", tree)
 
 
-def _union(tree: exp.Union, reader: From) -> Question:
+def _union(tree: exp.Union, reader: FromClause) -> Question:
     """UNION ALL of whole questions; ORDER BY, LIMIT and OFFSET work on all their rows."""
     source, inside = reader.source, reader.within(tree)
     trees = list(branches(tree, source))
@@ -395,13 +395,13 @@ def _union(tree: exp.Union, reader: From) -> Question:
     if not any(tree.args.get(end) for end in ENDS):
         return asking
     released = {output.name: output.expression for output in asking.outputs}
-    scope = Columns(source=source, schema=TableSchema(name=""), alias="", released=released, tables={"": released})
+    scope = OuterScope(source=source, schema=TableSchema(name=""), alias="", released=released, tables={"": released})
     limit, offset = kept_rows(tree, source)
     names = [exp.column(name, quoted=True) for name in released]
     return over(
         asking,
-        Parts(
-            outputs=[Piece(node, source) for node in names],
+        OuterSelectParts(
+            outputs=[QueryFragment(node, source) for node in names],
             order=ordering(tree, source, scope, len(released)),
             limit=limit,
             offset=offset,
@@ -410,17 +410,17 @@ def _union(tree: exp.Union, reader: From) -> Question:
     )
 
 
-def _branch(tree: exp.Expr, reader: From) -> Question:
+def _branch(tree: exp.Expr, reader: FromClause) -> Question:
     if not isinstance(tree, exp.Select):
         reader.source.refuse("UNION ALL takes SELECTs.", "For example {grouped}.", tree)
     return _question(tree, reader)
 
 
-def _of_numbers(tree: exp.Select, reader: From) -> Question:
+def _of_numbers(tree: exp.Select, reader: FromClause) -> Question:
     """SELECTs in brackets and what is computed from them."""
     source, blocks = reader.source, _blocks(reader)
     only(tree, reader.blank, "with_", "expressions")
-    scope = Columns(source=source, schema=TableSchema(name=""), alias="", blocks=blocks)
+    scope = OuterScope(source=source, schema=TableSchema(name=""), alias="", blocks=blocks)
     pieces = [piece(node, source, scope) for node in tree.expressions]
     found = [require_type(read(part.node, scope), part) for part in pieces]
     if not blocks.found:

@@ -21,7 +21,7 @@ from discreet.measurement.aggregates import AGGREGATIONS
 from discreet.sql.examples import DIALECT
 from discreet.sql.grammar_words import FUNCTION_WORDS
 from discreet.sql.parameters import LONGEST, fill_parameters
-from discreet.sql.refusals import REFUSALS, UNKNOWN_FUNCTION, UNKNOWN_WORD, Refusal, Source
+from discreet.sql.refusals import REFUSALS, UNKNOWN_FUNCTION, UNKNOWN_WORD, Refusal, SqlSource
 
 MOST_TOKENS = 5_000
 DEEPEST = 40  # brackets and CASE inside each other; the parser spends about 20 frames on each
@@ -86,7 +86,7 @@ _NAMED_SYMBOLS = {
 }
 
 
-def tokens(source: Source) -> list[Token]:
+def tokens(source: SqlSource) -> list[Token]:
     """Returns the tokens of a text that passes the first gate.
 
     Raises:
@@ -134,7 +134,7 @@ def _replace_synonym(token: Token, after: Token | None) -> Token:
     return token if name is None else Token(token.token_type, name, token.line, token.col, token.start, token.end, [])
 
 
-def _characters(source: Source) -> None:
+def _characters(source: SqlSource) -> None:
     if len(source.text) - source.before > LONGEST:
         source.refuse(f"The question is longer than {LONGEST} characters.", "Ask a shorter one: {count}.")
     if _PLAIN.fullmatch(source.text):
@@ -150,14 +150,14 @@ class _Tokenizer(DuckDB.Tokenizer):
     HEREDOC_STRINGS: ClassVar[list[str | tuple[str, str]]] = []
 
 
-def _tokenize(source: Source) -> list[Token]:
+def _tokenize(source: SqlSource) -> list[Token]:
     try:
         return _Tokenizer(dialect=DIALECT).tokenize(source.text)
     except SqlglotError:
         source.refuse("A quote is opened and never closed.", "Close it, or double it inside a text: {count}.")
 
 
-def _gaps(source: Source, found: list[Token]) -> None:
+def _gaps(source: SqlSource, found: list[Token]) -> None:
     """Between tokens there are white space and plain comments: no hint, nothing else that a tokenizer skips."""
     edge = 0
     for token in found:
@@ -168,7 +168,7 @@ def _gaps(source: Source, found: list[Token]) -> None:
     _gap(source, edge, len(source.text))
 
 
-def _gap(source: Source, begin: int, end: int) -> None:
+def _gap(source: SqlSource, begin: int, end: int) -> None:
     skipped = _SPACE.match(source.text, begin, end)
     if skipped is not None and skipped.end() < end:
         offset = skipped.end()
@@ -180,7 +180,7 @@ def _gap(source: Source, begin: int, end: int) -> None:
         )
 
 
-def _one_statement(source: Source, found: list[Token]) -> list[Token]:
+def _one_statement(source: SqlSource, found: list[Token]) -> list[Token]:
     while found and found[-1].token_type is Kind.SEMICOLON:
         found = found[:-1]
     if not found:
@@ -200,7 +200,7 @@ def _neighbours(found: list[Token]) -> list[tuple[Token | None, Token, Token | N
     return [(padded[i], token, padded[i + 2]) for i, token in enumerate(found)]
 
 
-def _mark_identifier(source: Source, before: Token | None, token: Token, after: Token | None) -> Token:
+def _mark_identifier(source: SqlSource, before: Token | None, token: Token, after: Token | None) -> Token:
     """A word of the dialect that is a declared column or stands after AS is a name, as if it were in quotes."""
     followed = _is(after, Kind.L_PAREN) or _is(after, Kind.NUMBER)
     if token.token_type in _NOT_RENAMED or not token.text.isidentifier() or followed:
@@ -218,7 +218,7 @@ def _change_kind(token: Token, kind: Kind) -> Token:
     return Token(kind, token.text, token.line, token.col, token.start, token.end, [])
 
 
-def _nesting(source: Source, found: list[Token]) -> None:
+def _nesting(source: SqlSource, found: list[Token]) -> None:
     depth = run = 0
     for token in found:
         depth += token.token_type in (Kind.L_PAREN, Kind.CASE)
@@ -236,7 +236,7 @@ def _nesting(source: Source, found: list[Token]) -> None:
             source.refuse("Two texts stand in a row.", "Join them with ||, or double a quote: {pattern}.", one.start)
 
 
-def _word(source: Source, before: Token | None, token: Token, after: Token | None) -> None:
+def _word(source: SqlSource, before: Token | None, token: Token, after: Token | None) -> None:
     kind, word = token.token_type, token.text.upper()
     if _is(after, Kind.L_PAREN) and _calls(before, token):
         if kind is Kind.IDENTIFIER or word not in FUNCTIONS:
@@ -262,7 +262,7 @@ def _fetches(before: Token | None, token: Token, after: Token | None) -> bool:
     return token.token_type is Kind.ONLY and before is not None and before.text.upper() in ("ROW", "ROWS")
 
 
-def _files(source: Source, found: list[Token]) -> None:
+def _files(source: SqlSource, found: list[Token]) -> None:
     """No text stands after FROM, but for that of IS DISTINCT FROM and of TRIM(' ' FROM 'text')."""
     kinds = [token.token_type for token in found]
     for place, token in enumerate(found):
@@ -372,7 +372,7 @@ def _symbol(token: Token) -> Refusal | None:
     return Refusal(f"{what} is not accepted.", "Write the values and functions out: {count}.")
 
 
-def _refuse(source: Source, refusal: Refusal, token: Token) -> None:
+def _refuse(source: SqlSource, refusal: Refusal, token: Token) -> None:
     word = token.text.upper() if len(token.text) <= 40 else token.text[:37].upper() + "..."
     asked = None
     if refusal.instead and source.propose is not None:

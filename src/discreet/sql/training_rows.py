@@ -17,15 +17,15 @@ from discreet import check
 from discreet.dataclass import dataclass
 from discreet.errors import UnknownTable, UnsupportedQuery
 from discreet.plan.analysis.relation_schema import is_part_of_id, owns
-from discreet.plan.model.nodes import Column, Relation
+from discreet.plan.model.nodes import ColumnRef, Relation
 from discreet.plan.model.schema import ColumnSchema, TableSchema
 from discreet.plan.model.types import Type
-from discreet.sql.clauses.from_clause import From
+from discreet.sql.clauses.from_clause import FromClause
 from discreet.sql.clauses.row_selects import read_nested_rows
 from discreet.sql.clauses.subqueries import lateral
 from discreet.sql.examples import quote_name
 from discreet.sql.functions import only
-from discreet.sql.refusals import Source
+from discreet.sql.refusals import SqlSource
 from discreet.sql.select import select
 
 _ROWS = ("with_", "expressions", "from_", "joins", "where")
@@ -40,13 +40,13 @@ _PROPOSED = re.compile(r"`[^`]*`")
 
 
 @dataclass(frozen=True, slots=True)
-class RowSource(Source):
+class RowSource(SqlSource):
     """The text of rows for a learner: what is proposed instead of something refused is such a text, too."""
 
     def refuse(self, reason: str, hint: str, at: exp.Expr | int = 0) -> NoReturn:
-        """Ends the reading; see `Source.refuse`."""
+        """Ends the reading; see `SqlSource.refuse`."""
         try:
-            Source.refuse(self, reason, hint, at)
+            SqlSource.refuse(self, reason, hint, at)
         except UnsupportedQuery as refused:
             proposed = _PROPOSED.sub(lambda _: f"`{self.example}`", refused.hint)
             raise UnsupportedQuery(refused.reason, proposed, refused.position, text=refused.text) from None
@@ -76,7 +76,7 @@ def _is_plain(schema: TableSchema, column: ColumnSchema) -> bool:
 class RowColumn:
     """A column of rows for a learner, what is public about it, and where it stands in the text."""
 
-    column: Column
+    column: ColumnRef
     schema: ColumnSchema
     at: int
 
@@ -131,7 +131,7 @@ def training_rows(text: str, schemas: Mapping[str, TableSchema], today: dt.date 
     """
     source = RowSource(check.instance(str, text=text), schemas, today=today)
     tree = select(source)
-    reader = From(source, read_nested_rows, lateral)
+    reader = FromClause(source, read_nested_rows, lateral)
     for clause, reason in _REFUSED.items():
         if tree.args.get(clause) is not None:
             source.refuse(reason, "Leave it out: {count}.", tree.args[clause] if clause != "distinct" else tree)
@@ -145,7 +145,7 @@ def training_rows(text: str, schemas: Mapping[str, TableSchema], today: dt.date 
         raise UnknownTable(found.schema.name, {})
     names = list(next(iter(found.names.values())))
     columns = tuple(
-        RowColumn(Column(name, found.schema.columns[name].type), found.schema.columns[name], source.start(node))
+        RowColumn(ColumnRef(name, found.schema.columns[name].type), found.schema.columns[name], source.start(node))
         for name, node in zip(names, tree.expressions, strict=True)
     )
     for column in columns:

@@ -5,14 +5,14 @@ public. Values in `discreet.statistics.diagnostics` are private: for the steward
 """
 
 from discreet.statistics.budget_split import Spending
-from discreet.statistics.frequent_texts import HeavyHitters, heavy_hitters
+from discreet.statistics.frequent_texts import FrequentTexts, heavy_hitters
 from discreet.statistics.histogram import Bounds, find_bounds, histogram
 from discreet.statistics.moments.covariance import correlation, covariance
 from discreet.statistics.moments.iterative_covariance import iterative_covariance
 from discreet.statistics.moments.iterative_mean import iterative_mean
 from discreet.statistics.moments.mean import mean
 from discreet.statistics.moments.variance import standard_deviation, variance
-from discreet.statistics.prefix_tree import Prefixes, PrefixTree
+from discreet.statistics.prefix_tree import PrefixCounts, PrefixTree
 from discreet.statistics.quantiles.quantiles import interquartile_range, median, quantile, quantiles
 from discreet.statistics.robust.heavy_tails import heavy_tailed_mean
 from discreet.statistics.robust.m_estimators import huber_location, m_estimate
@@ -28,7 +28,17 @@ from discreet.statistics.tests.results import TestResult
 
 std = standard_deviation
 
-__all__ = ["Biweight", "Bounds", "HeavyHitters", "Huber", "Logistic", "PrefixTree", "Prefixes", "Score", "Spending"]
+__all__ = [
+    "Biweight",
+    "Bounds",
+    "FrequentTexts",
+    "Huber",
+    "Logistic",
+    "PrefixCounts",
+    "PrefixTree",
+    "Score",
+    "Spending",
+]
 __all__ += ["TestResult"]
 __all__ += ["binomial_test", "chi_squared_test", "correlation", "covariance", "difference_of_means_test", "find_bounds"]
 __all__ += [

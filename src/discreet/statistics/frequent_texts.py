@@ -23,7 +23,7 @@ _LENGTHS = (2, 4, 8, 16, 32)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class HeavyHitters:
+class FrequentTexts:
     """Texts in the order of their noisy counts, the largest first, and what is known of these counts."""
 
     texts: tuple[str, ...]
@@ -51,7 +51,7 @@ def heavy_hitters(
     neighbours: Neighbours | str = Neighbours.ADD_REMOVE,
     confidence: Number = CONFIDENCE,
     bits: Bits | None = None,
-) -> HeavyHitters:
+) -> FrequentTexts:
     """Finds the texts that many units have, and counts them.
 
     Args:
@@ -103,7 +103,7 @@ def heavy_hitters(
     numbers = np.array([counts[place] for place in order], dtype=np.int64)
     low, high = rule.interval(numbers, confidence=chance)
     estimate = Estimate(numbers, low, high, rule.event, confidence=chance, private=source.private)
-    return HeavyHitters(tuple(texts[place] for place in order), estimate)
+    return FrequentTexts(tuple(texts[place] for place in order), estimate)
 
 
 def _by_selection(rule: PartitionSelection, x: Sequence[str], bits: Bits) -> tuple[list[str], list[int]]:

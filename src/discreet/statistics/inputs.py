@@ -30,7 +30,7 @@ MOST_FEATURES = 1 << 10  # squares of so many entries add up below 2^63
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
+class NumericColumn:
     """Values of units, one each: value i is low + step * steps[i], and steps lie from 0 to `width`.
 
     Each entry is a function of its own value alone, so neighbours differ in one entry. Missing values (NaN) are left
@@ -87,8 +87,8 @@ class Column:
 
 def column(
     values: Any, *, bounds: Any, neighbours: Neighbours | str = Neighbours.ADD_REMOVE, fine: int = FINE
-) -> Column:
-    """Returns numbers as a `Column`.
+) -> NumericColumn:
+    """Returns numbers as a `NumericColumn`.
 
     Args:
         values: a vector of numbers; NaN, None and infinities are allowed.
@@ -113,7 +113,7 @@ def column(
     with np.errstate(over="ignore", invalid="ignore"):
         scaled = np.ldexp(np.clip(given, float(low), float(high)) - float(low), -grid.exponent)
     steps = np.clip(np.floor(scaled + 0.5), 0, width).astype(np.int64)
-    return Column(steps=steps, width=width, low=low, step=grid.step, neighbours=relation, top=high)
+    return NumericColumn(steps=steps, width=width, low=low, step=grid.step, neighbours=relation, top=high)
 
 
 def vector(values: Any) -> NDArray[np.float64]:

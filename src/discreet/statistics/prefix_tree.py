@@ -31,7 +31,7 @@ _LONGEST, _MOST_LEVELS = 1 << 16, 256
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Prefixes:
+class PrefixCounts:
     """What a tree found, level by level and in the order of the alphabet."""
 
     texts: tuple[str, ...]
@@ -127,7 +127,7 @@ class PrefixTree(Mechanism):
         """Returns what all levels cost."""
         return _event(self._multiplier, len(self.lengths), self.delta)
 
-    def release(self, value: Any, *, bits: Bits | None = None) -> Prefixes:
+    def release(self, value: Any, *, bits: Bits | None = None) -> PrefixCounts:
         """Releases prefixes and whole texts that many units have, with their noisy counts.
 
         Args:
@@ -148,7 +148,7 @@ class PrefixTree(Mechanism):
             found += level.items()
             left = Counter({text: count for text, count in left.items() if _goes_on(text, length, level)})
         nodes = [node for node, _ in found]
-        return Prefixes(
+        return PrefixCounts(
             tuple(text for text, _ in nodes),
             np.array([whole for _, whole in nodes], dtype=bool),
             np.array([count for _, count in found], dtype=np.int64),
@@ -168,7 +168,7 @@ class PrefixTree(Mechanism):
             confidence: the probability of each statement; see `PartitionSelection.interval` on what it is about.
         """
         outside = 1 - check.probability(confidence=confidence)
-        counts = np.asarray(released.counts if isinstance(released, Prefixes) else released)
+        counts = np.asarray(released.counts if isinstance(released, PrefixCounts) else released)
         half = math.floor(self.sigma * normal_reach(outside) + Fraction(1, 2))
         return Interval(np.maximum(counts - half, 1)[()], np.maximum(counts + half, 1)[()])
 

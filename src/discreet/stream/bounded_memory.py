@@ -23,7 +23,7 @@ import numpy as np
 
 from discreet.dataclass import dataclass
 from discreet.exact import root_above
-from discreet.stream.factor import Decoder, Encoder, Factor, Gain, Participation
+from discreet.stream.factor import Decoder, Encoder, Gain, Participation, SumFactorization
 
 LARGEST_HORIZON = 1 << 40
 """The longest stream: a value each microsecond for twelve days. A stream of unknown horizon ends there, too."""
@@ -39,7 +39,7 @@ _ONE, _HALF = 1 << _RATE_BITS, 1 << (_RATE_BITS - 1)
 
 
 @dataclass(frozen=True, eq=False)
-class BoundedMemory(Factor):
+class BoundedMemoryFactorization(SumFactorization):
     """A factor of running sums whose memory does not grow.
 
     Args:
@@ -97,11 +97,11 @@ class BoundedMemory(Factor):
 
     def encoder(self) -> Encoder:
         """Returns a new encoder, before the first period."""
-        return _Encoder(self)
+        return _BoundedMemoryEncoder(self)
 
     def decoder(self) -> Decoder:
         """Returns a new decoder, before the first period."""
-        return _Decoder(self)
+        return _BoundedMemoryDecoder(self)
 
     def gains(self) -> Iterator[Gain]:
         """Yields the gain of each period: the decoder's answer to a single impulse, computed in blocks."""
@@ -126,10 +126,10 @@ class BoundedMemory(Factor):
             states = jump @ states
 
 
-class _Encoder(Encoder):
+class _BoundedMemoryEncoder(Encoder):
     __slots__ = ("_rates", "_states", "_weights")
 
-    def __init__(self, factor: BoundedMemory) -> None:
+    def __init__(self, factor: BoundedMemoryFactorization) -> None:
         self._rates, self._weights = factor.rates, factor.weights
         self._states = [0] * len(factor.rates)
 
@@ -142,12 +142,12 @@ class _Encoder(Encoder):
         return (scaled << _RATE_BITS) + weighted
 
 
-class _Decoder(Decoder):
+class _BoundedMemoryDecoder(Decoder):
     """Runs the inverse: x_t = y_t - sum_i w_i s_i with the same states, and adds the x_t up."""
 
     __slots__ = ("_rates", "_states", "_total", "_weights")
 
-    def __init__(self, factor: BoundedMemory) -> None:
+    def __init__(self, factor: BoundedMemoryFactorization) -> None:
         self._rates = [math.ldexp(rate, -_RATE_BITS) for rate in factor.rates]
         self._weights = [math.ldexp(weight, -_RATE_BITS) for weight in factor.weights]
         self._states = [0.0] * len(factor.rates)
@@ -162,7 +162,7 @@ class _Decoder(Decoder):
 
 
 @lru_cache(maxsize=8)
-def bounded_memory_factor(horizon: int | None) -> BoundedMemory:
+def bounded_memory_factor(horizon: int | None) -> BoundedMemoryFactorization:
     """Returns a factor of running sums for a horizon, or for an unknown one.
 
     With an unknown horizon the weight of slow rates is damped by 1 / (1 - u / 10): the sensitivity then grows so slowly
@@ -180,7 +180,7 @@ def bounded_memory_factor(horizon: int | None) -> BoundedMemory:
         weights.append(round(math.ldexp(weight * damping, _RATE_BITS)))
         u += _STEP
     excess = max(sum(weights) - _ONE, 0)  # c_1 <= c_0 = 1, which the proof above needs
-    return BoundedMemory(last, tuple(rates), tuple(w - -(-excess * w // sum(weights)) for w in weights))
+    return BoundedMemoryFactorization(last, tuple(rates), tuple(w - -(-excess * w // sum(weights)) for w in weights))
 
 
 def _up(value: int, bits: int) -> int:

@@ -120,7 +120,7 @@ class Gain(NamedTuple):
     total: float
 
 
-class Factor(ABC):
+class SumFactorization(ABC):
     """A public factorisation W = B C of the sums of a stream."""
 
     horizon: int
@@ -154,7 +154,7 @@ class Factor(ABC):
             weight = decoder.step(0.0)
 
 
-class Line(ABC):
+class StreamLine(ABC):
     """The state of one line: a private side that takes values, and a public side that takes noisy measurements."""
 
     __slots__ = ()
@@ -168,7 +168,7 @@ class Line(ABC):
         """Takes these integers with their noise, and returns the estimate of this period, in steps of the value."""
 
 
-class Error(NamedTuple):
+class EstimateError(NamedTuple):
     """How wrong one estimate is, in steps of the value: its variance, and a distance that it keeps to."""
 
     variance: float
@@ -186,7 +186,7 @@ class StreamMechanism(ABC):
         """Returns what all periods together cost, for accounting."""
 
     @abstractmethod
-    def line(self) -> Line:
+    def line(self) -> StreamLine:
         """Returns a new line, before the first period."""
 
     @abstractmethod
@@ -194,7 +194,7 @@ class StreamMechanism(ABC):
         """Returns the function that adds noise to the measured integers of a period; each gets noise of its own."""
 
     @abstractmethod
-    def errors(self, confidence: Fraction) -> Iterator[Error]:
+    def errors(self, confidence: Fraction) -> Iterator[EstimateError]:
         """Yields the error of each period; the estimate is nearer to the sum than its reach so often, at least."""
 
     def worst_variance(self, horizon: int) -> float:

@@ -16,7 +16,15 @@ from discreet.noise import Bits
 from discreet.noise.drawn_ahead import RoundedNormals
 from discreet.privacy import ZCDP, ApproxDP, Loss
 from discreet.privacy.events import Event
-from discreet.stream.factor import Decoder, Encoder, Error, Factor, Line, Participation, StreamMechanism
+from discreet.stream.factor import (
+    Decoder,
+    Encoder,
+    EstimateError,
+    Participation,
+    StreamLine,
+    StreamMechanism,
+    SumFactorization,
+)
 
 _STEPS = 1 << 19  # of the grid of measurements, per sigma: rounding adds 2^-41 to the variance
 _SAFE = 1 + 1e-9  # covers what doubles lose here
@@ -37,12 +45,12 @@ class GaussianFactor(StreamMechanism):
     """
 
     method: str
-    factor: Factor
+    factor: SumFactorization
     mechanism: Gaussian
 
     @classmethod
     def of(
-        cls, method: str, factor: Factor, participation: Participation, steps: Fraction, budget: Loss
+        cls, method: str, factor: SumFactorization, participation: Participation, steps: Fraction, budget: Loss
     ) -> GaussianFactor:
         """Returns the mechanism for a budget, if each period of one unit moves its values by so many steps."""
         return cls(method, factor, _calibrate_noise(budget, factor.sensitivity(participation) * steps))
@@ -52,7 +60,7 @@ class GaussianFactor(StreamMechanism):
         """Returns what all periods together cost, for accounting."""
         return self.mechanism.event
 
-    def line(self) -> Line:
+    def line(self) -> StreamLine:
         """Returns a new line, before the first period."""
         return _FactorLine(self.factor.encoder(), self.factor.decoder(), float(self.mechanism.grid.step))
 
@@ -65,16 +73,18 @@ class GaussianFactor(StreamMechanism):
             return lambda values: [normals.around(value, exponent) for value in values]
         return lambda values: [normals.around(value << -exponent, 0) for value in values]
 
-    def errors(self, confidence: Fraction) -> Iterator[Error]:
+    def errors(self, confidence: Fraction) -> Iterator[EstimateError]:
         """Yields the error of each period: normal noise, and half a step of rounding for each measurement."""
         sigma, step = float(self.mechanism.sigma), float(self.mechanism.grid.step)
         far = float_above(normal_reach(1 - confidence)) * sigma
         variance = sigma * sigma + step * step / 12
         for gain in self.factor.gains():
-            yield Error(gain.squared * variance, (math.sqrt(gain.squared) * far + gain.total * step / 2) * _SAFE)
+            yield EstimateError(
+                gain.squared * variance, (math.sqrt(gain.squared) * far + gain.total * step / 2) * _SAFE
+            )
 
 
-class _FactorLine(Line):
+class _FactorLine(StreamLine):
     __slots__ = ("_decoder", "_encoder", "_step")
 
     def __init__(self, encoder: Encoder, decoder: Decoder, step: float) -> None:

@@ -21,7 +21,7 @@ from discreet.noise import Bits
 from discreet.noise.drawn_ahead import DiscreteLaplaces
 from discreet.privacy import events
 from discreet.privacy.events import Event
-from discreet.stream.factor import Error, Line, StreamMechanism
+from discreet.stream.factor import EstimateError, StreamLine, StreamMechanism
 
 UNKNOWN_LEVELS = 41  # for streams of unknown horizon, which end after 2^40 periods
 _TINY = 1e-280  # a variance that is none
@@ -63,7 +63,7 @@ class LaplaceTree(StreamMechanism):
         parts = [events.DiscreteLaplace(scale=self.steps / e, sensitivity=self.steps) for e in self.epsilons]
         return events.Composed(tuple(parts))
 
-    def line(self) -> Line:
+    def line(self) -> StreamLine:
         """Returns a new line, before the first period."""
         return _TreeLine(self.levels, self.shares, self.window)
 
@@ -92,12 +92,12 @@ class LaplaceTree(StreamMechanism):
         pairs = zip(self.variances, self._noise_variances, strict=True)
         return [v / noise for v, noise in pairs]
 
-    def errors(self, confidence: Fraction) -> Iterator[Error]:
+    def errors(self, confidence: Fraction) -> Iterator[EstimateError]:
         """Yields the error of each period; its reach is Chernoff's bound for the weighted sum of all draws."""
         tilts, logs = self._logs
         variances, outside = np.array(self.variances), float(1 - confidence)
         for nodes in _counts(self.levels, self.window):
-            yield Error(float(nodes @ variances), tilted_reach(nodes @ logs, tilts, outside))
+            yield EstimateError(float(nodes @ variances), tilted_reach(nodes @ logs, tilts, outside))
 
     @cached_property
     def _logs(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -152,7 +152,7 @@ def blocks(first: int, end: int, levels: int) -> Iterator[tuple[int, int]]:
         first += 1 << level
 
 
-class _TreeLine(Line):
+class _TreeLine(StreamLine):
     __slots__ = ("_base", "_count", "_left", "_levels", "_nodes", "_seen", "_shares", "_window")
 
     def __init__(self, levels: int, shares: list[float], window: int | None) -> None:

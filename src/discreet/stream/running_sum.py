@@ -15,7 +15,7 @@ from discreet.noise import Bits
 from discreet.privacy import ApproxDP, Loss, PureDP
 from discreet.stream import bounded_memory, toeplitz
 from discreet.stream.bounded_memory import bounded_memory_factor
-from discreet.stream.factor import Factor, Participation, StreamMechanism
+from discreet.stream.factor import Participation, StreamMechanism, SumFactorization
 from discreet.stream.gaussian_factor import GaussianFactor
 from discreet.stream.laplace_tree import best_tree
 from discreet.stream.state_file import File, Keeper
@@ -200,10 +200,10 @@ def tree(
     return best_tree(epsilon, steps, horizon=horizon, window=window)
 
 
-def _factor(method: str, horizon: int | None) -> Factor:
+def _factor(method: str, horizon: int | None) -> SumFactorization:
     if method == "bounded memory":
         return bounded_memory_factor(horizon)
-    builders: dict[str, tuple[int, Callable[[int], Factor]]] = {
+    builders: dict[str, tuple[int, Callable[[int], SumFactorization]]] = {
         "square root": (toeplitz.LARGEST_HORIZON, square_root_factor),
         "optimal": (LARGEST_ORDER, optimal_running_sum),
     }
@@ -311,7 +311,7 @@ def _window_mechanism(
     return found
 
 
-def _window_factor(method: str, window: int, horizon: int | None) -> Factor:
+def _window_factor(method: str, window: int, horizon: int | None) -> SumFactorization:
     if method == "bounded memory":
         return banded_factor(window, bounded_memory.LARGEST_HORIZON if horizon is None else horizon)
     largest = toeplitz.LARGEST_HORIZON if method == "square root" else LARGEST_ORDER

@@ -19,7 +19,7 @@ from discreet.mechanisms.base import numeric, on_grid, public_grid, whole_by_typ
 from discreet.noise import Bits, source_of
 from discreet.privacy import Estimate, Loss
 from discreet.privacy.events import Event
-from discreet.stream.factor import Error, Line, Participation, StreamMechanism
+from discreet.stream.factor import EstimateError, Participation, StreamLine, StreamMechanism
 from discreet.stream.state_file import File, Keeper, StateFile
 from discreet.stream.toeplitz import LARGEST_VALUE
 
@@ -261,7 +261,9 @@ class Stream:
         self._last = self._build_estimate(self._lines, noisy, next(self._errors), self._count)
         return self._last
 
-    def _build_estimate(self, lines: list[Line], noisy: Sequence[Sequence[int]], error: Error, period: int) -> Estimate:
+    def _build_estimate(
+        self, lines: list[StreamLine], noisy: Sequence[Sequence[int]], error: EstimateError, period: int
+    ) -> Estimate:
         far = (error.reach + self._values.rounding * min(period, self._window)) * self._step
         found = [line.absorb(list(each)) * self._step for line, each in zip(lines, noisy, strict=True)]
         if self._values.size is None:
@@ -290,7 +292,7 @@ class Stream:
         raise TypeError("A stream cannot be copied or pickled: both copies would release the same periods.")
 
 
-def _first(errors: Iterator[Error], count: int) -> Iterator[Error]:
+def _first(errors: Iterator[EstimateError], count: int) -> Iterator[EstimateError]:
     return (error for _, error in zip(range(count), errors, strict=False))
 
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from discreet.dataclass import dataclass
 from discreet.exact import root_above
 from discreet.mechanisms.strategy import inverse_series, power_series
-from discreet.stream.factor import Decoder, Encoder, Factor, Gain, Participation, earliest_move
+from discreet.stream.factor import Decoder, Encoder, Gain, Participation, SumFactorization, earliest_move
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -119,7 +119,7 @@ def window_series(window: int, count: int) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class Toeplitz(Factor):
+class ToeplitzFactorization(SumFactorization):
     """A factor C of a series on the grid 2^-26, and B = W / C of the sums that are wanted.
 
     Args:
@@ -140,11 +140,11 @@ class Toeplitz(Factor):
 
     def encoder(self) -> Encoder:
         """Returns a new encoder, before the first period."""
-        return _Encoder(self)
+        return _ToeplitzEncoder(self)
 
     def decoder(self) -> Decoder:
         """Returns a new decoder, before the first period."""
-        return _Decoder(self)
+        return _ToeplitzDecoder(self)
 
     def gains(self) -> Iterator[Gain]:
         """Yields the gain of each period."""
@@ -152,10 +152,10 @@ class Toeplitz(Factor):
         return map(Gain, squares, sizes)
 
 
-class _Encoder(Encoder):
+class _ToeplitzEncoder(Encoder):
     __slots__ = ("_floats", "_history", "_reversed")
 
-    def __init__(self, factor: Toeplitz) -> None:
+    def __init__(self, factor: ToeplitzFactorization) -> None:
         self._reversed = np.ascontiguousarray(factor.column[::-1])
         self._floats = self._reversed.astype(np.float64)
         self._history = History(factor.horizon)
@@ -167,10 +167,10 @@ class _Encoder(Encoder):
         return self._history.product(self._reversed[-count:], self._floats[-count:])
 
 
-class _Decoder(Decoder):
+class _ToeplitzDecoder(Decoder):
     __slots__ = ("_count", "_measured", "_reversed")
 
-    def __init__(self, factor: Toeplitz) -> None:
+    def __init__(self, factor: ToeplitzFactorization) -> None:
         self._reversed = np.ascontiguousarray(factor.weights[::-1])
         self._measured = np.zeros(factor.horizon)
         self._count = 0
@@ -188,28 +188,30 @@ def _missing(column: Integers) -> Floats:
 
 
 @lru_cache(maxsize=8)
-def square_root_factor(horizon: int) -> Toeplitz:
+def square_root_factor(horizon: int) -> ToeplitzFactorization:
     """Returns the square-root factor of running sums: within a constant of the least possible error, for every horizon.
 
     Rounded to the grid, C is not quite the square root; B is what is exactly missing, up to floats.
     """
     column = to_grid(square_root_series(horizon))
-    return Toeplitz(horizon, column, _missing(column))
+    return ToeplitzFactorization(horizon, column, _missing(column))
 
 
 @lru_cache(maxsize=8)
-def window_factor(window: int, horizon: int) -> Toeplitz:
+def window_factor(window: int, horizon: int) -> ToeplitzFactorization:
     """Returns the square-root factor of sums over a sliding window."""
     column = to_grid(window_series(window, horizon))
     sums = _missing(column)
-    return Toeplitz(horizon, column, sums - np.concatenate([np.zeros(min(window, horizon)), sums[:-window]]))
+    return ToeplitzFactorization(
+        horizon, column, sums - np.concatenate([np.zeros(min(window, horizon)), sums[:-window]])
+    )
 
 
 LARGEST_WINDOW = LARGEST_LENGTH
 
 
 @dataclass(frozen=True, eq=False)
-class Banded(Factor):
+class BandedFactorization(SumFactorization):
     """A factor of sums over a window: the first w coefficients of 1 / sqrt(1 - z) on the grid 2^-26, then zeros.
 
     The coefficients are positive and fall, so that all zeros of their polynomial lie outside the unit circle (Enestrom
@@ -271,6 +273,6 @@ class _BandDecoder(Decoder):
 
 
 @lru_cache(maxsize=8)
-def banded_factor(window: int, horizon: int) -> Banded:
+def banded_factor(window: int, horizon: int) -> BandedFactorization:
     """Returns the banded factor of sums over a window."""
-    return Banded(horizon, to_grid(square_root_series(window)))
+    return BandedFactorization(horizon, to_grid(square_root_series(window)))

@@ -13,14 +13,14 @@ from discreet.errors import InvalidParameter
 from discreet.exact import root_above
 from discreet.lazy import linalg
 from discreet.mechanisms.optimal_gram import MOST_CELLS, optimal_gram
-from discreet.stream.factor import Decoder, Encoder, Factor, Gain, Participation
+from discreet.stream.factor import Decoder, Encoder, Gain, Participation, SumFactorization
 from discreet.stream.toeplitz import WEIGHT_BITS, Floats, History, Integers, squared_length, to_grid
 
 LARGEST_ORDER = MOST_CELLS
 
 
 @dataclass(frozen=True, eq=False)
-class Triangular(Factor):
+class TriangularFactorization(SumFactorization):
     """A lower-triangular C on the grid 2^-26, for sums over all periods so far or over a window of them.
 
     Args:
@@ -51,11 +51,11 @@ class Triangular(Factor):
 
     def encoder(self) -> Encoder:
         """Returns a new encoder, before the first period."""
-        return _Encoder(self)
+        return _TriangularEncoder(self)
 
     def decoder(self) -> Decoder:
         """Returns a new decoder, before the first period."""
-        return _Decoder(self)
+        return _TriangularDecoder(self)
 
     def gains(self) -> Iterator[Gain]:
         """Yields the gain of each period: squares and sizes of the rows of B = W C^-1."""
@@ -65,10 +65,10 @@ class Triangular(Factor):
         return map(Gain, np.sum(sums**2, axis=1).tolist(), np.sum(np.abs(sums), axis=1).tolist())
 
 
-class _Encoder(Encoder):
+class _TriangularEncoder(Encoder):
     __slots__ = ("_history", "_matrix")
 
-    def __init__(self, factor: Triangular) -> None:
+    def __init__(self, factor: TriangularFactorization) -> None:
         self._matrix, self._history = factor.matrix, History(factor.horizon)
 
     def step(self, value: int) -> int:
@@ -78,12 +78,12 @@ class _Encoder(Encoder):
         return self._history.product(row, row.astype(np.float64))
 
 
-class _Decoder(Decoder):
+class _TriangularDecoder(Decoder):
     """Solves C x = y row by row, and adds up the x_t of the window."""
 
     __slots__ = ("_count", "_matrix", "_solved", "_window")
 
-    def __init__(self, factor: Triangular) -> None:
+    def __init__(self, factor: TriangularFactorization) -> None:
         self._matrix, self._window = factor.matrix, factor.window
         self._solved, self._count = np.zeros(factor.horizon), 0
 
@@ -100,16 +100,16 @@ def _floats(matrix: Integers) -> Floats:
     return np.ldexp(matrix.astype(np.float64), -WEIGHT_BITS)
 
 
-def optimal_running_sum(horizon: int) -> Triangular:
+def optimal_running_sum(horizon: int) -> TriangularFactorization:
     """Returns the factor of running sums with the least mean variance."""
     return optimal_window(horizon, horizon)
 
 
 @lru_cache(maxsize=2)
-def optimal_window(window: int, horizon: int) -> Triangular:
+def optimal_window(window: int, horizon: int) -> TriangularFactorization:
     """Returns the factor of sums over a window with the least mean variance over all periods.
 
     C is the reverse Cholesky factor of the optimal Gram matrix, rounded to the grid.
     """
     sums = np.tril(np.ones((horizon, horizon))) - np.tril(np.ones((horizon, horizon)), -window)
-    return Triangular(horizon, to_grid(optimal_gram(sums.T @ sums).triangular_factor()), window)
+    return TriangularFactorization(horizon, to_grid(optimal_gram(sums.T @ sums).triangular_factor()), window)

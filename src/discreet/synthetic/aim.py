@@ -16,8 +16,8 @@ from discreet.errors import InvalidParameter
 from discreet.progress import stage
 from discreet.synthetic.coded_rows import MOST_CELLS, CodedRows, Integers, checked_shape
 from discreet.synthetic.domain import Domain
-from discreet.synthetic.generator import Generator, Learned
-from discreet.synthetic.inference.estimation import Fit, fit
+from discreet.synthetic.generator import Generator, LearnedModel
+from discreet.synthetic.inference.estimation import GraphicalModel, fit
 from discreet.synthetic.inference.factors import Attributes, Factor, Table, cells
 from discreet.synthetic.inference.junction_tree import tree_size
 from discreet.synthetic.measurement_log import STEPS, MeasurementLog, concentrated_budget, l1_error
@@ -98,7 +98,9 @@ class AIM(Generator):
             raise InvalidParameter("workload", self.workload, f"to be sets of up to 8 of the columns {list(names)}")
         return _weights(names, sets, domain.sizes)
 
-    def measure_and_fit(self, log: MeasurementLog, rows: CodedRows, domain: Domain, total: float | None) -> Learned:
+    def measure_and_fit(
+        self, log: MeasurementLog, rows: CodedRows, domain: Domain, total: float | None
+    ) -> LearnedModel:
         """Measures columns, then rounds until the budget is spent."""
         price, zeros = log.budget / (_ROUNDS * len(domain.columns)), domain.zeros()
         stage("Measuring columns")
@@ -117,7 +119,7 @@ class AIM(Generator):
         stage("Choosing combinations of columns and measuring them")  # once: what is chosen, and how often, is drawn
         while log.remaining:
             state.run()
-        return Learned(fit=state.model, marginals=log.marginals, merges={})
+        return LearnedModel(fit=state.model, marginals=log.marginals, merges={})
 
 
 def _weights(names: Attributes, sets: Sequence[set[str]], sizes: Mapping[str, int]) -> dict[Attributes, int]:
@@ -147,7 +149,7 @@ class _Rounds:
     most_cells: int
     total: float | None
     price: Fraction
-    model: Fit
+    model: GraphicalModel
     counted: dict[Attributes, Integers] = field(default_factory=dict)
 
     def refit(self) -> None:

@@ -16,9 +16,9 @@ from discreet.privacy.events import Event
 from discreet.progress import stage
 from discreet.synthetic.coded_rows import MOST_CELLS, CodedRows, checked_shape
 from discreet.synthetic.domain import Domain
-from discreet.synthetic.generator import Generator, Learned
+from discreet.synthetic.generator import Generator, LearnedModel
 from discreet.synthetic.independent import cells_weight
-from discreet.synthetic.inference.estimation import Fit, fit
+from discreet.synthetic.inference.estimation import GraphicalModel, fit
 from discreet.synthetic.inference.factors import Attributes, Factor, Sizes, cells
 from discreet.synthetic.inference.junction_tree import tree_size
 from discreet.synthetic.inference.noisy_marginals import NoisyMarginal, residual
@@ -116,7 +116,9 @@ class AllPairs(Generator):
             told = f"to have at most {MOST_PAIR_CELLS:,} cells in all pairs of columns"
             raise InvalidParameter("domain", f"{whole:,} cells", told, "Use wider bins.")
 
-    def measure_and_fit(self, log: MeasurementLog, rows: CodedRows, domain: Domain, total: float | None) -> Learned:
+    def measure_and_fit(
+        self, log: MeasurementLog, rows: CodedRows, domain: Domain, total: float | None
+    ) -> LearnedModel:
         """Measures columns, then pairs, chooses pairs, and fits."""
         prices, price = self.prices(domain)
         stage("Measuring columns")
@@ -138,7 +140,7 @@ class AllPairs(Generator):
             most_cells=self.most_cells,
             certain=float(check.not_negative(certain=self.certain)),
         )
-        return Learned(fit=choice.choose_and_fit(), marginals=[*merged, *measured], merges=merges)
+        return LearnedModel(fit=choice.choose_and_fit(), marginals=[*merged, *measured], merges=merges)
 
 
 def pair_weight(free: int) -> int:
@@ -176,7 +178,7 @@ class _Choice:
     most_cells: int
     certain: float
 
-    def choose_and_fit(self) -> Fit:
+    def choose_and_fit(self) -> GraphicalModel:
         """Returns the model, fitted again after each round of choices; every round may use its part of the room."""
         chosen: list[NoisyMarginal] = []
         model = self._fit(chosen, {}, None)
@@ -189,7 +191,7 @@ class _Choice:
             model = self._fit(chosen, priors, model)
         return model
 
-    def _priors(self, independent: Fit) -> dict[Attributes, PairPrior]:
+    def _priors(self, independent: GraphicalModel) -> dict[Attributes, PairPrior]:
         """Returns the priors of pairs that noise does not explain."""
         shares = {name: independent.model.marginal((name,)) for name in self.sizes}
         found = {}
@@ -200,13 +202,15 @@ class _Choice:
                 found[pair.attributes] = prior
         return found
 
-    def _fit(self, chosen: Sequence[NoisyMarginal], priors: Mapping[Attributes, PairPrior], start: Fit | None) -> Fit:
+    def _fit(
+        self, chosen: Sequence[NoisyMarginal], priors: Mapping[Attributes, PairPrior], start: GraphicalModel | None
+    ) -> GraphicalModel:
         ridges = {pair.attributes: priors[pair.attributes].ridge for pair in chosen}
         marginals = [*self.columns, *chosen]
         return fit(self.sizes, marginals, total=self.total, zeros=self.zeros, start=start, ridges=ridges)
 
     def _choose_pairs(
-        self, model: Fit, priors: Mapping[Attributes, PairPrior], before: Sequence[NoisyMarginal], limit: int
+        self, model: GraphicalModel, priors: Mapping[Attributes, PairPrior], before: Sequence[NoisyMarginal], limit: int
     ) -> list[NoisyMarginal]:
         """Returns further pairs for which there is room, those first by which the model gains most."""
         taken = {marginal.attributes for marginal in before}

@@ -20,7 +20,7 @@ from discreet.privacy import ApproxDP, Neighbours, events
 from discreet.privacy.events import Event
 from discreet.synthetic.coded_rows import Integers
 from discreet.synthetic.domain import Domain, FrameKind
-from discreet.synthetic.inference.calibrated_tree import Calibrated
+from discreet.synthetic.inference.calibrated_tree import CalibratedTree
 from discreet.synthetic.inference.estimation import model_of
 from discreet.synthetic.inference.factors import Attributes, Factor, Table
 from discreet.synthetic.inference.noisy_marginals import NoisyMarginal
@@ -78,7 +78,7 @@ class Model:
     kind: FrameKind
     merges: Mapping[str, Merge] = field(repr=False)
     private: bool
-    law: Calibrated = field(repr=False)
+    law: CalibratedTree = field(repr=False)
     potentials: tuple[Factor, ...] = field(repr=False)
     promise: ApproxDP | None = None
     unmerged: tuple[NoisyMarginal, ...] = field(default=(), repr=False)
@@ -180,7 +180,7 @@ def sampling_bits(random_state: int | None) -> Bits:
     return SeededBits(check.integer(random_state=random_state))
 
 
-def law_of(domain: Domain, merges: Mapping[str, Merge], potentials: tuple[Factor, ...]) -> Calibrated:
+def law_of(domain: Domain, merges: Mapping[str, Merge], potentials: tuple[Factor, ...]) -> CalibratedTree:
     """Returns the probabilities of rows that potentials give, with public zeros."""
     sizes = {name: merges[name].size if name in merges else size for name, size in domain.sizes.items()}
     return model_of(sizes, potentials, zeros=merged_zeros(domain.zeros(), merges))

@@ -30,7 +30,7 @@ from discreet.synthetic.found_keys import (
     selection_terms,
     unknown_columns,
 )
-from discreet.synthetic.inference.estimation import Fit
+from discreet.synthetic.inference.estimation import GraphicalModel
 from discreet.synthetic.inference.noisy_marginals import NoisyMarginal
 from discreet.synthetic.measurement_log import MOST_ROWS_PER_UNIT, MeasurementLog, noise_event
 from discreet.synthetic.merged_values import Merge
@@ -83,7 +83,7 @@ _UNIT = "Without a column that says whose a row is, each row is a person of its 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Learned:
+class LearnedModel:
     """What was measured of a table, and the model that was fitted to it.
 
     Args:
@@ -92,7 +92,7 @@ class Learned:
         merges: values that are one.
     """
 
-    fit: Fit
+    fit: GraphicalModel
     marginals: Sequence[NoisyMarginal]
     merges: Mapping[str, Merge]
 
@@ -149,7 +149,9 @@ class Generator(ABC):
         """
 
     @abstractmethod
-    def measure_and_fit(self, log: MeasurementLog, rows: CodedRows, domain: Domain, total: float | None) -> Learned:
+    def measure_and_fit(
+        self, log: MeasurementLog, rows: CodedRows, domain: Domain, total: float | None
+    ) -> LearnedModel:
         """Measures rows through a log until its budget is spent, and fits a model."""
 
     def plan_event(self, domain: Any, *, forbidden: Iterable[Mapping[str, Any]] = ()) -> Event:

@@ -11,7 +11,7 @@ from discreet.privacy.events import Event
 from discreet.progress import stage
 from discreet.synthetic.coded_rows import CodedRows, checked_shape
 from discreet.synthetic.domain import Domain
-from discreet.synthetic.generator import Generator, Learned
+from discreet.synthetic.generator import Generator, LearnedModel
 from discreet.synthetic.inference.estimation import fit
 from discreet.synthetic.measurement_log import MeasurementLog, noise_event
 
@@ -53,13 +53,15 @@ class Independent(Generator):
             checked_shape(zero.attributes, domain.sizes)
         return [noise_event(price) for price in self._prices(domain).values()]
 
-    def measure_and_fit(self, log: MeasurementLog, rows: CodedRows, domain: Domain, total: float | None) -> Learned:
+    def measure_and_fit(
+        self, log: MeasurementLog, rows: CodedRows, domain: Domain, total: float | None
+    ) -> LearnedModel:
         """Measures each column, and fits."""
         stage("Measuring columns")
         for name, price in self._prices(domain).items():
             log.marginal(rows, (name,), rho=price)
         found = fit(domain.sizes, log.marginals, total=total, zeros=domain.zeros())
-        return Learned(fit=found, marginals=log.marginals, merges={})
+        return LearnedModel(fit=found, marginals=log.marginals, merges={})
 
 
 def cells_weight(cells: int) -> int:

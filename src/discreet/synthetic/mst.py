@@ -13,8 +13,8 @@ from discreet.privacy.events import Event
 from discreet.progress import stage
 from discreet.synthetic.coded_rows import MOST_CELLS, CodedRows, checked_shape
 from discreet.synthetic.domain import Domain
-from discreet.synthetic.generator import Generator, Learned
-from discreet.synthetic.inference.estimation import Fit, fit
+from discreet.synthetic.generator import Generator, LearnedModel
+from discreet.synthetic.inference.estimation import GraphicalModel, fit
 from discreet.synthetic.inference.factors import Attributes, Sizes, cells
 from discreet.synthetic.inference.junction_tree import tree_size
 from discreet.synthetic.measurement_log import (
@@ -94,7 +94,9 @@ class MST(Generator):
         choices, pairs = [choice_event(choice)] * (columns - 1), [noise_event(pair)] * (columns - 1)
         return [noise_event(one)] * columns + choices + pairs
 
-    def measure_and_fit(self, log: MeasurementLog, rows: CodedRows, domain: Domain, total: float | None) -> Learned:
+    def measure_and_fit(
+        self, log: MeasurementLog, rows: CodedRows, domain: Domain, total: float | None
+    ) -> LearnedModel:
         """Measures columns, chooses pairs, measures them, and fits."""
         one, choice, price = self.prices(domain)
         stage("Measuring columns")
@@ -107,7 +109,7 @@ class MST(Generator):
         merged = [merged_marginal(m, merges, whole.total * shares[m.attributes[0]]) for m in columns]
         if len(sizes) == 1 or not choice:
             found = fit(sizes, merged, total=whole.total, zeros=zeros)
-            return Learned(fit=found, marginals=merged, merges=merges)
+            return LearnedModel(fit=found, marginals=merged, merges=merges)
         stage("Choosing pairs of columns and measuring them")
         small = rows.recode_columns({name: merge.places for name, merge in merges.items()}, sizes)
         base = fit(sizes, merged, total=whole.total, zeros=zeros)
@@ -115,13 +117,13 @@ class MST(Generator):
         tree = spanning_tree(log, small, base, _pairs(domain.sizes), fixed=fixed, rho=choice)
         marginals = [*merged, *(log.marginal(small, pair, rho=price) for pair in tree)]
         found = fit(sizes, marginals, total=total, zeros=zeros)
-        return Learned(fit=found, marginals=marginals, merges=merges)
+        return LearnedModel(fit=found, marginals=marginals, merges=merges)
 
 
 def spanning_tree(
     log: MeasurementLog,
     rows: CodedRows,
-    base: Fit,
+    base: GraphicalModel,
     pairs: Sequence[Attributes],
     *,
     fixed: Sequence[Attributes],

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from discreet import check
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
-from discreet.report.display import Display, Displayed, number
+from discreet.report.display import Display, DisplayMixin, number
 from discreet.synthetic.domain import Domain
 from discreet.synthetic.domain.column_domains import Codes
 from discreet.synthetic.domain.frame_columns import columns_of
@@ -49,7 +49,7 @@ class MarginalDistances:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Evaluation(Displayed):
+class Evaluation(DisplayMixin):
     """How far made-up rows are from real ones, exactly: for the steward's eyes only.
 
     It is no release: it is written to no ledger, costs nothing, and protects nobody. Text, notebooks and `repr` say so.

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import InvalidValue
 from discreet.mechanisms.strategy import whole_counts
-from discreet.workload.product_domain import MOST_CELLS, Attributes, Domain
+from discreet.workload.product_domain import MOST_CELLS, Attributes, ProductDomain
 
 Integers = NDArray[np.int64]
 
@@ -40,7 +40,7 @@ class CountedTables:
 
     __slots__ = ("_domain", "_tables")
 
-    def __init__(self, counts: Any, sets: Iterable[Attributes], domain: Domain) -> None:
+    def __init__(self, counts: Any, sets: Iterable[Attributes], domain: ProductDomain) -> None:
         """Reads what was given.
 
         Raises:
@@ -66,7 +66,7 @@ def _margin(table: Integers, names: Sequence[str], kept: Attributes) -> Integers
     return np.asarray(np.sum(table, axis=others))
 
 
-def _sum_whole_counts(counts: Any, sets: list[Attributes], domain: Domain) -> dict[Attributes, Integers]:
+def _sum_whole_counts(counts: Any, sets: list[Attributes], domain: ProductDomain) -> dict[Attributes, Integers]:
     names = tuple(domain.sizes)
     if domain.cells(names) > MOST_CELLS:
         raise InvalidValue("to be tables or columns", f"The whole domain has too many cells. {_FORMS}")
@@ -74,7 +74,9 @@ def _sum_whole_counts(counts: Any, sets: list[Attributes], domain: Domain) -> di
     return {attributes: _margin(whole, names, attributes) for attributes in sets}
 
 
-def _read_tables(counts: Mapping[Any, Any], sets: list[Attributes], domain: Domain) -> dict[Attributes, Integers]:
+def _read_tables(
+    counts: Mapping[Any, Any], sets: list[Attributes], domain: ProductDomain
+) -> dict[Attributes, Integers]:
     found: dict[Attributes, Integers] = {}
     for names, table in counts.items():
         attributes = domain.order_attributes(names)
@@ -98,7 +100,7 @@ def _addable(table: Integers) -> Integers:
     return table.clip(-most, most)
 
 
-def _count_rows(frame: Any, sets: list[Attributes], domain: Domain) -> dict[Attributes, Integers]:
+def _count_rows(frame: Any, sets: list[Attributes], domain: ProductDomain) -> dict[Attributes, Integers]:
     """Counts rows; one with a value outside of the domain, in an attribute that is used, counts nowhere."""
     used = [name for name in domain.sizes if any(name in attributes for attributes in sets)]
     columns = {name: _codes(frame, name, domain) for name in used}
@@ -111,7 +113,7 @@ def _count_rows(frame: Any, sets: list[Attributes], domain: Domain) -> dict[Attr
     return {attributes: _table(kept, attributes, domain) for attributes in sets}
 
 
-def _table(columns: dict[str, Integers], attributes: Attributes, domain: Domain) -> Integers:
+def _table(columns: dict[str, Integers], attributes: Attributes, domain: ProductDomain) -> Integers:
     shape = domain.shape(attributes)
     place = columns[attributes[0]]
     for name in attributes[1:]:
@@ -119,7 +121,7 @@ def _table(columns: dict[str, Integers], attributes: Attributes, domain: Domain)
     return np.bincount(place, minlength=math.prod(shape)).astype(np.int64).reshape(shape)
 
 
-def _codes(frame: Any, name: str, domain: Domain) -> Integers:
+def _codes(frame: Any, name: str, domain: ProductDomain) -> Integers:
     try:
         column = np.asarray(frame[name])
     except (KeyError, IndexError, TypeError, ValueError):

@@ -31,7 +31,7 @@ from discreet.noise import Bits
 from discreet.noise.rounded_contrasts import contrasts, rounded_contrasts
 from discreet.privacy import Neighbours, events
 from discreet.workload.counted_tables import CountedTables
-from discreet.workload.product_domain import Attributes, Domain, closure
+from discreet.workload.product_domain import Attributes, ProductDomain, closure
 from discreet.workload.residuals import component_of_residual, share, table_variance, weights
 
 Floats = NDArray[np.float64]
@@ -55,7 +55,7 @@ class GaussianResiduals:
         noise_multiplier: of all of it, as one Gaussian release, for one row.
     """
 
-    domain: Domain
+    domain: ProductDomain
     sigmas: dict[Attributes, Fraction]
     noise_multiplier: Fraction
 
@@ -109,7 +109,7 @@ def _release(exact: NDArray[Any], sigma: Fraction, bits: Bits) -> Floats:
 
 
 def plan_gaussian(
-    tables: dict[Attributes, float], domain: Domain, mu_squared: Fraction, neighbours: Neighbours
+    tables: dict[Attributes, float], domain: ProductDomain, mu_squared: Fraction, neighbours: Neighbours
 ) -> GaussianResiduals:
     """Returns the noise with the least weighted total variance that mu-GDP allows.
 
@@ -138,11 +138,13 @@ def _above(sigma: float) -> Fraction:
     return Fraction(sigma * (1 + 1e-9))
 
 
-def _exact_share(part: Attributes, domain: Domain) -> Fraction:
+def _exact_share(part: Attributes, domain: ProductDomain) -> Fraction:
     return math.prod((Fraction(domain.sizes[name] - 1, domain.sizes[name]) for name in part), start=Fraction(1))
 
 
-def _cost(sigmas: dict[Attributes, Fraction], domain: Domain, neighbours: Neighbours, budget: Fraction) -> Fraction:
+def _cost(
+    sigmas: dict[Attributes, Fraction], domain: ProductDomain, neighbours: Neighbours, budget: Fraction
+) -> Fraction:
     """An upper bound of mu^2, each term rounded up to a tiny share of the budget."""
     unit = budget / (1 << _PRECISION)
     added = unit * sum(math.ceil(_exact_share(part, domain) / sigma**2 / unit) for part, sigma in sigmas.items())
@@ -152,7 +154,7 @@ def _cost(sigmas: dict[Attributes, Fraction], domain: Domain, neighbours: Neighb
     return max(added, Fraction(_worst_swap(terms, domain)))
 
 
-def _worst_swap(terms: dict[Attributes, float], domain: Domain) -> float:
+def _worst_swap(terms: dict[Attributes, float], domain: ProductDomain) -> float:
     """The largest move of one unit from a cell to another: over all differences of few attributes, else term by term.
 
     All terms are positive, each a product of few numbers: floats are off by less than 10^-11, and 10^-9 is added.
@@ -168,21 +170,21 @@ def _worst_swap(terms: dict[Attributes, float], domain: Domain) -> float:
     return float(np.max(totals)) * _SAFE
 
 
-def _swap(part: Attributes, different: Attributes, domain: Domain) -> float:
+def _swap(part: Attributes, different: Attributes, domain: ProductDomain) -> float:
     """2 (1 - prod of -1 / (n_i - 1) over the attributes of a residual that differ), in units of p_B."""
     return 2 * (1 - math.prod(-1 / (domain.sizes[name] - 1) for name in part if name in different))
 
 
-def _nearest(part: Attributes, domain: Domain) -> Attributes:
+def _nearest(part: Attributes, domain: ProductDomain) -> Attributes:
     """The difference that moves a residual farthest: in one attribute, of the fewest values."""
     return tuple(sorted(part, key=lambda name: domain.sizes[name])[:1])
 
 
-def _largest_swap(part: Attributes, domain: Domain) -> float:
+def _largest_swap(part: Attributes, domain: ProductDomain) -> float:
     return share(part, domain) * _swap(part, _nearest(part, domain), domain)
 
 
-def _scaled_to_swaps(ideal: dict[Attributes, float], domain: Domain, budget: float) -> dict[Attributes, float]:
+def _scaled_to_swaps(ideal: dict[Attributes, float], domain: ProductDomain, budget: float) -> dict[Attributes, float]:
     """Scales variances to the worst pair of cells; what adding a unit leaves of the budget, the number of rows gets.
 
     Adding costs at most half of the worst swap: over all second cells, the mean of what a swap costs is twice as much.

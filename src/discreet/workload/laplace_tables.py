@@ -29,7 +29,7 @@ from discreet.mechanisms.tails import laplace_reach
 from discreet.noise import Bits, discrete_laplace
 from discreet.privacy import Neighbours, events
 from discreet.workload.counted_tables import CountedTables, maximal
-from discreet.workload.product_domain import Attributes, Domain, closure, subsets
+from discreet.workload.product_domain import Attributes, ProductDomain, closure, subsets
 from discreet.workload.residuals import centre_table, weights
 
 Floats = NDArray[np.float64]
@@ -54,7 +54,7 @@ class Measurement:
         """Yields the components that it says something of."""
         return (part for part in subsets(self.attributes) if set(self.differences) <= set(part))
 
-    def precision(self, part: Attributes, domain: Domain) -> float:
+    def precision(self, part: Attributes, domain: ProductDomain) -> float:
         """Returns 1 / s_B for noise of variance 1."""
         return 2.0 ** len(self.differences) / math.prod(domain.sizes[n] for n in self.attributes if n not in part)
 
@@ -85,7 +85,7 @@ class LaplaceTables:
         sensitivity: of each but the number of rows, in the L1 norm: 1, or 2 where a unit may be replaced.
     """
 
-    domain: Domain
+    domain: ProductDomain
     shares: dict[Measurement, Fraction]
     sensitivity: int
 
@@ -197,7 +197,7 @@ def _release(exact: NDArray[Any], share: Fraction, bits: Bits) -> Floats:
 
 
 def plan_laplace(
-    tables: dict[Attributes, float], domain: Domain, epsilon: Fraction, neighbours: Neighbours
+    tables: dict[Attributes, float], domain: ProductDomain, epsilon: Fraction, neighbours: Neighbours
 ) -> LaplaceTables:
     """Returns measurements for a pure epsilon.
 
@@ -224,7 +224,7 @@ def _below(epsilon: Fraction, part: float) -> Fraction:
     return epsilon * Fraction(math.floor(part * (1 - 1e-9) * (1 << _BITS)), 1 << _BITS)
 
 
-def _candidates(parts: list[Attributes], domain: Domain) -> Iterator[Measurement]:
+def _candidates(parts: list[Attributes], domain: ProductDomain) -> Iterator[Measurement]:
     for part in parts:
         yield Measurement(part, ())
         binary = tuple(name for name in part if domain.sizes[name] == 2)
@@ -248,14 +248,14 @@ class _Search:
 
     @classmethod
     def of(
-        cls, measured: list[Measurement], objective: dict[Attributes, float], domain: Domain, *, fixed: bool
+        cls, measured: list[Measurement], objective: dict[Attributes, float], domain: ProductDomain, *, fixed: bool
     ) -> _Search:
         places = {part: place for place, part in enumerate(objective)}
         pairs = [(row, places[part], m.precision(part, domain)) for row, m in enumerate(measured) for part in m.parts()]
         rows, parts, precisions = (np.array(column) for column in zip(*pairs, strict=True))
         return cls(measured, rows, parts, precisions, np.array(list(objective.values())), fixed)
 
-    def starts(self, tables: dict[Attributes, float], domain: Domain) -> Iterator[Floats]:
+    def starts(self, tables: dict[Attributes, float], domain: ProductDomain) -> Iterator[Floats]:
         """Yields shares from which to begin: tables asked for, only the largest of them, all, and differences."""
         speaking = {tuple(n for n in table if domain.sizes[n] > 1): weight for table, weight in tables.items()}
         largest = set(maximal(speaking))

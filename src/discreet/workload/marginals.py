@@ -19,7 +19,7 @@ from discreet.workload.budget_currency import gaussian_or_pure
 from discreet.workload.counted_tables import CountedTables
 from discreet.workload.gaussian_residuals import GaussianResiduals, plan_gaussian
 from discreet.workload.laplace_tables import LaplaceTables, plan_laplace
-from discreet.workload.product_domain import MOST_SETS, Attributes, Domain
+from discreet.workload.product_domain import MOST_SETS, Attributes, ProductDomain
 from discreet.workload.released_tables import ReleasedTables
 from discreet.workload.residuals import assemble_table, table_variance
 
@@ -49,17 +49,17 @@ class Marginals:
     {('a',): 2.251001, ('b',): 1.721604, ('a', 'b'): 1.118845}
     """
 
-    domain: Domain
+    domain: ProductDomain
     tables: dict[Attributes, Fraction]
 
     def __init__(
         self,
-        domain: Mapping[str, int | Sequence[Any]] | Domain,
+        domain: Mapping[str, int | Sequence[Any]] | ProductDomain,
         sets: Iterable[Sequence[str]],
         *,
         weights: Sequence[Number] | None = None,
     ) -> None:
-        known = domain if isinstance(domain, Domain) else Domain(domain)
+        known = domain if isinstance(domain, ProductDomain) else ProductDomain(domain)
         if isinstance(sets, str) or not isinstance(sets, Iterable):
             raise InvalidParameter("sets", sets, "to be sets of attributes", "Pass e.g. [('sex',), ('sex', 'region')].")
         found = [known.order_attributes(attributes) for attributes in sets]
@@ -123,7 +123,7 @@ class MarginalsPlan:
         rows_per_unit: how many rows a unit has, at most.
     """
 
-    domain: Domain
+    domain: ProductDomain
     sets: tuple[Attributes, ...]
     noise: GaussianResiduals | LaplaceTables
     neighbours: Neighbours

@@ -23,7 +23,7 @@ _HINT = "Pass public sizes or values, e.g. {'sex': 2, 'region': ['north', 'south
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class Domain:
+class ProductDomain:
     """Attributes with public values: how many each has, and what they are called where that was said.
 
     Args:
@@ -32,7 +32,7 @@ class Domain:
     Raises:
         InvalidParameter: if there is no attribute, or one has no value, a value twice, or too many.
 
-    >>> Domain({"sex": 2, "region": ["north", "south", "east"]}).sizes
+    >>> ProductDomain({"sex": 2, "region": ["north", "south", "east"]}).sizes
     {'sex': 2, 'region': 3}
     """
 
@@ -110,7 +110,7 @@ def subsets(attributes: Attributes) -> Iterable[Attributes]:
     )
 
 
-def closure(sets: Iterable[Attributes], domain: Domain) -> tuple[Attributes, ...]:
+def closure(sets: Iterable[Attributes], domain: ProductDomain) -> tuple[Attributes, ...]:
     """Returns all subsets of the sets that have something to say: those without attributes of a single value.
 
     Raises:

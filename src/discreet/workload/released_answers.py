@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from discreet.dataclass import dataclass
 from discreet.privacy import Estimate
-from discreet.report.display import Display, Displayed
+from discreet.report.display import Display, DisplayMixin
 from discreet.workload.product_strategy import ProductStrategy
 from discreet.workload.query_structures import Product
 from discreet.workload.span_reuse import PastRelease
@@ -23,7 +23,7 @@ _STILL = 1e-9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Measured:
+class StrategyMeasurements:
     """One strategy's noisy measurements, and the queries that are answered from them.
 
     Attributes:
@@ -63,7 +63,7 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ReleasedAnswers(Displayed):
+class ReleasedAnswers(DisplayMixin):
     """Private answers to all queries of a workload.
 
     Attributes:
@@ -84,7 +84,7 @@ class ReleasedAnswers(Displayed):
 
     estimate: Estimate
     variances: Floats
-    measured: tuple[Measured, ...]
+    measured: tuple[StrategyMeasurements, ...]
     noise_variance: tuple[float, ...]
     law: str
 

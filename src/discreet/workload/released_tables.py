@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from discreet.dataclass import dataclass
 from discreet.privacy import Estimate
-from discreet.report.display import Display, Displayed
-from discreet.workload.product_domain import Attributes, Domain, closure
+from discreet.report.display import Display, DisplayMixin
+from discreet.workload.product_domain import Attributes, ProductDomain, closure
 from discreet.workload.residuals import assemble_table, component_of_table
 
 Floats = NDArray[np.float64]
@@ -23,7 +23,7 @@ _NEAR = 1e-7  # of the total: a negative count so small is put right by a little
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ReleasedTables(Mapping[Attributes, Estimate], Displayed):
+class ReleasedTables(Mapping[Attributes, Estimate], DisplayMixin):
     """Private tables that agree with each other: where two share attributes, their sums are the same.
 
     Attributes:
@@ -44,7 +44,7 @@ class ReleasedTables(Mapping[Attributes, Estimate], Displayed):
            [11.4, 15.5,  0. ]])
     """
 
-    domain: Domain
+    domain: ProductDomain
     estimates: dict[Attributes, Estimate]
     variances: dict[Attributes, float]
     private: bool

@@ -20,28 +20,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.workload.product_domain import Attributes, Domain, closure, subsets
+from discreet.workload.product_domain import Attributes, ProductDomain, closure, subsets
 
 Floats = NDArray[np.float64]
 
 
-def share(residual: Attributes, domain: Domain) -> float:
+def share(residual: Attributes, domain: ProductDomain) -> float:
     """Returns p_B, the product of (n_i - 1) / n_i: what a unit moves the whitened residual by, squared."""
     return math.prod((domain.sizes[name] - 1) / domain.sizes[name] for name in residual)
 
 
-def coefficient(table: Attributes, residual: Attributes, domain: Domain) -> float:
+def coefficient(table: Attributes, residual: Attributes, domain: ProductDomain) -> float:
     """Returns how much of a residual's s_B is in the variance of a cell of a table."""
     rest = math.prod(domain.sizes[name] for name in table if name not in residual)
     return share(residual, domain) / rest**2
 
 
-def table_variance(table: Attributes, scales: Mapping[Attributes, float], domain: Domain) -> float:
+def table_variance(table: Attributes, scales: Mapping[Attributes, float], domain: ProductDomain) -> float:
     """Returns the variance of each cell of a table, for the scales s_B of residuals."""
     return sum(scales[part] * coefficient(table, part, domain) for part in closure([table], domain))
 
 
-def weights(tables: Mapping[Attributes, float], domain: Domain) -> dict[Attributes, float]:
+def weights(tables: Mapping[Attributes, float], domain: ProductDomain) -> dict[Attributes, float]:
     """Returns v_B: how much one s_B adds to the weighted sum of the variances of all cells."""
     found = dict.fromkeys(closure(tables, domain), 0.0)
     for table, weight in tables.items():
@@ -72,7 +72,7 @@ def component_of_table(table: Floats, attributes: Attributes, part: Attributes) 
     return centre_table(np.sum(table, axis=others))
 
 
-def assemble_table(table: Attributes, components: Mapping[Attributes, Floats], domain: Domain) -> Floats:
+def assemble_table(table: Attributes, components: Mapping[Attributes, Floats], domain: ProductDomain) -> Floats:
     """Returns the table that has these components; what no component is known of counts as zero."""
     result = np.zeros(domain.shape(table))
     for part in subsets(table):

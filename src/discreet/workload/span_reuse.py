@@ -101,7 +101,7 @@ def _positive(variance: Floats) -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Reused:
+class ReusedAnswers:
     """What past releases say of queries, for free.
 
     Attributes:
@@ -122,7 +122,7 @@ class Reused:
         return bool(np.all(self.answered))
 
 
-def reuse(past: Iterable[PastRelease], queries: Any, *, confidence: Number = CONFIDENCE) -> Reused:
+def reuse(past: Iterable[PastRelease], queries: Any, *, confidence: Number = CONFIDENCE) -> ReusedAnswers:
     """Answers queries from past releases, as far as they follow from them; costs nothing and reads nothing private.
 
     Args:
@@ -156,7 +156,7 @@ def reuse(past: Iterable[PastRelease], queries: Any, *, confidence: Number = CON
     laws = np.concatenate([np.full(len(r.values), r.law == "laplace") for r in known])
     half = _reach(weights, laws, outside)
     value = np.where(answered, weights @ values, np.nan)
-    return Reused(
+    return ReusedAnswers(
         answered=answered,
         value=value,
         variances=np.where(answered, np.sum(weights**2, axis=1), np.inf),

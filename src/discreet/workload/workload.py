@@ -27,8 +27,8 @@ from discreet.workload.budget_currency import gaussian_or_pure
 from discreet.workload.factor_strategies import of_structures
 from discreet.workload.product_strategy import ProductStrategy, largest_entry
 from discreet.workload.query_structures import Product, Queries, Union
-from discreet.workload.released_answers import Measured, ReleasedAnswers, join_parts
-from discreet.workload.span_reuse import PastRelease, Reused, laplace_sum_reaches, reuse
+from discreet.workload.released_answers import ReleasedAnswers, StrategyMeasurements, join_parts
+from discreet.workload.span_reuse import PastRelease, ReusedAnswers, laplace_sum_reaches, reuse
 
 Floats = NDArray[np.float64]
 
@@ -118,7 +118,7 @@ class Workload:
             best = tried
         return best
 
-    def reuse(self, past: Iterable[PastRelease], *, confidence: Number = CONFIDENCE) -> Reused:
+    def reuse(self, past: Iterable[PastRelease], *, confidence: Number = CONFIDENCE) -> ReusedAnswers:
         """Answers from past releases, for free, whatever follows from them: look here before you spend.
 
         Raises:
@@ -265,7 +265,7 @@ class WorkloadPlan:
         exact = [given.reshape(_product(mechanism).shape) for mechanism, _ in self.measured]
         noisy = [mechanism.release(x, bits=source) for x, (mechanism, _) in zip(exact, self.measured, strict=True)]
         measured = tuple(
-            Measured(strategy=_product(mechanism), values=values, parts=parts)
+            StrategyMeasurements(strategy=_product(mechanism), values=values, parts=parts)
             for (mechanism, parts), values in zip(self.measured, noisy, strict=True)
         )
         value = join_parts([answers for one in measured for answers in one.answers()])

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from discreet.attacks import Comparison, posterior, scoreboard
-from discreet.attacks.linkage.presence import Presence, Sums
+from discreet.attacks.linkage.presence import ItemSums, Presence
 from discreet.attacks.linkage.ratings import Names, ratings_of, sampled_ratings
 from discreet.errors import InvalidParameter
 from discreet.mechanisms import Laplace
@@ -63,7 +63,7 @@ def test_one_person_moves_counts_and_sums_within_their_sensitivity(limit: int, b
     table["rating"] = table["rating"] * 3 - 5  # far outside of the bounds
     data = ratings_of(table, Names())
     known = sampled_ratings(data, items=2, rating_error=0, days=0, bits=SeededBits(1))
-    sums = Sums(data, known, limit=limit, bounds=bounds, epsilon=Fraction(1))
+    sums = ItemSums(data, known, limit=limit, bounds=bounds, epsilon=Fraction(1))
     for person in range(12):
         counts, totals = sums.exact(np.arange(12) == person, SeededBits(person))
         assert np.abs(counts).sum() == min(limit, 8)

@@ -11,13 +11,13 @@ import pytest
 
 from discreet.attacks import known_ratings, scoreboard, scoreboard_by_items
 from discreet.attacks.linkage import ratings as internals
-from discreet.attacks.linkage.ratings import Names, Scale, capped_weight, ratings_of, score, smoothed_weight
+from discreet.attacks.linkage.ratings import Names, SimilarityScale, capped_weight, ratings_of, score, smoothed_weight
 from discreet.errors import InvalidParameter
 from discreet.noise import SeededBits
 from tests.attacks.made import ratings
 
 
-def _scores(table: Any, known: Any, scale: Scale) -> Any:
+def _scores(table: Any, known: Any, scale: SimilarityScale) -> Any:
     released = ratings_of(table, Names())
     aux = ratings_of(known, Names(), items=released.items)
     return np.concatenate([block for _, block in score(released, aux, scale)])
@@ -26,9 +26,9 @@ def _scores(table: Any, known: Any, scale: Scale) -> Any:
 def test_the_score_of_one_item() -> None:
     """A known rating of 5 on day 100, a record with 4 on day 110, and ten records with the item."""
     table = {"user": range(10), "item": ["x"] * 10, "rating": [4] + [1] * 9, "day": [110] + [5000] * 9}
-    found = _scores(table, {"item": ["x"], "rating": [5], "day": [100]}, Scale(weight=capped_weight))
+    found = _scores(table, {"item": ["x"], "rating": [5], "day": [100]}, SimilarityScale(weight=capped_weight))
     assert found[0, 0] == pytest.approx(0.534160, abs=5e-7)
-    smooth = _scores(table, {"item": ["x"], "rating": [5], "day": [100]}, Scale())
+    smooth = _scores(table, {"item": ["x"], "rating": [5], "day": [100]}, SimilarityScale())
     assert smooth[0, 0] == pytest.approx(0.534160 * math.log(10) / math.log(11), abs=1e-6)
 
 
@@ -47,7 +47,7 @@ def test_scores_by_brute_force(weight: Any, block: int, monkeypatch: pytest.Monk
             if other == item:
                 near = math.exp(-abs(stars - star) / 1.5) + (0 if np.isnan(day) else math.exp(-abs(day - on) / 30))
                 expected[target, user] += near * float(weight(np.array([float(support)]))[0])
-    assert _scores(table, known, Scale(weight=weight)) == pytest.approx(expected)
+    assert _scores(table, known, SimilarityScale(weight=weight)) == pytest.approx(expected)
 
 
 def test_eight_known_ratings_name_nearly_everybody() -> None:
@@ -91,7 +91,7 @@ def test_the_base_of_the_logarithm_does_not_matter() -> None:
 def test_the_soft_version_is_a_distribution(users: int) -> None:
     table = ratings(users, items=8, each=4)
     known = known_ratings(table, items=2, rating_error=5, days=900, bits=SeededBits(3))
-    found, scores = scoreboard(table, known), _scores(table, known, Scale())
+    found, scores = scoreboard(table, known), _scores(table, known, SimilarityScale())
     weights = np.exp(scores / scores.std(axis=1, keepdims=True))
     chances = weights / weights.sum(axis=1, keepdims=True)
     for target, lineup in found.lineup.items():

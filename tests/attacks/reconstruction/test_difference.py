@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from discreet import attacks
-from discreet.attacks.reconstruction.attribute_inference import Clipped, near, near_twice, sensible, span
+from discreet.attacks.reconstruction.attribute_inference import ClippedValues, near, near_twice, sensible, span
 from discreet.errors import InvalidParameter
 from discreet.noise import SeededBits
 from discreet.noise.experiment import uniforms
@@ -74,7 +74,7 @@ def test_difference_of_two_laplace_numbers() -> None:
 
 
 def test_clipped_sums_move_by_at_most_the_width() -> None:
-    clip = Clipped(bounds=span("bounds", (-3, "7.5")))
+    clip = ClippedValues(bounds=span("bounds", (-3, "7.5")))
     values = clip.steps(np.linspace(-20, 20, 2001))
     assert int(values.max() - values.min()) == clip.width
     assert clip.width >= 1 << 20
@@ -99,11 +99,11 @@ def test_compare_raw_falls_private_stands(monkeypatch: pytest.MonkeyPatch) -> No
         assert trial.finding.success == pytest.approx(predicted, abs=4 * standard_error(predicted, trials))
         assert trial.finding.success <= bound + 4 * standard_error(bound, trials)
     # Noise that is too small by 30 % would be seen where there is something to see.
-    clip = Clipped(bounds=span("bounds", BOUNDS))
+    clip = ClippedValues(bounds=span("bounds", BOUNDS))
     wrong = 1 - (1 - near_twice(2000, 0.7 * clip.scale(Fraction(50)))) * 0.98
     assert compared["epsilon 100"].success < wrong - 4 * standard_error(wrong, trials)
 
-    monkeypatch.setattr(Clipped, "noisy", lambda self, totals, **_: totals * float(self.grid.step))
+    monkeypatch.setattr(ClippedValues, "noisy", lambda self, totals, **_: totals * float(self.grid.step))
     broken = attacks.difference.compare(OTHERS, bounds=BOUNDS, epsilons=("0.1", 1), bits=SeededBits(2))
     assert all(trial.finding.success > (trial.finding.bound or 0) + 0.5 for trial in broken.private)
 

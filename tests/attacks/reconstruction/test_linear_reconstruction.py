@@ -11,7 +11,13 @@ from scipy.linalg import hadamard
 from discreet import attacks
 from discreet.attacks.reconstruction import solvers, subset_counts
 from discreet.attacks.reconstruction.linear_reconstruction import Method, repeat_attack
-from discreet.attacks.reconstruction.subset_counts import Bounded, Exact, GaussianPrivate, Noisy, Private
+from discreet.attacks.reconstruction.subset_counts import (
+    BoundedNoiseAnswerer,
+    ExactAnswerer,
+    GaussianAnswerer,
+    NoisyAnswerer,
+    PrivateAnswerer,
+)
 from discreet.errors import InvalidParameter
 from discreet.noise import SeededBits
 from discreet.noise.experiment import coins, normals, uniforms
@@ -29,7 +35,7 @@ def average(method: Method, people: int, queries: int, *, noise: float, runs: in
     bits, rates = SeededBits(seed), []
     for _ in range(runs):
         secret, asked = coins(people, bits=bits), subset_counts.random_subsets(queries, people, bits=bits)
-        answers = Noisy(sd=noise).answer(secret, asked, bits=bits)
+        answers = NoisyAnswerer(sd=noise).answer(secret, asked, bits=bits)
         rates.append(attacks.reconstruct(asked, answers, method=method, truth=secret).success)
     return float(np.mean(rates))
 
@@ -87,7 +93,7 @@ def test_expected_success_of_exhaustive_search_is_calibrated() -> None:
     bits, stated, scored = SeededBits(6), [], []
     for _ in range(200):
         secret, asked = coins(8, bits=bits), subset_counts.random_subsets(16, 8, bits=bits)
-        answers = Noisy(sd=1.5).answer(secret, asked, bits=bits)
+        answers = NoisyAnswerer(sd=1.5).answer(secret, asked, bits=bits)
         stated.append(attacks.reconstruct(asked, answers, method="exhaustive", noise=1.5).success)
         scored.append(attacks.reconstruct(asked, answers, method="exhaustive", noise=1.5, truth=secret).success)
     assert np.mean(stated) == pytest.approx(np.mean(scored), abs=4 * 0.0125)
@@ -98,7 +104,7 @@ def test_expected_success_of_exhaustive_search_is_calibrated() -> None:
 def test_twenty_people_are_tried_in_seconds() -> None:
     bits = SeededBits(7)
     secret, asked = coins(20, bits=bits), subset_counts.random_subsets(2000, 20, bits=bits)
-    answers = Bounded(alpha=4).answer(secret, asked, bits=bits)
+    answers = BoundedNoiseAnswerer(alpha=4).answer(secret, asked, bits=bits)
     for alpha in (None, 4.0):
         assert attacks.reconstruct(asked, answers, method="exhaustive", alpha=alpha, truth=secret).success == 1
 
@@ -136,7 +142,7 @@ def test_prediction_is_for_the_queries_that_were_asked() -> None:
     # An estimate then has variance s^2 (1 - 1 / (n + 1)), up to the sum: (I + 11')^-1 = I - 11' / (n + 1).
     people, noise, bits = 50, 0.4, SeededBits(25)
     asked, secret = np.vstack([np.eye(people, dtype=int), np.ones(people, dtype=int)]), coins(people, bits=bits)
-    found = repeat_attack(Noisy(sd=noise), secret, asked, runs=40, bits=bits)
+    found = repeat_attack(NoisyAnswerer(sd=noise), secret, asked, runs=40, bits=bits)
     expected = solvers.phi(0.5 / (noise * math.sqrt(1 - 1 / 51)))
     assert found.predicted == pytest.approx(expected)
     assert found.success == pytest.approx(expected, abs=4 * standard_error(expected, people * 40))
@@ -147,7 +153,7 @@ def test_prediction_is_for_the_queries_that_were_asked() -> None:
 def test_noise_is_estimated_from_the_residuals() -> None:
     bits, people = SeededBits(8), 128
     secret, asked = coins(people, bits=bits), subset_counts.random_subsets(1280, people, bits=bits)
-    answers = Noisy(sd=8.0).answer(secret, asked, bits=bits)
+    answers = NoisyAnswerer(sd=8.0).answer(secret, asked, bits=bits)
     guessed, told = attacks.reconstruct(asked, answers), attacks.reconstruct(asked, answers, noise=8.0)
     # A standard deviation from 1152 degrees of freedom is off by 2 %, and so is the argument of Phi, near 1.06.
     assert guessed.predicted == pytest.approx(told.predicted, abs=4 * 0.021 * 1.06 * 0.23)
@@ -196,7 +202,7 @@ def test_linear_program_stands_arbitrary_answers_where_least_squares_falls() -> 
 def test_feasible_point_within_alpha() -> None:
     bits, people = SeededBits(10), 30
     secret, asked = coins(people, bits=bits), subset_counts.random_subsets(300, people, bits=bits)
-    answers = Bounded(alpha=1.5).answer(secret, asked, bits=bits)
+    answers = BoundedNoiseAnswerer(alpha=1.5).answer(secret, asked, bits=bits)
     assert attacks.reconstruct(asked, answers, method="linear_program", alpha=1.5, truth=secret).success > 0.9
     with pytest.raises(InvalidParameter, match="Raise alpha"):
         attacks.reconstruct(asked, answers, method="linear_program", alpha=0.1)
@@ -210,7 +216,11 @@ def test_hadamard_within_its_bound() -> None:
     alpha = 0.25 * math.sqrt(people)
     secret, asked = coins(people, bits=bits), np.asarray(hadamard(people))
     found = attacks.reconstruct(
-        asked, Bounded(alpha=alpha).answer(secret, asked, bits=bits), method="hadamard", alpha=alpha, truth=secret
+        asked,
+        BoundedNoiseAnswerer(alpha=alpha).answer(secret, asked, bits=bits),
+        method="hadamard",
+        alpha=alpha,
+        truth=secret,
     )
     assert found.certain == pytest.approx(1 - 0.25)
     # Even errors have a standard deviation of alpha / sqrt(3): Phi(-2 sqrt(3)) = 0.00027 of the bits, 0.3 bits, fall.
@@ -250,7 +260,7 @@ def test_guarantee_holds_least_squares_down_to_its_prediction() -> None:
     assert solvers.phi(1 / 4) == pytest.approx(0.599, abs=5e-4)
     people, runs, bits = 128, 40, SeededBits(14)
     secret, asked = coins(people, bits=bits), subset_counts.random_subsets(16 * people, people, bits=bits)
-    answerer = GaussianPrivate(mu=1, blind=True)
+    answerer = GaussianAnswerer(mu=1, blind=True)
     assert answerer.noise(asked) == pytest.approx(math.sqrt(16 * people))
     found = repeat_attack(answerer, secret, asked, runs=runs, bits=bits)
     error = standard_error(0.6, people * runs)
@@ -279,7 +289,7 @@ def test_compare_shows_the_raw_release_falling_and_the_private_one_standing(monk
     assert compared["epsilon 10"].success > 0.65
     assert compared.spec()["layer"]
 
-    monkeypatch.setattr(Private, "_answers", Exact._answers)  # noise off: the same check sees it
+    monkeypatch.setattr(PrivateAnswerer, "_answers", ExactAnswerer._answers)  # noise off: the same check sees it
     broken = attacks.reconstruct.compare(secret, bits=SeededBits(16), runs=1)
     assert not any(below_the_bound(trial.finding) for trial in broken.private)
 
@@ -303,7 +313,7 @@ def test_compare_by_other_ways() -> None:
 def test_withheld_answers_are_left_out() -> None:
     secret = coins(30, bits=SeededBits(21))
     asked = subset_counts.random_subsets(200, 30, bits=SeededBits(22))
-    answers = subset_counts.Suppressed(below=7).answer(secret, asked)
+    answers = subset_counts.SuppressingAnswerer(below=7).answer(secret, asked)
     kept = int(np.sum(~np.isnan(answers)))
     found = attacks.reconstruct(asked, answers, truth=secret)
     assert 30 < kept < 200

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from discreet import attacks
-from discreet.attacks.reconstruction.attribute_inference import Clipped, span
+from discreet.attacks.reconstruction.attribute_inference import ClippedValues, span
 from discreet.attacks.reconstruction.refit import logistic
 from discreet.errors import InvalidParameter
 from discreet.mechanisms import Gaussian
@@ -57,7 +57,7 @@ def test_regressions_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     assert outlier.raw.success == 1
     assert outlier["clipped"].success < 0.1
 
-    monkeypatch.setattr(Clipped, "noisy", lambda self, totals, **_: totals * float(self.grid.step))
+    monkeypatch.setattr(ClippedValues, "noisy", lambda self, totals, **_: totals * float(self.grid.step))
     broken = attacks.leverage.compare(X, Y, **given, epsilons=(1,), bits=SeededBits(1))
     assert broken["epsilon 1"].success > (broken["epsilon 1"].bound or 1) + 0.5
 
@@ -66,11 +66,11 @@ def test_noise_covers_the_farthest_move_of_a_replaced_outcome(monkeypatch: pytes
     # The moments that are released, for two outcomes of one person that clipping takes to the two ends.
     seen: list[tuple[NDArray[np.int64], int]] = []
 
-    def record(_self: Clipped, totals: NDArray[np.int64], *, reach: int, **_: Any) -> NDArray[np.float64]:
+    def record(_self: ClippedValues, totals: NDArray[np.int64], *, reach: int, **_: Any) -> NDArray[np.float64]:
         seen.append((totals, reach))
         return totals.astype(np.float64)
 
-    monkeypatch.setattr(Clipped, "noisy", record)
+    monkeypatch.setattr(ClippedValues, "noisy", record)
     for row in range(50):
         for end in (-1, 1):
             far = (10**9 * end, 10**9 * end + 1)
@@ -83,7 +83,7 @@ def test_noise_covers_the_farthest_move_of_a_replaced_outcome(monkeypatch: pytes
         for low, high in zip(with_the_person[::2], with_the_person[1::2], strict=True)
     ]
     (reach,) = {reach for _, reach in seen}
-    assert max(moves) == reach * Clipped(bounds=span("bounds", BOUNDS)).width
+    assert max(moves) == reach * ClippedValues(bounds=span("bounds", BOUNDS)).width
 
 
 def test_classifiers_compared(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,14 +12,14 @@ from discreet import accounting
 from discreet.attacks.attack import right_guess, right_guess_gaussian
 from discreet.attacks.reconstruction.subset_counts import (
     Answerer,
-    Bounded,
-    Exact,
-    FromCurator,
-    GaussianPrivate,
-    Noisy,
-    Private,
-    Rounded,
-    Suppressed,
+    BoundedNoiseAnswerer,
+    CuratorAnswerer,
+    ExactAnswerer,
+    GaussianAnswerer,
+    NoisyAnswerer,
+    PrivateAnswerer,
+    RoundingAnswerer,
+    SuppressingAnswerer,
     all_subsets,
     norms,
     random_subsets,
@@ -52,18 +52,18 @@ def test_sensitivity_is_the_farthest_move_of_a_flipped_bit_or_a_person_with_a_on
 
 def test_private_noise_is_for_all_queries_together() -> None:
     first, second = norms(QUERIES)
-    pure = Private(total=2)
+    pure = PrivateAnswerer(total=2)
     law = pure.mechanism(QUERIES)
     assert isinstance(law, Laplace)
     assert law.event.scale == first / 2
     assert accounting.epsilon(law.event, 0) == pytest.approx(2)
     many = random_subsets(4000, 9, bits=SeededBits(3))
-    normal = Private(total=1, delta=1e-6).mechanism(many)
+    normal = PrivateAnswerer(total=1, delta=1e-6).mechanism(many)
     assert isinstance(normal, Gaussian)
     assert accounting.epsilon(normal.event, 1e-6) <= 1 + 1e-9
     assert normal.sensitivity == norms(many)[1]
     # One person alone in one query moves little: Laplace noise is smaller there, and keeps delta at 0.
-    assert isinstance(Private(total=1, delta=1e-6).mechanism([[1, 0], [0, 1]]), Laplace)
+    assert isinstance(PrivateAnswerer(total=1, delta=1e-6).mechanism([[1, 0], [0, 1]]), Laplace)
     assert second < first
 
 
@@ -74,11 +74,11 @@ def test_released_noise_has_the_stated_spread() -> None:
     secret = coins(6, bits=SeededBits(5))
     bits = SeededBits(6)
     named: list[Answerer] = [
-        Private(total=1),
-        Private(total=1, delta=1e-5),
-        GaussianPrivate(mu=2),
-        Noisy(sd=3.0),
-        Bounded(alpha=2.0),
+        PrivateAnswerer(total=1),
+        PrivateAnswerer(total=1, delta=1e-5),
+        GaussianAnswerer(mu=2),
+        NoisyAnswerer(sd=3.0),
+        BoundedNoiseAnswerer(alpha=2.0),
     ]
     for answerer in named:
         errors = [answerer.answer(secret, queries, bits=bits) - queries @ secret for _ in range(20)]
@@ -88,16 +88,18 @@ def test_released_noise_has_the_stated_spread() -> None:
 
 def test_ad_hoc_answers() -> None:
     exact = QUERIES @ SECRET
-    assert np.array_equal(Exact().answer(SECRET, QUERIES), exact)
-    rounded = Rounded(to=5).answer(SECRET, QUERIES)
+    assert np.array_equal(ExactAnswerer().answer(SECRET, QUERIES), exact)
+    rounded = RoundingAnswerer(to=5).answer(SECRET, QUERIES)
     assert set(rounded % 5) == {0}
     assert float(np.abs(rounded - exact).max()) <= 2
-    withheld = Suppressed(below=3).answer(SECRET, QUERIES)
+    withheld = SuppressingAnswerer(below=3).answer(SECRET, QUERIES)
     assert np.array_equal(np.isnan(withheld), exact < 3)
     assert np.array_equal(withheld[exact >= 3], exact[exact >= 3])
-    bounded = Bounded(alpha=0.5).answer(SECRET, QUERIES, bits=SeededBits(1))
+    bounded = BoundedNoiseAnswerer(alpha=0.5).answer(SECRET, QUERIES, bits=SeededBits(1))
     assert float(np.abs(bounded - exact).max()) <= 0.5
-    assert not any(answerer.varies for answerer in (Exact(), Rounded(to=5), Suppressed(below=3)))
+    assert not any(
+        answerer.varies for answerer in (ExactAnswerer(), RoundingAnswerer(to=5), SuppressingAnswerer(below=3))
+    )
 
 
 @pytest.mark.parametrize("to", [1, 2, 3, 5, 10])
@@ -105,32 +107,32 @@ def test_rounding_errs_as_far_as_it_says(to: int) -> None:
     """All counts from 0 to 2 `to` - 1, after which errors repeat: one in the middle goes to an even multiple."""
     people = 2 * to - 1
     queries = np.tri(2 * to, people, -1, dtype=int)
-    errors = Rounded(to=to).answer(np.ones(people, dtype=int), queries) - np.arange(2 * to)
-    assert float(np.sqrt(np.mean(errors**2))) == pytest.approx(Rounded(to=to).noise(queries))
+    errors = RoundingAnswerer(to=to).answer(np.ones(people, dtype=int), queries) - np.arange(2 * to)
+    assert float(np.sqrt(np.mean(errors**2))) == pytest.approx(RoundingAnswerer(to=to).noise(queries))
 
 
 @pytest.mark.parametrize("delta", [0, "1e-6"])
 def test_curator_answers_all_counts_for_one_charge(delta: Any) -> None:
     queries = QUERIES[:12]
-    answerer = FromCurator(total=1, delta=delta)
+    answerer = CuratorAnswerer(total=1, delta=delta)
     first, second = (answerer.answer(SECRET, queries, bits=SeededBits(7)) for _ in range(2))
     assert np.array_equal(first, second)
     assert not np.array_equal(first, queries @ SECRET)
-    certain = FromCurator(total=10**6).answer(SECRET, queries, bits=SeededBits(8))
+    certain = CuratorAnswerer(total=10**6).answer(SECRET, queries, bits=SeededBits(8))
     assert np.array_equal(certain, queries @ SECRET)
     assert answerer.guess_bound(queries) == pytest.approx(right_guess(1, delta=float(delta)))
 
 
 @pytest.mark.ci
 def test_private_answers_without_a_seed_differ() -> None:
-    for answerer in (Private(total=1), FromCurator(total=1)):
+    for answerer in (PrivateAnswerer(total=1), CuratorAnswerer(total=1)):
         assert len({tuple(answerer.answer(SECRET, QUERIES)) for _ in range(2)}) == 2
 
 
 @pytest.mark.slow
 def test_as_many_counts_as_a_question_may_hold() -> None:
     queries = random_subsets(300, 9, bits=SeededBits(9))
-    assert np.array_equal(FromCurator(total=10**9).answer(SECRET, queries, bits=SeededBits(1)), queries @ SECRET)
+    assert np.array_equal(CuratorAnswerer(total=10**9).answer(SECRET, queries, bits=SeededBits(1)), queries @ SECRET)
 
 
 def test_all_subsets_are_all_there() -> None:
@@ -140,18 +142,18 @@ def test_all_subsets_are_all_there() -> None:
 @every(
     "wrong",
     [
-        lambda: Rounded(to=0),
-        lambda: Suppressed(below=0),
-        lambda: Noisy(sd=-1.0),
-        lambda: Bounded(alpha=-1.0),
-        lambda: Private(total=0),
-        lambda: Private(total=1, delta=-1),
-        lambda: FromCurator(total=-1),
-        lambda: GaussianPrivate(mu=0),
-        lambda: Exact().answer([1, 0], [[1, 0, 1]]),
-        lambda: Exact().answer([1, 2, 0], [[1, 0, 1]]),
-        lambda: FromCurator(total=1).answer([1, 0], [[1, -1]]),
-        lambda: FromCurator(total=1).answer([1, 0], [[1, 1]] * 301),
+        lambda: RoundingAnswerer(to=0),
+        lambda: SuppressingAnswerer(below=0),
+        lambda: NoisyAnswerer(sd=-1.0),
+        lambda: BoundedNoiseAnswerer(alpha=-1.0),
+        lambda: PrivateAnswerer(total=0),
+        lambda: PrivateAnswerer(total=1, delta=-1),
+        lambda: CuratorAnswerer(total=-1),
+        lambda: GaussianAnswerer(mu=0),
+        lambda: ExactAnswerer().answer([1, 0], [[1, 0, 1]]),
+        lambda: ExactAnswerer().answer([1, 2, 0], [[1, 0, 1]]),
+        lambda: CuratorAnswerer(total=1).answer([1, 0], [[1, -1]]),
+        lambda: CuratorAnswerer(total=1).answer([1, 0], [[1, 1]] * 301),
         lambda: random_subsets(0, 5),
         lambda: all_subsets(30),
     ],

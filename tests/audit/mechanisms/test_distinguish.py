@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from discreet import audit
-from discreet.audit.mechanisms.output_events import Bins, regression
-from discreet.audit.mechanisms.output_features import Raised, columns_of
+from discreet.audit.mechanisms.output_events import ColumnBins, regression
+from discreet.audit.mechanisms.output_features import ErrorOutput, columns_of
 from discreet.errors import InvalidParameter
 from discreet.mechanisms import DiscreteGaussian, Gaussian, Laplace, Mechanism, RandomizedResponse
 from discreet.noise import SeededBits
@@ -179,7 +179,16 @@ def test_bad_parameters_are_refused_before_anything_runs(given: dict[str, Any], 
 
 # ----------------------------------------------------------------------------------------------------- features
 def test_outputs_of_all_kinds_are_taken_apart() -> None:
-    outputs: list[Any] = [1, {"k": [1, 2.5]}, None, Raised("KeyError"), "text", {3}, np.zeros((2, 2)), (True, b"x")]
+    outputs: list[Any] = [
+        1,
+        {"k": [1, 2.5]},
+        None,
+        ErrorOutput("KeyError"),
+        "text",
+        {3},
+        np.zeros((2, 2)),
+        (True, b"x"),
+    ]
     columns = columns_of(outputs)
     assert {len(column) for column in columns.values()} == {len(outputs)}
     assert columns["kind of output"].tolist()[3] == "KeyError"
@@ -217,10 +226,10 @@ def test_infinities_are_values(bits: SeededBits) -> None:
 
 
 def test_bins_take_what_they_never_saw() -> None:
-    bins = Bins.of("output", np.arange(1000, dtype=float))
+    bins = ColumnBins.of("output", np.arange(1000, dtype=float))
     assert bins.count <= 66
     assert bins.codes(np.array([-1e9, 1e9, np.nan])).tolist() == [0, bins.count - 2, bins.count - 1]
-    few = Bins.of("kind", np.array(["a", "b"], dtype=object))
+    few = ColumnBins.of("kind", np.array(["a", "b"], dtype=object))
     assert few.codes(np.array(["b", "c"], dtype=object)).tolist() == [1, 2]
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from discreet import audit, mechanisms
 from discreet.accounting.gdp import gaussian_delta
-from discreet.audit.mechanisms.additive_laws import Piece, Pieces, laplace_pieces, upper_tail
+from discreet.audit.mechanisms.additive_laws import LawPair, OutputMass, laplace_pieces, upper_tail
 from discreet.audit.mechanisms.exact_loss import LAWS
 from discreet.errors import InvalidParameter
 from discreet.exact import Enclosure
@@ -186,7 +186,7 @@ def test_pieces_of_a_law_sum_to_one() -> None:
 
 def test_an_output_that_only_one_dataset_has_costs_without_bound() -> None:
     half, none = Enclosure.of(Fraction(1, 2), 30), Enclosure.of(0, 30)
-    pieces = Pieces((Piece(half, none), Piece(half, half + half)))
+    pieces = LawPair((OutputMass(half, none), OutputMass(half, half + half)))
     assert pieces.loss() is None
     assert pieces.swapped_pieces.loss() is not None
     assert pieces.excess(Fraction(5))[0] == Fraction(1, 2)

@@ -9,7 +9,13 @@ import pytest
 from scipy import special
 
 from discreet import audit
-from discreet.audit.mechanisms.goodness_of_fit import DiscreteGaussian, DiscreteLaplace, Geometric, Law, Uniform
+from discreet.audit.mechanisms.goodness_of_fit import (
+    DiscreteGaussianLaw,
+    DiscreteLaplaceLaw,
+    GeometricLaw,
+    Law,
+    UniformLaw,
+)
 from discreet.errors import InvalidParameter
 from discreet.noise import SeededBits, discrete_gaussian, discrete_laplace, geometric, uniform_below
 from discreet.noise.experiment import normals
@@ -21,7 +27,7 @@ DRAWS = 20_000
 @pytest.mark.parametrize("scale", [Fraction(1, 2), Fraction(3), Fraction(1000)])
 @pytest.mark.parametrize(
     ("law", "draw"),
-    [(DiscreteLaplace, discrete_laplace), (DiscreteGaussian, discrete_gaussian), (Geometric, geometric)],
+    [(DiscreteLaplaceLaw, discrete_laplace), (DiscreteGaussianLaw, discrete_gaussian), (GeometricLaw, geometric)],
 )
 def test_the_law_is_accepted_and_a_wrong_scale_refused(
     law: type[Law], draw: object, scale: Fraction, bits: SeededBits
@@ -39,9 +45,9 @@ def test_the_law_is_accepted_and_a_wrong_scale_refused(
 def test_one_value_too_often_is_seen_although_the_curves_stay_near(bits: SeededBits) -> None:
     """Two per cent of 100 values' mass moved to a neighbour: a gap of 0.0002 that only the cells show."""
     sample = uniform_below(100, 50 * DRAWS, bits=bits)
-    assert audit.fits(sample, Uniform(100)).passed
+    assert audit.fits(sample, UniformLaw(100)).passed
     bumpy = np.where((sample == 50) & (uniform_below(10, sample.size, bits=bits) == 0), 51, sample)
-    found = audit.fits(bumpy, Uniform(100))
+    found = audit.fits(bumpy, UniformLaw(100))
     assert not found.passed
     assert found.gap < 0.005
 
@@ -56,7 +62,7 @@ def test_true_laws_are_refused_as_rarely_as_stated(bits: SeededBits) -> None:
     """400 samples at the level 5 %: at most 5 % + 4 deviations."""
     trials = 400
     failed = sum(
-        not audit.fits(discrete_laplace(3, 500, bits=bits), DiscreteLaplace(Fraction(3)), level=0.05).passed
+        not audit.fits(discrete_laplace(3, 500, bits=bits), DiscreteLaplaceLaw(Fraction(3)), level=0.05).passed
         for _ in range(trials)
     )
     assert failed / trials <= 0.05 + 4 * (0.05 * 0.95 / trials) ** 0.5
@@ -65,4 +71,4 @@ def test_true_laws_are_refused_as_rarely_as_stated(bits: SeededBits) -> None:
 @pytest.mark.parametrize("sample", [[], [np.nan], [np.inf, 1]])
 def test_bad_samples_are_refused(sample: list[float]) -> None:
     with pytest.raises(InvalidParameter):
-        audit.fits(sample, Uniform(3))
+        audit.fits(sample, UniformLaw(3))

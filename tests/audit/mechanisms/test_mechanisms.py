@@ -11,8 +11,8 @@ import pytest
 from discreet import audit
 from discreet.audit.mechanisms.exact_loss import LAWS
 from discreet.audit.mechanisms.finding import claim_of
-from discreet.audit.mechanisms.goodness_of_fit import DiscreteGaussian as GaussianLaw
-from discreet.audit.mechanisms.goodness_of_fit import DiscreteLaplace as LaplaceLaw
+from discreet.audit.mechanisms.goodness_of_fit import DiscreteGaussianLaw as GaussianLaw
+from discreet.audit.mechanisms.goodness_of_fit import DiscreteLaplaceLaw as LaplaceLaw
 from discreet.mechanisms import (
     DiscreteGaussian,
     DiscreteLaplace,
@@ -29,7 +29,7 @@ from discreet.privacy import Neighbours as Relation
 from tests.audit.neighbouring import neighbours, runner
 from tests.conformance.specimens import SPECIMENS, Specimen
 from tests.conformance.test_mechanisms import exported
-from tests.statistical.laws import FALSE_ALARM, WRONG, Categorical
+from tests.statistical.laws import FALSE_ALARM, WRONG, CategoricalLaw
 
 NAMED = [pytest.param(specimen, id=f"{place}-{specimen.name}") for place, specimen in enumerate(SPECIMENS)]
 
@@ -126,7 +126,7 @@ def test_choices_follow_the_law_that_was_written_out(specimen: Specimen, bits: S
     draws = [mechanism.release(scores, bits=bits) for _ in range(3000)]
     sharper: Any = specimen.mechanism(epsilon=4 * mechanism.epsilon)
     laws = [
-        Categorical(tuple(float(one.p.high) for one in LAWS[type(each)](each, scores, scores)(40).listed))
+        CategoricalLaw(tuple(float(one.p.high) for one in LAWS[type(each)](each, scores, scores)(40).listed))
         for each in (mechanism, sharper)
     ]
     assert audit.fits(draws, laws[0], level=FALSE_ALARM).passed

@@ -11,7 +11,7 @@ import numpy as np
 from discreet import audit
 from discreet import statistics as st
 from discreet.noise import SeededBits
-from discreet.statistics.inputs import Column, column
+from discreet.statistics.inputs import NumericColumn, column
 from tests.audit.mutants.registry import Mutant, catcher, setting
 
 SURE = 1 - 1e-6
@@ -58,7 +58,7 @@ def _module(name: str) -> Any:
     return import_module(f"discreet.statistics.{name}")
 
 
-def _unclipped(values: Any, **options: Any) -> Column:
+def _unclipped(values: Any, **options: Any) -> NumericColumn:
     found = column(values, **options)
     return replace(found, steps=np.round(np.asarray(values, dtype=float) / float(found.step)).astype(np.int64))
 

@@ -21,7 +21,7 @@ from discreet.mechanisms import (
 )
 from discreet.mechanisms import noisy_max as flipping
 from discreet.mechanisms.optimal_selection import OptimalRule
-from discreet.mechanisms.partition_selection import Selected
+from discreet.mechanisms.partition_selection import SelectedKeys
 from discreet.mechanisms.tails import laplace_cut
 from discreet.noise import SeededBits, discrete_laplace
 from tests.audit.mutants.registry import Mutant, catcher, setting
@@ -144,10 +144,10 @@ def _one_key_only(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(PartitionSelection, "rule", property(lambda m: OptimalRule.of(m.epsilon, m.delta)))
 
 
-def _shown_all(mechanism: PartitionSelection, value: Any, *, bits: Any = None) -> Selected:
+def _shown_all(mechanism: PartitionSelection, value: Any, *, bits: Any = None) -> SelectedKeys:
     counts = np.asarray(value)
     noisy = counts + discrete_laplace(mechanism.scale, counts.shape, bits=bits)
-    return Selected(counts > 0, noisy[counts > 0])
+    return SelectedKeys(counts > 0, noisy[counts > 0])
 
 
 def _with_score(patch: pytest.MonkeyPatch) -> None:

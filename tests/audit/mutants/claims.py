@@ -14,10 +14,10 @@ import pytest
 from discreet.curator import Answer, Curator
 from discreet.curator import paid_release as module
 from discreet.curator.measurement_plan import MeasurementPlan
-from discreet.curator.paid_release import Kept
+from discreet.curator.paid_release import ChargedRelease
 from discreet.engines import Memory
 from discreet.errors import LedgerError, QueryFailed, RunsUsedUp
-from discreet.ledger import Book, Receipt, charges, outcomes, restore
+from discreet.ledger import Ledger, Receipt, charges, outcomes, restore
 from discreet.measurement.probes.probes import SHARE
 from discreet.noise import SeededBits
 from discreet.privacy import Budget, events
@@ -120,7 +120,7 @@ def a_stopped_run_tells_no_choice() -> None:
 def a_charge_is_run_three_times() -> None:
     curator = _stopped(COUNT, at=1, epsilon=1)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Book, "store_answer", _interrupted)
+        patch.setattr(Ledger, "store_answer", _interrupted)
         for _ in range(5):
             with pytest.raises((KeyboardInterrupt, RunsUsedUp)):
                 curator.ask(COUNT, epsilon=1, key="k")
@@ -133,7 +133,7 @@ def a_charge_of_a_restored_copy_is_not_run() -> None:
     with TemporaryDirectory() as folder:
         lost, copy, again = (str(Path(folder) / name) for name in ("lost", "copy", "again"))
         with _people(lost) as curator, pytest.MonkeyPatch.context() as patch:
-            patch.setattr(Book, "store_answer", _interrupted)
+            patch.setattr(Ledger, "store_answer", _interrupted)
             with pytest.raises(KeyboardInterrupt):
                 curator.ask(COUNT, epsilon=1, key="k")
             patch.undo()
@@ -161,7 +161,7 @@ def _told_by_a_stopped_synthesis(seed: int) -> list[str]:
     types = dict.fromkeys(columns, "text")
     curator.protect(rows, name="t", types=types, keys=columns, budget=Budget(epsilon=10, delta=1e-6))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Book, "store_answer", _interrupted)
+        patch.setattr(Ledger, "store_answer", _interrupted)
         with pytest.raises(KeyboardInterrupt):
             curator.synthesize("t", epsilon="0.1", generator="mst", progress=told.append)
     return told
@@ -180,13 +180,13 @@ def _names_its_choices(patch: pytest.MonkeyPatch) -> None:
 
 
 def _own(patch: pytest.MonkeyPatch) -> None:
-    right = Book.store_answer
+    right = Ledger.store_answer
 
-    def store_answer(book: Book, *arguments: Any, **more: Any) -> bool:
+    def store_answer(book: Ledger, *arguments: Any, **more: Any) -> bool:
         right(book, *arguments, **more)
         return True
 
-    patch.setattr(Book, "store_answer", store_answer)
+    patch.setattr(Ledger, "store_answer", store_answer)
 
 
 def _every_probe(patch: pytest.MonkeyPatch) -> None:
@@ -206,7 +206,11 @@ MUTANTS = [
     Mutant(
         "shown before it is stored",
         "An answer is given although the book does not have it.",
-        setting(module.Run, "end", lambda run, made: Kept(run._book, run.receipt, made.payload.encode(), made.event)),
+        setting(
+            module.ChargeRun,
+            "end",
+            lambda run, made: ChargedRelease(run._book, run.receipt, made.payload.encode(), made.event),
+        ),
         what_is_shown_is_what_is_stored,
     ),
     Mutant(

@@ -19,12 +19,12 @@ from discreet.curator.replay import replay
 from discreet.engines import Memory
 from discreet.errors import QueryFailed
 from discreet.exact.integer_columns import column_of
-from discreet.ledger import Book
-from discreet.measurement.releases.additive import Measure
+from discreet.ledger import Ledger
+from discreet.measurement.releases.additive import AdditiveNoise
 from discreet.measurement.releases.exact_groups import ExactGroups
 from discreet.measurement.selection import Threshold
 from discreet.noise import SeededBits
-from discreet.plan.analysis.stability import Contribution
+from discreet.plan.analysis.stability import QueryContribution
 from discreet.plan.model.readings import Reading
 from discreet.privacy import Neighbours, PureDP, events
 from tests.audit.mutants.registry import Mutant, catcher
@@ -68,9 +68,9 @@ def whoever_comes_causes_no_error_and_no_note() -> None:
     _hidden(COUNT)
 
 
-def _measured(question: str) -> tuple[Measure, list[int]]:
+def _measured(question: str) -> tuple[AdditiveNoise, list[int]]:
     noise = noises(question)[0]
-    assert isinstance(noise.release, Measure)
+    assert isinstance(noise.release, AdditiveNoise)
     return noise.release, list(noise.exact[0])
 
 
@@ -169,33 +169,33 @@ def _telling(patch: pytest.MonkeyPatch) -> None:
 
 
 def _added(patch: pytest.MonkeyPatch) -> None:
-    right = Contribution.l1
+    right = QueryContribution.l1
 
-    def l1(self: Contribution, *arguments: Any, **options: Any) -> Fraction:
+    def l1(self: QueryContribution, *arguments: Any, **options: Any) -> Fraction:
         return right(replace(self, neighbours=Neighbours.ADD_REMOVE), *arguments, **options)
 
-    patch.setattr(Contribution, "l1", l1)
+    patch.setattr(QueryContribution, "l1", l1)
 
 
 def _halved(patch: pytest.MonkeyPatch) -> None:
-    right = Measure.laplace.__func__  # type: ignore[attr-defined]
+    right = AdditiveNoise.laplace.__func__  # type: ignore[attr-defined]
 
-    def laplace(cls: type[Measure], *arguments: Any) -> Measure:
-        found: Measure = right(cls, *arguments)
+    def laplace(cls: type[AdditiveNoise], *arguments: Any) -> AdditiveNoise:
+        found: AdditiveNoise = right(cls, *arguments)
         return replace(found, scales=tuple(scale / 2 for scale in found.scales))
 
-    patch.setattr(Measure, "laplace", classmethod(laplace))
+    patch.setattr(AdditiveNoise, "laplace", classmethod(laplace))
 
 
 def _exact_column(place: int) -> Callable[[pytest.MonkeyPatch], None]:
-    right = Measure.release
+    right = AdditiveNoise.release
 
-    def release(measure: Measure, exact: Any, groups: int, bits: Any) -> Any:
+    def release(measure: AdditiveNoise, exact: Any, groups: int, bits: Any) -> Any:
         noisy = right(measure, exact, groups, bits)
         noisy[:, place] = rows_of(exact)[:, place]
         return noisy
 
-    return lambda patch: patch.setattr(Measure, "release", release)
+    return lambda patch: patch.setattr(AdditiveNoise, "release", release)
 
 
 def _shown(patch: pytest.MonkeyPatch) -> None:
@@ -204,19 +204,19 @@ def _shown(patch: pytest.MonkeyPatch) -> None:
 
 def _refunding(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(
-        Book, "fail", lambda book, *receipts: [book.stewardship.renew(receipt.account) for receipt in receipts]
+        Ledger, "fail", lambda book, *receipts: [book.stewardship.renew(receipt.account) for receipt in receipts]
     )
 
 
 def _uncharged(patch: pytest.MonkeyPatch) -> None:
-    right = Book.charge
+    right = Ledger.charge
     count = [0]
 
-    def charge(book: Book, account: str, event: events.Event, **options: Any) -> Any:
+    def charge(book: Ledger, account: str, event: events.Event, **options: Any) -> Any:
         count[0] += 1
         return right(book, account, event if count[0] == 1 else events.Composed([]), **options)
 
-    patch.setattr(Book, "charge", charge)
+    patch.setattr(Ledger, "charge", charge)
 
 
 def _timeless(patch: pytest.MonkeyPatch) -> None:

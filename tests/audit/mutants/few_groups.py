@@ -10,7 +10,7 @@ import pytest
 from discreet import Limits
 from discreet.measurement.program import program as program_module
 from discreet.mechanisms import ranks
-from discreet.plan.analysis.stability import Contribution
+from discreet.plan.analysis.stability import QueryContribution
 from discreet.plan.model.readings import Reading
 from tests.audit.mutants.registry import Mutant, catcher, setting
 from tests.redteam.clinics import APPROXIMATE, CROWD, Row, asking, neighbours, row
@@ -56,22 +56,22 @@ def an_extreme_moves_where_it_goes_and_where_it_comes() -> None:
 
 
 def _everybody_stays(patch: pytest.MonkeyPatch) -> None:
-    right = Contribution.of
+    right = QueryContribution.of
 
-    def stays(**given: Any) -> Contribution:
+    def stays(**given: Any) -> QueryContribution:
         found = right(**given)
         return replace(found, overlap=found.groups)
 
-    patch.setattr(Contribution, "of", stays)
+    patch.setattr(QueryContribution, "of", stays)
 
 
 def _private_keys_counted(patch: pytest.MonkeyPatch) -> None:
-    right = Contribution.of
+    right = QueryContribution.of
 
-    def counted(*, shown: Any, **given: Any) -> Contribution:
+    def counted(*, shown: Any, **given: Any) -> QueryContribution:
         return right(shown=[2 if count is None else count for count in shown], **given)
 
-    patch.setattr(Contribution, "of", counted)
+    patch.setattr(QueryContribution, "of", counted)
 
 
 def _undeclared_keys_kept(patch: pytest.MonkeyPatch) -> None:

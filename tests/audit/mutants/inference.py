@@ -13,7 +13,7 @@ from discreet.noise import SeededBits, discrete_laplace
 from discreet.noise.experiment import normals
 from discreet.statistics.noise_errors import number_noise
 from discreet.statistics.robust import m_estimators
-from discreet.statistics.robust.regression import Numbers
+from discreet.statistics.robust.regression import NumericResponse
 from discreet.statistics.robust.scores import WholeScore
 from discreet.statistics.tests import binomial, chi_squared, permutation
 from discreet.statistics.tests.chi_squared import multinomials
@@ -114,7 +114,7 @@ MUTANTS = [
     Mutant(
         "curvatures without a sign",
         "slopes of a score that turns back get noise for sqrt(2) of their limit",
-        setting(Numbers, "signed", False),
+        setting(NumericResponse, "signed", False),
         slopes_of_both_signs_are_counted_twice,
     ),
     Mutant(

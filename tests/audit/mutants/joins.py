@@ -13,7 +13,7 @@ from discreet.engines import DuckDB
 from discreet.engines.memory import relations
 from discreet.plan.analysis import join_rows
 from discreet.plan.model.nodes import Question, Relation
-from discreet.plan.model.relations import Cut, Matched, children, with_children
+from discreet.plan.model.relations import Cut, SemiJoin, children, with_children
 from tests.audit.mutants.registry import Mutant, catcher, setting
 from tests.redteam.clinics import CROWD, noises, row
 
@@ -81,7 +81,7 @@ def _apart(relation: Relation) -> Relation:
 
 
 def _looked_for(relation: Relation) -> Relation:
-    if not isinstance(relation, Matched):
+    if not isinstance(relation, SemiJoin):
         return relation
     return replace(relation, other=Cut(source=relation.other, by=(), rows=1000))
 

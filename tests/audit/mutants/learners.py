@@ -65,14 +65,14 @@ def one_person_is_one_row_on_a_way() -> None:
 
 def _clipped_late(patch: pytest.MonkeyPatch) -> None:
     """Rows are added up as long as they are; the sum is held to what it could be."""
-    right = survey.Survey.sums
+    right = survey.RowSummary.sums
 
-    def sums(self: survey.Survey, fine: Any, *given: Any) -> Any:
+    def sums(self: survey.RowSummary, fine: Any, *given: Any) -> Any:
         most = survey.COUNTED * survey.FINE * len(fine)
         return np.clip(right(self, fine, *given), -most, most)
 
     patch.setattr(survey, "within", lambda steps, _radius: steps)
-    patch.setattr(survey.Survey, "sums", sums)
+    patch.setattr(survey.RowSummary, "sums", sums)
 
 
 def _one_more_step(patch: pytest.MonkeyPatch) -> None:

@@ -27,7 +27,7 @@ from discreet.noise import Coin, SeededBits
 from discreet.privacy import events
 from tests.audit.mutants.registry import Mutant, catcher, setting
 from tests.local.exact_laws import judge_privacy, judge_support, report_law
-from tests.statistical.laws import FALSE_ALARM, Categorical, p_value
+from tests.statistical.laws import FALSE_ALARM, CategoricalLaw, p_value
 
 EPSILON = Fraction(1)
 
@@ -72,7 +72,7 @@ def sets_hold_the_true_value_as_often_as_they_may() -> None:
     oracle = SubsetSelection(epsilon=EPSILON, domain=12)
     p = oracle.size * math.e / (oracle.size * math.e + 12 - oracle.size)
     rows = oracle.privatize(np.zeros(20_000, dtype=np.int64), bits=SeededBits(81)).rows
-    assert p_value(rows[:, 0] >> 7, Categorical((1 - p, p))) > FALSE_ALARM
+    assert p_value(rows[:, 0] >> 7, CategoricalLaw((1 - p, p))) > FALSE_ALARM
 
 
 @catcher("all reports of seven people")

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from discreet.learn import moments
 from discreet.learn.clusters import coreset
-from discreet.learn.moments import Labels, shares
+from discreet.learn.moments import NumericLabels, shares
 from discreet.privacy import Neighbours
 from discreet.statistics.inputs import RADIUS
 from tests.audit.mutants.registry import Mutant, catcher, setting
@@ -34,7 +34,7 @@ MUTANTS = [
     Mutant(
         "labels not clipped",
         "Features are shrunk to their norm and labels enter a regression as they are.",
-        setting(Labels, "clip_steps", lambda _self, steps: steps),
+        setting(NumericLabels, "clip_steps", lambda _self, steps: steps),
         no_row_moves_a_regression_more_than_was_paid,
     ),
     Mutant(

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from discreet import accounting, audit
-from discreet.audit.mechanisms.goodness_of_fit import DiscreteLaplace as LaplaceLaw
+from discreet.audit.mechanisms.goodness_of_fit import DiscreteLaplaceLaw as LaplaceLaw
 from discreet.exact import Grid
 from discreet.mechanisms import DiscreteGaussian, Laplace, ProposeTestRelease, RandomizedResponse, Staircase
 from discreet.mechanisms import laplace as laplace_module

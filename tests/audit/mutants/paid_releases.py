@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from discreet.curator import paid_release as module
-from discreet.curator.paid_release import STORED, Run
+from discreet.curator.paid_release import STORED, ChargeRun
 from discreet.errors import KeyConflict, QueryFailed
-from discreet.ledger import Book, Caller, charges, outcomes
+from discreet.ledger import Caller, Ledger, charges, outcomes
 from discreet.privacy import events
 from tests.audit.mutants.registry import Mutant, catcher, setting
 from tests.curator.plain_release import ANA, BOTH, PlainRelease, book_of, kinds
@@ -24,7 +24,7 @@ def _released(paid: PlainRelease, show: Callable[[Any], Any] | None = None) -> A
     return None
 
 
-def _header(book: Book) -> list[str | None]:
+def _header(book: Ledger) -> list[str | None]:
     return [entry.content.get("event") for entry in book.history() if entry.kind == "answer"][-1:]
 
 
@@ -67,7 +67,7 @@ def an_answer_says_what_interrupted_runs_released() -> None:
     probe, rest = events.Pure("1/4"), events.Pure("1/2")
     paid = PlainRelease(book_of(), probes={"bounds": probe}, releases=rest)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Book, "store_answer", _stop)
+        patch.setattr(Ledger, "store_answer", _stop)
         with pytest.raises(KeyboardInterrupt):
             _released(paid)
     paid.probes = {}
@@ -121,28 +121,28 @@ def a_key_is_the_callers_own() -> None:
 # ------------------------------------------------------------------------------------------------------------- mistakes
 
 
-def _reads_first(book: Book, paid: Any, caller: Caller, show: Callable[[Any], Any]) -> Any:
+def _reads_first(book: Ledger, paid: Any, caller: Caller, show: Callable[[Any], Any]) -> Any:
     accounts = tuple(book.account(account) for account in paid.request.accounts)
     unpaid: Any = SimpleNamespace(event=paid.request.event, claim=0)
-    made = paid.execute(Run(book, unpaid, accounts))
+    made = paid.execute(ChargeRun(book, unpaid, accounts))
     with module.charge_request(book, paid.request, caller) as receipt:
-        kept = Run(book, receipt, accounts).end(made)
+        kept = ChargeRun(book, receipt, accounts).end(made)
         return show(None if kept is None else paid.read(kept))
 
 
-def _shows_outside(book: Book, paid: Any, caller: Caller, show: Callable[[Any], Any]) -> Any:
+def _shows_outside(book: Ledger, paid: Any, caller: Caller, show: Callable[[Any], Any]) -> Any:
     with module.charge_request(book, paid.request, caller) as receipt:
         bought = module._obtain_result(book, paid, receipt)
     return show(bought)
 
 
 def _first_account_only(patch: pytest.MonkeyPatch) -> None:
-    def charge_all(book: Book, parts: Any, **how: Any) -> Any:
+    def charge_all(book: Ledger, parts: Any, **how: Any) -> Any:
         return (book.charge(*next(iter(parts.items())), **how),)
 
-    right = Book.charge_all
-    patch.setattr(Book, "charge", lambda book, account, event, **how: right(book, {account: event}, **how)[0])
-    patch.setattr(Book, "charge_all", charge_all)
+    right = Ledger.charge_all
+    patch.setattr(Ledger, "charge", lambda book, account, event, **how: right(book, {account: event}, **how)[0])
+    patch.setattr(Ledger, "charge_all", charge_all)
 
 
 def _of_anybody(patch: pytest.MonkeyPatch) -> None:
@@ -178,13 +178,13 @@ MUTANTS = [
     Mutant(
         "a header without probes",
         "An answer says what it released itself, and leaves out what its probes did.",
-        setting(Run, "total", lambda _run, event: event),
+        setting(ChargeRun, "total", lambda _run, event: event),
         an_answer_says_what_its_probes_released,
     ),
     Mutant(
         "a header of the last run",
         "An answer leaves out what runs released that were interrupted.",
-        setting(Run, "_read_stored_events", lambda _run: {}),
+        setting(ChargeRun, "_read_stored_events", lambda _run: {}),
         an_answer_says_what_interrupted_runs_released,
     ),
     Mutant(
@@ -208,7 +208,7 @@ MUTANTS = [
     Mutant(
         "a key for every request",
         "Another request under an idempotency key is given the answer of the first.",
-        setting(charges.Request, "is_of", lambda *_: True),
+        setting(charges.PricedRequest, "is_of", lambda *_: True),
         a_key_answers_one_request,
     ),
     Mutant(

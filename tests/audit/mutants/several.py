@@ -18,9 +18,9 @@ from discreet.curator.measurement_plan import MeasurementPlan
 from discreet.engines.memory import engine as memory
 from discreet.engines.memory import relations as gather_module
 from discreet.errors import QueryFailed, UnsupportedQuery
-from discreet.plan.analysis.stability import Contribution
+from discreet.plan.analysis.stability import QueryContribution
 from discreet.plan.model.nodes import UNIT
-from discreet.plan.model.relations import Reached
+from discreet.plan.model.relations import LinkedTable
 from discreet.privacy import Neighbours
 from tests.audit.mutants.registry import Mutant, catcher, setting
 from tests.audit.several import PURE, THE_HOSPITAL, THE_SHOP, of_family, shopping, wards
@@ -93,24 +93,24 @@ def a_batch_costs_what_it_releases() -> None:
 
 
 def _fewer_groupings(patch: pytest.MonkeyPatch) -> None:
-    right = Contribution.of.__func__  # type: ignore[attr-defined]
+    right = QueryContribution.of.__func__  # type: ignore[attr-defined]
 
-    def all_but_one(cls: Any, /, *, shown: Any, **options: Any) -> Contribution:
-        found: Contribution = right(cls, shown=shown[:-1] or shown, **options)
+    def all_but_one(cls: Any, /, *, shown: Any, **options: Any) -> QueryContribution:
+        found: QueryContribution = right(cls, shown=shown[:-1] or shown, **options)
         return found
 
-    patch.setattr(Contribution, "of", classmethod(all_but_one))
+    patch.setattr(QueryContribution, "of", classmethod(all_but_one))
 
 
 def _ungathered(patch: pytest.MonkeyPatch) -> None:
     for name in ("l1", "l2_squared"):
-        right = getattr(Contribution, name)
+        right = getattr(QueryContribution, name)
 
-        def cheap(self: Contribution, *given: Any, right: Any = right, **options: Any) -> Fraction:
+        def cheap(self: QueryContribution, *given: Any, right: Any = right, **options: Any) -> Fraction:
             found: Fraction = right(replace(self, gathers=False), *given, **options)
             return found
 
-        patch.setattr(Contribution, name, cheap)
+        patch.setattr(QueryContribution, name, cheap)
 
 
 def by_order(patch: pytest.MonkeyPatch) -> None:
@@ -119,7 +119,7 @@ def by_order(patch: pytest.MonkeyPatch) -> None:
 
     def by_key(relation: Any, *given: Any) -> list[Any]:
         rows = right(relation, *given)
-        if not isinstance(relation, Reached):
+        if not isinstance(relation, LinkedTable):
             return rows
         return [{**row, UNIT: str(row[relation.column])} for row in rows]
 
@@ -155,7 +155,7 @@ MUTANTS = [
     Mutant(
         "sums for the price of a group",
         "Groupings are sums of one table, and noise is for one of a person's groups in each sum.",
-        setting(Contribution, "added_up", lambda self, **_: self),
+        setting(QueryContribution, "added_up", lambda self, **_: self),
         a_sum_of_groups_is_paid_for_all_of_them,
     ),
     Mutant(

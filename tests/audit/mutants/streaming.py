@@ -19,25 +19,25 @@ from discreet.curator import Curator
 from discreet.curator.streams import curated_stream, stream_plan
 from discreet.curator.streams.stream_plan import StreamPlan
 from discreet.engines import Memory
-from discreet.ledger import Book
+from discreet.ledger import Ledger
 from discreet.noise import SeededBits, drawn_ahead
 from discreet.plan.analysis import relation_schema
 from discreet.plan.model.nodes import columns
 from discreet.privacy import Budget
 from discreet.stream import Participation, bounded_memory, toeplitz
-from discreet.stream.factor import Factor
+from discreet.stream.factor import SumFactorization
 from discreet.stream.laplace_tree import LaplaceTree
 from discreet.stream.state_file import StateFile
 from tests.audit.mutants.registry import Mutant, catcher, setting
 from tests.curator.stream_worlds import check_paid
 
 
-def _column(factor: Factor, place: int) -> np.ndarray[Any, np.dtype[np.float64]]:
+def _column(factor: SumFactorization, place: int) -> np.ndarray[Any, np.dtype[np.float64]]:
     encoder = factor.encoder()
     return np.array([encoder.step(int(t == place)) / 2.0**factor.bits for t in range(factor.horizon)])
 
 
-def _moves(factor: Factor, unit: Participation) -> float:
+def _moves(factor: SumFactorization, unit: Participation) -> float:
     """The farthest move of measurements, over all periods that a unit may be in."""
     places = [
         chosen
@@ -69,7 +69,7 @@ def measurements_are_exact() -> None:
 
 @catcher("exact values")
 def no_draw_is_handed_out_twice() -> None:
-    ahead = drawn_ahead.DrawnAhead(iter_numbers())
+    ahead = drawn_ahead.DrawBuffer(iter_numbers())
     assert len({ahead.next() for _ in range(1000)}) == 1000
 
 
@@ -138,7 +138,7 @@ def a_period_that_was_saved_is_released_with_its_noise() -> None:
 
         with pytest.MonkeyPatch.context() as patch, suppress(_Crash):
             curator, stream = opened()
-            patch.setattr(Book, "store_beside", die)
+            patch.setattr(Ledger, "store_beside", die)
             stream.release()
         curator.close()
         (state,) = Path(f"{folder}/book.streams").glob("*.state")
@@ -171,7 +171,7 @@ def _linked_like_its_first_column(output: Any, schema: Any) -> Any:
     return replace(_DERIVED(output, schema), link=schema.columns[read[0].name].link if read else "")
 
 
-_SQUARED = bounded_memory.BoundedMemory._compute_squared_norm
+_SQUARED = bounded_memory.BoundedMemoryFactorization._compute_squared_norm
 
 
 def _one_column(column: Any, *_: Any) -> int:
@@ -195,7 +195,7 @@ MUTANTS = [
         "periods of a person beside each other forgotten",
         "Products of the columns of a bounded-memory factor are left out of its sensitivity.",
         setting(
-            bounded_memory.BoundedMemory,
+            bounded_memory.BoundedMemoryFactorization,
             "_compute_squared_norm",
             lambda self, unit: len(unit.earliest(self.horizon)) * _SQUARED(self, Participation()),
         ),
@@ -220,7 +220,7 @@ MUTANTS = [
     Mutant(
         "noise handed out twice",
         "Noise that was drawn ahead stays where it was when it is used.",
-        setting(drawn_ahead.DrawnAhead, "next", _same_again),
+        setting(drawn_ahead.DrawBuffer, "next", _same_again),
         no_draw_is_handed_out_twice,
     ),
     Mutant(

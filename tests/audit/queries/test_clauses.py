@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from discreet import audit
-from discreet.measurement.selection import Optimal
+from discreet.measurement.selection import OptimalGroupSelection
 from discreet.privacy import Neighbours
 from tests.audit.held import clinic
 from tests.curator.clinic import visits
@@ -41,12 +41,14 @@ def test_public_keys_are_read_nowhere_and_cost_nothing() -> None:
 
 def test_mutant_a_selection_for_one_group(monkeypatch: pytest.MonkeyPatch) -> None:
     """A patient is in two groups; keys that are selected as if in one are too cheap."""
-    right = Optimal.of.__func__  # type: ignore[attr-defined]
+    right = OptimalGroupSelection.of.__func__  # type: ignore[attr-defined]
 
-    def for_one(cls: type[Optimal], contribution: Any, epsilon: Fraction, delta: Fraction) -> Optimal:
-        found: Optimal = right(cls, contribution, epsilon, delta)
+    def for_one(
+        cls: type[OptimalGroupSelection], contribution: Any, epsilon: Fraction, delta: Fraction
+    ) -> OptimalGroupSelection:
+        found: OptimalGroupSelection = right(cls, contribution, epsilon, delta)
         return cls(type(found.mechanism)(epsilon=epsilon, delta=delta, max_groups=1))
 
-    monkeypatch.setattr(Optimal, "of", classmethod(for_one))
+    monkeypatch.setattr(OptimalGroupSelection, "of", classmethod(for_one))
     found = audit.query(clinic(), KEYS_ALONE, ROWS, neighbours=6)
     assert {violation.kind for violation in found.violations} == {"movement"}

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from discreet import audit, learn
-from discreet.audit.queries.fit_verdicts import Price, moves, price_of
-from discreet.audit.queries.mechanism_recorder import Handed, MechanismRecorder, watch_mechanisms
+from discreet.audit.queries.fit_verdicts import CurrencyAmounts, moves, price_of
+from discreet.audit.queries.mechanism_recorder import MechanismCall, MechanismRecorder, watch_mechanisms
 from discreet.errors import InvalidParameter, UnsupportedEvent, UnsupportedQuery
 from discreet.mechanisms import (
     Exponential,
@@ -137,7 +137,10 @@ def test_bad_fits_are_refused_before_anything_is_fitted() -> None:
 
 def test_only_the_context_that_watches_is_watched() -> None:
     """Another thread releases with its own noise meanwhile, and nothing of it is kept."""
-    noise, frozen = Laplace(epsilon="1/100", sensitivity=1), [Handed(Laplace(epsilon="1/100", sensitivity=1), (0,), 5)]
+    noise, frozen = (
+        Laplace(epsilon="1/100", sensitivity=1),
+        [MechanismCall(Laplace(epsilon="1/100", sensitivity=1), (0,), 5)],
+    )
     elsewhere: list[Any] = []
     recorder = MechanismRecorder(frozen=frozen)
     with watch_mechanisms(recorder):
@@ -182,7 +185,7 @@ def test_what_a_mechanism_does_inside_is_its_own() -> None:
 
 
 def moved(mechanism: Any, one: Any, other: Any, relation: Neighbours = Neighbours.ADD_REMOVE) -> list[Fraction]:
-    found = moves(Handed(mechanism, (one,), None), Handed(mechanism, (other,), None), relation)
+    found = moves(MechanismCall(mechanism, (one,), None), MechanismCall(mechanism, (other,), None), relation)
     return [move.found / move.allowed for move in found]
 
 
@@ -209,17 +212,19 @@ def test_prices_are_compared_in_their_currencies() -> None:
     charged = price_of([events.Composed([events.Repeated(step, 3), events.Repeated(events.Composed([count]), 2)])])
     assert (charged.rho, charged.epsilon) == (Fraction(3, 8), Fraction(1, 2))
     half, relation = Fraction(1, 2), Neighbours.ADD_REMOVE
-    assert charged.share(Price(half, Fraction(3, 8)), relation) == 1
-    assert charged.share(Price(half / 2, Fraction(3, 4)), relation) == 2
-    assert charged.share(Price(promises=[events.Approx(1, "1e-6")]), relation) is None
+    assert charged.share(CurrencyAmounts(half, Fraction(3, 8)), relation) == 1
+    assert charged.share(CurrencyAmounts(half / 2, Fraction(3, 4)), relation) == 2
+    assert charged.share(CurrencyAmounts(promises=[events.Approx(1, "1e-6")]), relation) is None
     promise = price_of([events.Approx(1, "1e-6")])
-    assert promise.share(Price(Fraction(9, 10)), relation) == pytest.approx(0.9, abs=1e-3)
-    small, large = (promise.share(Price(rho=rho), relation) for rho in (Fraction(1, 100), Fraction(1, 4)))
+    assert promise.share(CurrencyAmounts(Fraction(9, 10)), relation) == pytest.approx(0.9, abs=1e-3)
+    small, large = (promise.share(CurrencyAmounts(rho=rho), relation) for rho in (Fraction(1, 100), Fraction(1, 4)))
     assert small is not None
     assert large is not None
     assert 0 < small < 1 < large
     found = price_of([events.Approx(1, "1e-6"), events.Pure(2)])
-    assert found.share(Price(Fraction(3)), relation) == Fraction(3, 2)  # a promise about classes pays for nothing else
+    assert found.share(CurrencyAmounts(Fraction(3)), relation) == Fraction(
+        3, 2
+    )  # a promise about classes pays for nothing else
     with pytest.raises(UnsupportedEvent):
         price_of([events.PoissonSampled(0.5, step)])
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from discreet.audit.queries.neighbours import Change, Changes, Neighbouring, neighbourings
+from discreet.audit.queries.neighbours import Change, Changes, NeighbouringTables, neighbourings
 from discreet.audit.queries.units import UnitRows, fresh_ids, invented_units
 from discreet.curator.observation import schemas_of
 from discreet.engines import Memory
@@ -19,7 +19,7 @@ from discreet.errors import InvalidParameter
 from discreet.noise import SeededBits
 from discreet.plan.analysis.relation_schema import own_rows
 from discreet.plan.model.nodes import UNIT
-from discreet.plan.model.readings import Bounding, Reading, Statistic
+from discreet.plan.model.readings import ContributionBounding, Reading, Statistic
 from discreet.plan.model.schema import Limits, TableSchema
 from discreet.privacy import Neighbours
 from tests.audit.held import clinic
@@ -40,7 +40,7 @@ def of_visits(rows: list[Row], described: TableSchema) -> UnitRows:
     return UnitRows({"visits": copy_of(rows)}, {"visits": described})
 
 
-def pairs(rows: list[Row], described: TableSchema, wanted: int, seed: int) -> Iterator[Neighbouring]:
+def pairs(rows: list[Row], described: TableSchema, wanted: int, seed: int) -> Iterator[NeighbouringTables]:
     return neighbourings({"visits": copy_of(rows)}, {"visits": described}, wanted, SeededBits(seed))
 
 
@@ -162,7 +162,7 @@ def test_rows_on_a_way_are_those_of_whoever_has_their_key(seed: int) -> None:
             table=name,
             source=own_rows(name, described),
             keys=(),
-            bounding=Bounding(unit=UNIT, groups=10**6, rows=10**6, salt=""),
+            bounding=ContributionBounding(unit=UNIT, groups=10**6, rows=10**6, salt=""),
             statistics=(Statistic(kind="rows"),),
         )
         counted = sum(len(own) for own in people.owners[name])

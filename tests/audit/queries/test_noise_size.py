@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from discreet.audit.queries.recorder import Noise
+from discreet.audit.queries.recorder import RecordedRelease
 from discreet.audit.queries.verdicts import NoiseSize, mean_size
-from discreet.measurement.releases.additive import Measure
+from discreet.measurement.releases.additive import AdditiveNoise
 from discreet.mechanisms.base import Law
 from discreet.noise import SeededBits, discrete_gaussian, discrete_laplace
 
@@ -30,11 +30,11 @@ def test_mean_sizes(scale: str) -> None:
 def heard(law: Law, scale: str, size: int, factor: Fraction, seed: int) -> NoiseSize:
     draw = discrete_laplace if law == "laplace" else discrete_gaussian
     drawn: list[tuple[int, ...]] = [(int(n),) for n in draw(Fraction(scale) * factor, size, bits=SeededBits(seed))]
-    made: Any = object.__new__(Measure)
+    made: Any = object.__new__(AdditiveNoise)
     for name, value in {"form": None, "law": law, "scales": (Fraction(scale),), "event": None}.items():
         object.__setattr__(made, name, value)
     found = NoiseSize()
-    found.add(replace(Noise(made, [()] * size, [(0,)] * size, drawn, 1), drawn=drawn))
+    found.add(replace(RecordedRelease(made, [()] * size, [(0,)] * size, drawn, 1), drawn=drawn))
     return found
 
 

@@ -15,13 +15,13 @@ import pytest
 
 from discreet import audit
 from discreet.audit.queries.query_audit import epsilon_below
-from discreet.audit.queries.recorder import Noise
+from discreet.audit.queries.recorder import RecordedRelease
 from discreet.curator import Curator, paid_release
 from discreet.curator.asking import answer as answer_module
 from discreet.engines import DuckDB, Memory
 from discreet.errors import InvalidParameter, QueryFailed, UnknownTable, UnsupportedQuery
-from discreet.ledger import Book
-from discreet.measurement.releases.additive import Measure
+from discreet.ledger import Ledger
+from discreet.measurement.releases.additive import AdditiveNoise
 from discreet.measurement.releases.exact_groups import ExactGroups
 from discreet.measurement.selection import Threshold
 from discreet.noise import SeededBits
@@ -161,13 +161,13 @@ def test_mutant_limits_are_ignored() -> None:
 
 
 def test_mutant_half_the_sensitivity(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = Measure.laplace.__func__  # type: ignore[attr-defined]
+    right = AdditiveNoise.laplace.__func__  # type: ignore[attr-defined]
 
-    def halved(cls: type[Measure], *arguments: Any) -> Measure:
-        found: Measure = right(cls, *arguments)
+    def halved(cls: type[AdditiveNoise], *arguments: Any) -> AdditiveNoise:
+        found: AdditiveNoise = right(cls, *arguments)
         return replace(found, scales=tuple(scale / 2 for scale in found.scales))
 
-    monkeypatch.setattr(Measure, "laplace", classmethod(halved))
+    monkeypatch.setattr(AdditiveNoise, "laplace", classmethod(halved))
     found = audit.query(clinic(budget=PURE), COUNT, ROWS, neighbours=6)
     assert {violation.kind for violation in found.violations} == {"movement"}
     assert (float(found.share), found.epsilon_lower) == (
@@ -177,13 +177,13 @@ def test_mutant_half_the_sensitivity(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_mutant_half_is_charged(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = Book.charge
+    right = Ledger.charge
 
-    def cheap(book: Book, account: str, event: events.Event, **options: Any) -> Any:
+    def cheap(book: Ledger, account: str, event: events.Event, **options: Any) -> Any:
         assert isinstance(event, events.Composed)
         return right(book, account, events.Composed(event.events[:1]), **options)
 
-    monkeypatch.setattr(Book, "charge", cheap)
+    monkeypatch.setattr(Ledger, "charge", cheap)
     assert caught(clinic(budget=PURE), "SELECT SUM(age) AS s, SUM(charge) AS c FROM visits")  # it is refused, unread
     monkeypatch.setattr(paid_release, "require_paid", lambda *_: None)
     assert "uncharged" in caught(clinic(budget=PURE), "SELECT SUM(age) AS s, SUM(charge) AS c FROM visits")
@@ -191,19 +191,19 @@ def test_mutant_half_is_charged(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_mutant_without_noise(monkeypatch: pytest.MonkeyPatch) -> None:
     """Record and replay cannot see it: the size of the noise can be heard."""
-    monkeypatch.setattr(Measure, "release", lambda _self, exact, _groups, _bits: rows_of(exact))
+    monkeypatch.setattr(AdditiveNoise, "release", lambda _self, exact, _groups, _bits: rows_of(exact))
     assert caught(clinic()) == {"noise"}
 
 
 @pytest.mark.ci
 def test_mutant_noise_of_a_third_of_the_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = Measure.release
+    right = AdditiveNoise.release
 
-    def quiet(measure: Measure, columns: Any, groups: int, bits: Any) -> Any:
+    def quiet(measure: AdditiveNoise, columns: Any, groups: int, bits: Any) -> Any:
         noisy, exact = right(measure, columns, groups, bits), np.asarray(rows_of(columns), dtype=object)
         return exact + (noisy - exact) // 3
 
-    monkeypatch.setattr(Measure, "release", quiet)
+    monkeypatch.setattr(AdditiveNoise, "release", quiet)
     assert caught(clinic(), neighbours=14) == {"noise"}
 
 
@@ -343,11 +343,11 @@ def test_words_figures_and_charts() -> None:
 # ------------------------------------------------------------------------------------------------- the certified bound
 
 
-def noise(scale: Fraction, *numbers: int, law: str = "laplace") -> Noise:
-    found: Any = object.__new__(Measure)
+def noise(scale: Fraction, *numbers: int, law: str = "laplace") -> RecordedRelease:
+    found: Any = object.__new__(AdditiveNoise)
     for name, value in {"form": None, "law": law, "scales": (scale,) * len(numbers), "event": None}.items():
         object.__setattr__(found, name, value)
-    return Noise(found, [()], [numbers], [()], 1)
+    return RecordedRelease(found, [()], [numbers], [()], 1)
 
 
 def true_epsilon(weights: Callable[[Any], Any], move: int, delta: float, most: float) -> float:

@@ -11,31 +11,31 @@ from pathlib import Path
 import pytest
 
 from discreet.errors import AnchorMismatch, AnchorNotKept, InvalidParameter, LedgerError
-from discreet.ledger import AnchoredBook, Book
+from discreet.ledger import AnchoredLedger, Ledger
 from discreet.ledger.anchor import anchor_file
-from discreet.ledger.anchor.anchor_acts import UncomparedBook
-from discreet.ledger.anchor.anchor_file import Anchor, read_anchor
+from discreet.ledger.anchor.anchor_acts import UncheckedLedger
+from discreet.ledger.anchor.anchor_file import LedgerCheckpoint, read_anchor
 from discreet.privacy import Budget
 from tests.ledger.books import PATIENTS, TENTH
 
 
-def begun(folder: Path) -> AnchoredBook:
+def begun(folder: Path) -> AnchoredLedger:
     book = at(folder)
     book.stewardship.open_account("patients", unit=PATIENTS, budget=Budget(epsilon=1, delta="1e-6"))
     return book
 
 
-def at(folder: Path, *, read_only: bool = False) -> AnchoredBook:
-    return AnchoredBook(str(folder / "book"), anchor_file=str(folder / "anchor"), read_only=read_only)
+def at(folder: Path, *, read_only: bool = False) -> AnchoredLedger:
+    return AnchoredLedger(str(folder / "book"), anchor_file=str(folder / "anchor"), read_only=read_only)
 
 
-def known(folder: Path) -> Anchor:
+def known(folder: Path) -> LedgerCheckpoint:
     found = read_anchor(str(folder / "anchor"))
     assert found is not None
     return found
 
 
-def answered(book: Book) -> None:
+def answered(book: Ledger) -> None:
     book.store_answer(book.charge("patients", TENTH, analyst="ana"), "count", b"5")
 
 
@@ -47,7 +47,7 @@ def test_it_is_kept_when_a_book_is_closed_and_only_its_owner_reads_it(tmp_path: 
     assert known(tmp_path).head == head
     assert stat.S_IMODE((tmp_path / "anchor").stat().st_mode) == 0o600
     assert sorted(path.name for path in tmp_path.iterdir()) == ["anchor", "book"]
-    with Book(str(tmp_path / "book"), read_only=True) as plain:
+    with Ledger(str(tmp_path / "book"), read_only=True) as plain:
         assert plain.account("patients").salt.hex() not in (tmp_path / "anchor").read_text()
 
 
@@ -111,7 +111,7 @@ def test_it_never_goes_back(tmp_path: Path) -> None:
 
 def test_a_lagging_anchor_is_no_reason_to_refuse(tmp_path: Path) -> None:
     begun(tmp_path).close()
-    with UncomparedBook(str(tmp_path / "book")) as killed:  # before it could keep the anchor
+    with UncheckedLedger(str(tmp_path / "book")) as killed:  # before it could keep the anchor
         answered(killed)
     assert known(tmp_path).head.sequence == 2
     with at(tmp_path) as book:
@@ -153,14 +153,14 @@ def test_a_damaged_anchor_is_no_missing_one(tmp_path: Path, damage: str) -> None
 
 def test_a_disk_that_is_not_there_is_no_missing_anchor(tmp_path: Path) -> None:
     with pytest.raises(InvalidParameter, match="folder") as refused:
-        AnchoredBook(str(tmp_path / "book"), anchor_file=str(tmp_path / "mnt" / "anchor"))
+        AnchoredLedger(str(tmp_path / "book"), anchor_file=str(tmp_path / "mnt" / "anchor"))
     assert (refused.value.name, (tmp_path / "book").exists()) == ("anchor", False)
 
 
 def test_a_disk_that_goes_away_keeps_nobody_from_an_answer(tmp_path: Path) -> None:
     disk = tmp_path / "mnt"
     disk.mkdir()
-    with AnchoredBook(str(tmp_path / "book"), anchor_file=str(disk / "anchor")) as book:
+    with AnchoredLedger(str(tmp_path / "book"), anchor_file=str(disk / "anchor")) as book:
         book.stewardship.open_account("patients", unit=PATIENTS, budget=Budget(epsilon=1, delta="1e-6"))
         away = disk.rename(tmp_path / "elsewhere")
         with pytest.warns(AnchorNotKept, match="folder that is there"):

@@ -26,8 +26,8 @@ from discreet.errors import (
     LedgerError,
     NotPermitted,
 )
-from discreet.ledger import AnchoredBook, Book, Head, accept_missing_anchor, changes, is_anchored, join_anchor
-from discreet.ledger.anchor.anchor_file import Anchor, read_anchor, write_anchor
+from discreet.ledger import AnchoredLedger, Head, Ledger, accept_missing_anchor, changes, is_anchored, join_anchor
+from discreet.ledger.anchor.anchor_file import LedgerCheckpoint, read_anchor, write_anchor
 from discreet.ledger.store.place import is_there
 from discreet.noise import SeededBits
 from discreet.presentation.ledger_report.report_page import ledger_report
@@ -48,13 +48,13 @@ def ledger(tmp_path: Path) -> str:
     return str(tmp_path / "clinic.ledger")
 
 
-def opened(ledger: str) -> AnchoredBook:
-    book = AnchoredBook(ledger)
+def opened(ledger: str) -> AnchoredLedger:
+    book = AnchoredLedger(ledger)
     book.stewardship.open_account("patients", unit=PATIENTS, budget=Budget(epsilon=1))
     return book
 
 
-def answered(book: Book, *, analyst: str = "ana") -> None:
+def answered(book: Ledger, *, analyst: str = "ana") -> None:
     book.store_answer(book.charge("patients", TENTH, analyst=analyst), "count", b"5")
 
 
@@ -81,7 +81,7 @@ def anchors(home: Path) -> list[Path]:
 
 def test_it_is_the_first_entry_and_lies_in_the_state_folder(ledger: str, home: Path) -> None:
     opened(ledger).close()
-    with Book(ledger, read_only=True) as book:
+    with Ledger(ledger, read_only=True) as book:
         first = book.history()[0]
         assert (first.sequence, first.kind, first.content["how"]) == (1, "anchor", "begun")
     (file,) = anchors(home)
@@ -134,8 +134,8 @@ def test_another_place_is_named(ledger: str, home: Path, tmp_path: Path) -> None
 def test_a_plain_book_does_not_write_to_it(ledger: str) -> None:
     opened(ledger).close()
     with pytest.raises(LedgerError, match="AnchoredBook"):
-        Book(ledger)
-    with Book(ledger, read_only=True) as book:
+        Ledger(ledger)
+    with Ledger(ledger, read_only=True) as book:
         book.verify()
 
 
@@ -162,7 +162,7 @@ def test_an_older_copy_without_its_anchor_gets_nothing_back(ledger: str, home: P
     put_back(old, ledger)
     for read_only in (False, True):
         with pytest.raises(AnchorMissing) as refused:
-            AnchoredBook(ledger, read_only=read_only)
+            AnchoredLedger(ledger, read_only=read_only)
     for told in (
         "--join SEQ:HASH",
         "--accept-missing --by NAME --reason TEXT",
@@ -185,7 +185,7 @@ def test_the_remedy_works_as_it_is_written(ledger: str, home: Path, tmp_path: Pa
     command = shlex.split(told.replace("NAME", "owner").replace("TEXT", "'its disk broke'"))
     done = CliRunner().invoke(app, command[1:])
     assert done.exit_code == 0, done.output
-    with AnchoredBook(ledger) as book:
+    with AnchoredLedger(ledger) as book:
         last = book.history()[-1]
         assert (last.kind, last.who, last.content["reason"]) == ("anchor", "owner", "its disk broke")
         assert "its disk broke" in ledger_report(book).text.split('id="account-patients"')[0]
@@ -197,7 +197,7 @@ def test_every_report_shows_that_it_was_missing(ledger: str, home: Path) -> None
     for reason in ("first loss", "second loss"):
         anchors(home)[0].unlink()
         accept_missing_anchor(ledger, by="owner", reason=reason)
-    with AnchoredBook(ledger) as book:
+    with AnchoredLedger(ledger) as book:
         text = ledger_report(book).text
         assert text.index("second loss") < text.index("first loss")
 
@@ -212,7 +212,7 @@ def test_a_charge_from_before_a_missing_anchor_is_not_run_again(ledger: str, hom
     anchors(home)[0].unlink()
     put_back(old, ledger)
     accept_missing_anchor(ledger, by="owner", reason="its disk broke")
-    with AnchoredBook(ledger) as book:
+    with AnchoredLedger(ledger) as book:
         again = book.charge("patients", TENTH, analyst="ana", key="k")
         assert again.repeated
         with pytest.raises(LedgerError, match="restored from a copy"):
@@ -233,7 +233,7 @@ def test_accepting_needs_a_steward_a_reason_and_a_missing_anchor(ledger: str, ho
     for given in (["--accept-missing"], ["--accept-missing", "--by", "owner"], ["--accept-missing", "--reason", "x"]):
         assert CliRunner().invoke(app, ["anchor", ledger, *given]).exit_code == 2
     assert anchors(home) == []
-    with Book(ledger, read_only=True) as book:
+    with Ledger(ledger, read_only=True) as book:
         assert book.head() == head
 
 
@@ -241,15 +241,15 @@ def test_a_copied_file_shares_the_anchor_and_the_one_behind_is_refused(ledger: s
     copy = str(tmp_path / "copy.ledger")
     opened(ledger).close()
     shutil.copy(ledger, copy)
-    with AnchoredBook(copy) as book:
+    with AnchoredLedger(copy) as book:
         answered(book)
     with pytest.raises(AnchorMismatch) as refused:
-        AnchoredBook(ledger)
+        AnchoredLedger(ledger)
     assert refused.value.missing == 2
     command = shlex.split(str(refused.value).split("`")[1])
     done = CliRunner().invoke(app, command[1:])  # what is proposed works: the ledger counts what the copy spent
     assert done.exit_code == 0, done.output
-    with AnchoredBook(ledger) as book:
+    with AnchoredLedger(ledger) as book:
         assert str(book.balance("patients").spent) == "epsilon=0.1"
 
 
@@ -262,7 +262,7 @@ def test_a_ledger_that_is_gone_is_not_begun_anew(ledger: str, tmp_path: Path) ->
     assert not os.path.exists(ledger)
     done = CliRunner().invoke(app, ["restore", old, "--ledger", ledger, "--accept-loss"])
     assert done.exit_code == 0, done.output
-    with AnchoredBook(ledger) as book:
+    with AnchoredLedger(ledger) as book:
         assert str(book.balance("patients").spent) == "epsilon=0.2"
     Path(ledger).unlink()
     away = str(refused.value).split("move ")[1].split(" away")[0]  # for other people's data
@@ -273,13 +273,13 @@ def test_a_ledger_that_is_gone_is_not_begun_anew(ledger: str, tmp_path: Path) ->
 def test_restoring_by_a_head_that_was_printed_makes_an_anchor(ledger: str, home: Path, tmp_path: Path) -> None:
     old = str(tmp_path / "old")
     spent(ledger, old=old)
-    with Book(old, read_only=True) as copy:
+    with Ledger(old, read_only=True) as copy:
         head = copy.head()
     Path(ledger).unlink()
     shutil.rmtree(home)
     done = CliRunner().invoke(app, ["restore", old, "--ledger", ledger, "--anchor", str(head)])
     assert done.exit_code == 0, done.output
-    with AnchoredBook(ledger) as book:
+    with AnchoredLedger(ledger) as book:
         assert book.history()[-1].content["how"] == "joined"
         answered(book)
 
@@ -299,7 +299,7 @@ def test_another_machine_joins_by_the_head_that_the_first_prints(
     command = str(refused.value).split("and here `")[1].split("`")[0]
     done = CliRunner().invoke(app, shlex.split(command.replace("SEQ:HASH", printed))[1:])
     assert done.exit_code == 0, done.output
-    with AnchoredBook(ledger) as book:
+    with AnchoredLedger(ledger) as book:
         assert book.history()[-1].content == {**book.history()[-1].content, "how": "joined", "head": printed}
         assert "joined on another machine" in ledger_report(book).text
     put_back(old, ledger)
@@ -310,7 +310,7 @@ def test_another_machine_joins_by_the_head_that_the_first_prints(
 def test_a_wrong_head_joins_nothing(ledger: str, home: Path, tmp_path: Path) -> None:
     old = str(tmp_path / "old")
     spent(ledger, old=old)
-    with Book(ledger, read_only=True) as book:
+    with Ledger(ledger, read_only=True) as book:
         newest = book.head()
     shutil.rmtree(home)
     put_back(old, ledger)
@@ -320,7 +320,7 @@ def test_a_wrong_head_joins_nothing(ledger: str, home: Path, tmp_path: Path) -> 
     assert CliRunner().invoke(app, ["anchor", ledger, "--join", str(newest)]).exit_code == 2
     assert CliRunner().invoke(app, ["anchor", ledger, "--join", "7:nonsense"]).exit_code == 2
     assert not home.exists() or anchors(home) == []
-    with Book(ledger, read_only=True) as book:
+    with Ledger(ledger, read_only=True) as book:
         assert {entry.content.get("how") for entry in book.history() if entry.kind == "anchor"} == {"begun"}
 
 
@@ -329,7 +329,7 @@ def test_a_wrong_head_joins_nothing(ledger: str, home: Path, tmp_path: Path) -> 
 
 def earlier(ledger: str) -> None:
     """A ledger as earlier versions wrote it, without an entry about an anchor."""
-    with Book(ledger) as book:
+    with Ledger(ledger) as book:
         book.stewardship.open_account("patients", unit=PATIENTS, budget=Budget(epsilon=1))
         answered(book)
 
@@ -337,21 +337,21 @@ def earlier(ledger: str) -> None:
 def test_a_ledger_of_an_earlier_version_gets_one_by_an_entry(ledger: str, home: Path, tmp_path: Path) -> None:
     earlier(ledger)
     shutil.copy(ledger, tmp_path / "before")
-    with AnchoredBook(ledger) as book:
+    with AnchoredLedger(ledger) as book:
         assert (book.history()[-1].kind, book.history()[-1].content["how"]) == ("anchor", "marked")
         answered(book)
         book.verify()
     put_back(str(tmp_path / "before"), ledger)  # also a copy that says nothing has the same id, and finds the anchor
     with pytest.raises(AnchorMismatch):
-        AnchoredBook(ledger)
+        AnchoredLedger(ledger)
     assert len(anchors(home)) == 1
 
 
 def test_a_ledger_of_the_first_version_goes_on(tmp_path: Path) -> None:
     path = thawed(tmp_path)
-    with AnchoredBook(str(path)) as book:
+    with AnchoredLedger(str(path)) as book:
         book.verify()
-    with AnchoredBook(str(path)) as book:
+    with AnchoredLedger(str(path)) as book:
         assert [entry.kind for entry in book.history()].count("anchor") == 1
 
 
@@ -361,14 +361,14 @@ def test_the_anchor_that_an_earlier_version_kept_beside_it_is_taken_over(
     earlier(ledger)
     beside, old = Path(f"{ledger}.anchor"), tmp_path / "old"
     shutil.copy(ledger, old)
-    with Book(ledger) as book:
+    with Ledger(ledger) as book:
         answered(book)
-    with AnchoredBook(ledger) as book:
+    with AnchoredLedger(ledger) as book:
         pass
     shutil.move(anchors(home)[0], beside)
     shutil.copy(old, ledger)
     with pytest.raises(AnchorMismatch, match=r"clinic\.ledger\.anchor"):
-        AnchoredBook(ledger)
+        AnchoredLedger(ledger)
     assert beside.exists()
 
 
@@ -379,13 +379,13 @@ def test_an_anchor_beside_a_ledger_that_has_another_is_not_taken(ledger: str, ho
         answered(book)
         book.backup(old)
     shutil.copy(anchors(home)[0], f"{ledger}.anchor")
-    with AnchoredBook(ledger) as book:
+    with AnchoredLedger(ledger) as book:
         answered(book)
     anchors(home)[0].unlink()
     put_back(old, ledger)
     shutil.copy(old, ledger)
     with pytest.raises(AnchorMissing):
-        AnchoredBook(ledger)
+        AnchoredLedger(ledger)
 
 
 # --------------------------------------------------------------------------------------------------- killed in between
@@ -414,10 +414,10 @@ def test_a_process_that_is_killed_on_opening_refuses_nobody(ledger: str, step: s
         earlier(ledger)
     done = subprocess.run([sys.executable, "-c", KILLED, ledger, step, place], check=False)
     assert done.returncode == 9
-    with AnchoredBook(ledger) as book:
+    with AnchoredLedger(ledger) as book:
         book.verify()
         assert [entry.kind for entry in book.history()].count("anchor") == 1
-    AnchoredBook(ledger).close()
+    AnchoredLedger(ledger).close()
 
 
 ANSWERING = """
@@ -436,39 +436,39 @@ def test_a_process_that_is_killed_between_ledger_and_anchor_loses_nothing(ledger
     opened(ledger).close()
     done = subprocess.run([sys.executable, "-c", ANSWERING, ledger], check=False, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (9, "")  # nobody has seen the answer
-    with AnchoredBook(ledger) as book:
+    with AnchoredLedger(ledger) as book:
         assert str(book.balance("patients").spent) == "epsilon=0.1"
 
 
 def test_a_ledger_that_another_process_begins_meanwhile_is_not_gone(
     ledger: str, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    AnchoredBook(ledger).close()
+    AnchoredLedger(ledger).close()
     looks = iter([False])  # it was not there yet
     monkeypatch.setattr("discreet.ledger.anchor.anchored_book.is_there", lambda path: next(looks, is_there(path)))
-    with AnchoredBook(ledger) as book:
+    with AnchoredLedger(ledger) as book:
         assert [book.anchor_file] == [str(path) for path in anchors(home)]
 
 
 def test_an_empty_file_where_a_ledger_was_is_no_new_ledger(ledger: str, home: Path) -> None:
-    AnchoredBook(ledger).close()
+    AnchoredLedger(ledger).close()
     Path(ledger).write_bytes(b"")
     for beside in ("-wal", "-shm"):
         Path(f"{ledger}{beside}").unlink(missing_ok=True)
     with pytest.raises(AnchorMismatch, match="is gone"):
-        AnchoredBook(ledger)
+        AnchoredLedger(ledger)
     assert len(anchors(home)) == 1
 
 
 def test_processes_that_begin_one_ledger_at_once_share_one_anchor(ledger: str, home: Path) -> None:
     def begin(_: int) -> str:
-        with AnchoredBook(ledger) as book:
+        with AnchoredLedger(ledger) as book:
             return book.anchor_file
 
     with ThreadPoolExecutor(8) as pool:
         found = set(pool.map(begin, range(8)))
     assert [str(path) for path in anchors(home)] == list(found)
-    with Book(ledger, read_only=True) as book:
+    with Ledger(ledger, read_only=True) as book:
         assert [entry.kind for entry in book.history()] == ["anchor"]
 
 
@@ -490,12 +490,12 @@ def test_a_ledger_that_is_moved_goes_on_at_its_new_place(ledger: str, tmp_path: 
     with opened(ledger) as book:
         answered(book)
         book.move(target)
-    AnchoredBook(ledger).close()  # it takes no charges any more, and its last entry is not the anchor's
-    with AnchoredBook(target) as book:
+    AnchoredLedger(ledger).close()  # it takes no charges any more, and its last entry is not the anchor's
+    with AnchoredLedger(target) as book:
         answered(book)
     Path(target).unlink()
     with pytest.raises(AnchorMismatch, match="is gone"):
-        AnchoredBook(target)
+        AnchoredLedger(target)
 
 
 # ------------------------------------------------------------------------------------------------------------- mutants
@@ -503,17 +503,17 @@ def test_a_ledger_that_is_moved_goes_on_at_its_new_place(ledger: str, tmp_path: 
 
 def remakes_it(patch: pytest.MonkeyPatch) -> None:
     """A missing anchor is no error, as it was once: it is made again from whatever is there."""
-    honest = AnchoredBook._open
+    honest = AnchoredLedger._open
 
-    def silent(self: AnchoredBook, path: str, given: str | None, former: str) -> None:
+    def silent(self: AnchoredLedger, path: str, given: str | None, former: str) -> None:
         try:
             honest(self, path, given, former)
         except AnchorMissing as error:
             with self._journal.reading() as rows:
-                write_anchor(error.anchor_file, Anchor.of(rows))
+                write_anchor(error.anchor_file, LedgerCheckpoint.of(rows))
             honest(self, path, given, former)
 
-    patch.setattr(AnchoredBook, "_open", silent)
+    patch.setattr(AnchoredLedger, "_open", silent)
 
 
 def forgets_the_entry(patch: pytest.MonkeyPatch) -> None:
@@ -532,7 +532,7 @@ def test_mutants_give_an_older_copy_its_budget_back_and_are_noticed(
     mutate(monkeypatch)
     with pytest.raises(pytest.fail.Exception):
         test_an_older_copy_without_its_anchor_gets_nothing_back(ledger, home, tmp_path)
-    with AnchoredBook(ledger) as book:
+    with AnchoredLedger(ledger) as book:
         assert str(book.balance("patients").spent) == "epsilon=0.1"  # a tenth is forgotten
 
 

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.errors import AnchorMismatch, LedgerError, LedgerTampered, NotPermitted
-from discreet.ledger import AnchoredBook, Book, Restored, restore_anchored
-from discreet.ledger.anchor.anchor_acts import UncomparedBook
+from discreet.ledger import AnchoredLedger, Ledger, RestoreReport, restore_anchored
+from discreet.ledger.anchor.anchor_acts import UncheckedLedger
 from discreet.ledger.anchor.anchor_file import read_anchor
 from discreet.ledger.ratios import within
 from discreet.ledger.tallies import Tallies
@@ -23,11 +23,11 @@ ROOM = Budget(epsilon=100, delta="1e-2")
 DRAWS = (events.Pure("1/3"), events.Pure("1/10"), events.Gaussian(noise_multiplier=9), events.Approx("1/7", "1e-9"))
 
 
-def at(folder: Path) -> AnchoredBook:
-    return AnchoredBook(str(folder / "book"), anchor_file=str(folder / "anchor"))
+def at(folder: Path) -> AnchoredLedger:
+    return AnchoredLedger(str(folder / "book"), anchor_file=str(folder / "anchor"))
 
 
-def begun(folder: Path) -> AnchoredBook:
+def begun(folder: Path) -> AnchoredLedger:
     book = at(folder)
     book.stewardship.open_account("patients", unit=PATIENTS, budget=ROOM)
     book.stewardship.appoint("ana", "analyst", account="patients", cap=Budget(epsilon=50, delta="1e-3"))
@@ -35,7 +35,7 @@ def begun(folder: Path) -> AnchoredBook:
     return book
 
 
-def restored(folder: Path, copy: str = "copy", **options: Any) -> Restored:
+def restored(folder: Path, copy: str = "copy", **options: Any) -> RestoreReport:
     return restore_anchored(str(folder / copy), str(folder / "book"), anchor_file=str(folder / "anchor"), **options)
 
 
@@ -66,7 +66,7 @@ def test_a_whole_copy_is_put_back(tmp_path: Path) -> None:
     with begun(tmp_path) as book:
         head = book.backup(str(tmp_path / "copy"))
     lose(tmp_path)
-    assert restored(tmp_path) == Restored(head=head, missing=0, lost={})
+    assert restored(tmp_path) == RestoreReport(head=head, missing=0, lost={})
     with at(tmp_path) as book:
         assert book.verify() == head
 
@@ -132,7 +132,7 @@ def test_a_frozen_copy_goes_on(lost: Path) -> None:
     shutil.copy(lost / "copy", lost / "book")
     anchor = read_anchor(str(lost / "anchor"))
     assert anchor is not None
-    with UncomparedBook(str(lost / "book")) as book, pytest.raises(LedgerTampered):
+    with UncheckedLedger(str(lost / "book")) as book, pytest.raises(LedgerTampered):
         book.check_anchor(anchor.head)
     restored(lost, "book", accept_loss=True)
     with at(lost) as book:
@@ -141,7 +141,7 @@ def test_a_frozen_copy_goes_on(lost: Path) -> None:
 
 def test_what_went_another_way_counts_twice(lost: Path) -> None:
     """Somebody has charged an older copy: nobody knows of it but the copy, which has both ways afterwards."""
-    with UncomparedBook(str(lost / "copy")) as other:
+    with UncheckedLedger(str(lost / "copy")) as other:
         other.charge("patients", events.Pure("0.5"), analyst="ana")
     restored(lost, accept_loss=True)
     with at(lost) as book:
@@ -151,10 +151,10 @@ def test_what_went_another_way_counts_twice(lost: Path) -> None:
 def test_a_copy_that_nobody_knows_counts_from_the_last_common_head(lost: Path, tmp_path: Path) -> None:
     anchor = read_anchor(str(lost / "anchor"))
     assert anchor is not None
-    with Book(str(lost / "copy"), read_only=True) as copy, copy._journal.reading() as rows:
+    with Ledger(str(lost / "copy"), read_only=True) as copy, copy._journal.reading() as rows:
         assert anchor.common(rows).sequence == 5
     (tmp_path / "other").mkdir()
-    with Book(str(tmp_path / "other" / "book")) as stranger, stranger._journal.reading() as rows:
+    with Ledger(str(tmp_path / "other" / "book")) as stranger, stranger._journal.reading() as rows:
         assert anchor.common(rows).sequence == 0
 
 
@@ -216,7 +216,7 @@ def renewed(acts: list[tuple[str, int]]) -> bool:
     return any(which == len(DRAWS) for _, which in acts)
 
 
-def play(book: Book, acts: list[tuple[str, int]]) -> None:
+def play(book: Ledger, acts: list[tuple[str, int]]) -> None:
     """Charges, or renews where there is no such event."""
     for who, which in acts:
         if which == len(DRAWS):
@@ -247,7 +247,7 @@ def test_nothing_that_was_spent_is_forgotten(
     anchor = read_anchor(str(folder / "anchor"))
     assert anchor is not None
     lose(folder)
-    with UncomparedBook(str(folder / "copy")) as copy:
+    with UncheckedLedger(str(folder / "copy")) as copy:
         play(copy, elsewhere)
         forked = copy.admit("patients", "owner").lifetime
     restored(folder, accept_loss=True)

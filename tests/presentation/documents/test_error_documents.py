@@ -8,12 +8,12 @@ import pytest
 
 from discreet import errors
 from discreet.errors import DiscreetError
-from discreet.ledger import Remaining
+from discreet.ledger import RemainingBudget
 from discreet.presentation.documents.error_documents import OUR_FAULT, error_document, read_error
 from discreet.privacy import Budget
 from discreet.privacy.events import Gaussian
 
-LEFT = Remaining(Budget(epsilon="0.2", delta="1e-6"), Fraction(1, 5))
+LEFT = RemainingBudget(Budget(epsilon="0.2", delta="1e-6"), Fraction(1, 5))
 SPECIMENS: list[DiscreetError] = [
     DiscreetError("Anything."),
     errors.InvalidParameter("epsilon", -1, "> 0", "Pass a positive number."),

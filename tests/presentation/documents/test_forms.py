@@ -10,7 +10,7 @@ import pytest
 
 from discreet.errors import InternalError, InvalidParameter
 from discreet.plan.model.types import Type
-from discreet.presentation.documents.result_documents import Beside, DocumentForm, read_plain, write_plain
+from discreet.presentation.documents.result_documents import DocumentForm, InlinePart, read_plain, write_plain
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ VISIT = DocumentForm(
     make=Visit,
     parts={
         "span": tuple[int, int],
-        "place": Beside(Place),
+        "place": InlinePart(Place),
         "price": Fraction | None,
         "days": frozenset[str],
         "types": dict[str, Type],

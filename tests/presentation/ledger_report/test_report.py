@@ -13,7 +13,7 @@ import pytest
 from discreet.curator import Curator
 from discreet.engines.memory import Memory
 from discreet.errors import InvalidParameter, MissingExtra
-from discreet.ledger import Book, Entry, Head, Role
+from discreet.ledger import Entry, Head, Ledger, Role
 from discreet.ledger.store import base
 from discreet.noise import SeededBits
 from discreet.plan.model.schema import Limits
@@ -49,9 +49,9 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 @pytest.fixture
-def book(clock: Clock) -> Iterator[Book]:
+def book(clock: Clock) -> Iterator[Ledger]:
     """Two analysts and a project with caps, a renewal half way."""
-    with Book() as found:
+    with Ledger() as found:
         acts = found.stewardship
         acts.open_account("patients", unit=Unit("patient", "id"), budget=Budget(epsilon=2))
         acts.appoint("ana", Role.ANALYST, account="patients", cap=Budget(epsilon=1))
@@ -64,7 +64,7 @@ def book(clock: Clock) -> Iterator[Book]:
         yield found
 
 
-def test_what_is_left_falls_with_every_charge_and_begins_again_with_a_renewal(book: Book, clock: Clock) -> None:
+def test_what_is_left_falls_with_every_charge_and_begins_again_with_a_renewal(book: Ledger, clock: Clock) -> None:
     book.stewardship.renew("patients")
     clock.later(1)
     book.charge("patients", events.Pure("0.2"), analyst="ana", question="{}")
@@ -77,12 +77,12 @@ def test_what_is_left_falls_with_every_charge_and_begins_again_with_a_renewal(bo
     assert [step.remaining_share for step in account.projects["flu"].curve] == pytest.approx([1, 0, 1])
 
 
-def test_an_amended_budget_keeps_what_was_spent(book: Book) -> None:
+def test_an_amended_budget_keeps_what_was_spent(book: Ledger) -> None:
     book.stewardship.amend("patients", budget=Budget(epsilon=3))
     assert read_history(book).accounts["patients"].own.remaining_share == pytest.approx(0.75)
 
 
-def test_shares_are_those_of_the_balance(book: Book) -> None:
+def test_shares_are_those_of_the_balance(book: Ledger) -> None:
     account = read_history(book).accounts["patients"]
     left = book.balance("patients").remaining.epsilon
     assert account.own.remaining_share == pytest.approx(float(left / 2))
@@ -91,20 +91,20 @@ def test_shares_are_those_of_the_balance(book: Book) -> None:
     )
 
 
-def test_outcomes_are_counted_for_the_account_the_person_and_the_project(book: Book) -> None:
+def test_outcomes_are_counted_for_the_account_the_person_and_the_project(book: Ledger) -> None:
     account = read_history(book).accounts["patients"]
     assert (account.own.questions, account.own.failed, account.people["ben"].failed) == (2, 1, 1)
     assert (account.people["ana"].questions, account.projects["flu"].questions) == (1, 1)
 
 
-def test_pages_of_entries_are_read_to_the_end(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pages_of_entries_are_read_to_the_end(book: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = read_history(book)
     monkeypatch.setattr(ledger_history, "PAGE", 2)
     assert read_history(book) == whole
     assert whole.entries == book.head().sequence
 
 
-def test_the_newest_questions_are_kept_and_all_are_counted(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_newest_questions_are_kept_and_all_are_counted(book: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ledger_history, "MOST_LISTED", 1)
     history = read_history(book)
     assert [one.entry.who for one in history.charges.values()] == ["ben"]
@@ -124,7 +124,7 @@ def test_a_forecast_is_a_straight_line_and_none_is_made_too_early() -> None:
 
 
 @pytest.mark.ci
-def test_the_page_tells_everything_and_stands_alone(book: Book, clock: Clock) -> None:
+def test_the_page_tells_everything_and_stands_alone(book: Ledger, clock: Clock) -> None:
     before = book.head()
     made = ledger_report(book, now=clock.now + dt.timedelta(days=5))
     read = Page(made.text)
@@ -141,13 +141,13 @@ def test_the_page_tells_everything_and_stands_alone(book: Book, clock: Clock) ->
 
 def test_names_are_no_markup(clock: Clock) -> None:
     evil = "<script>alert(1)</script>"
-    with Book() as book:
+    with Ledger() as book:
         book.stewardship.open_account(evil, unit=Unit("patient", "id"), budget=Budget(epsilon=2))
         book.charge(evil, events.Pure(1), analyst=evil, question="{}")
         assert "<script" not in ledger_report(book, now=clock.now).text
 
 
-def test_a_book_without_its_anchor_is_told_and_not_frozen(book: Book) -> None:
+def test_a_book_without_its_anchor_is_told_and_not_frozen(book: Ledger) -> None:
     assert verify_ledger(book, book.head()).passed
     assert verify_ledger(book, Head(0, "0" * 64)).passed
     other = Head(2, "f" * 64)
@@ -160,7 +160,7 @@ def test_a_book_without_its_anchor_is_told_and_not_frozen(book: Book) -> None:
 
 def test_an_altered_book_is_told_on_the_page(tmp_path: Path) -> None:
     path = str(tmp_path / "book.ledger")
-    with Book(path) as book:
+    with Ledger(path) as book:
         book.stewardship.open_account("patients", unit=Unit("patient", "id"), budget=Budget(epsilon=2))
         book.charge("patients", events.Pure(1), analyst="ana", question="{}")
     with sqlite3.connect(path) as file:
@@ -177,7 +177,7 @@ def test_an_altered_book_is_told_on_the_page(tmp_path: Path) -> None:
 
 
 @pytest.mark.ci
-def test_the_page_is_its_owners_and_replaces_an_older_one(book: Book, tmp_path: Path) -> None:
+def test_the_page_is_its_owners_and_replaces_an_older_one(book: Ledger, tmp_path: Path) -> None:
     page = tmp_path / "report.html"
     page.write_text("old", encoding="utf-8")
     write_report(book, page)
@@ -189,7 +189,7 @@ def test_the_page_is_its_owners_and_replaces_an_older_one(book: Book, tmp_path: 
     assert refusal.value.name == "out"
 
 
-def test_without_the_extra_nothing_is_written(book: Book, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_extra_nothing_is_written(book: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def missing() -> None:
         raise MissingExtra("Drawing a chart", "report", "vl_convert")
 

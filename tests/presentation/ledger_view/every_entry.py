@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from discreet.errors import InsufficientBudget, LedgerTampered
-from discreet.ledger import AnchoredBook, Book, Head
+from discreet.ledger import AnchoredLedger, Head, Ledger
 from discreet.ledger.anchor.recovery import restore_anchored
 from discreet.ledger.entry import digest
 from discreet.ledger.serialization import canonical
@@ -29,10 +29,10 @@ _CHARGES = (events.Pure("1/8"), events.Laplace(8), events.Pure("1/16"))
 
 
 @contextmanager
-def every_entry(folder: Path) -> Iterator[Book]:
+def every_entry(folder: Path) -> Iterator[Ledger]:
     """Writes the ledger in a folder, loses its end, restores it, and opens what was restored."""
     lost, copy, anchor, file = (str(folder / name) for name in ("lost", "copy", "anchor", "clinic.ledger"))
-    with AnchoredBook(lost, anchor_file=anchor) as book:
+    with AnchoredLedger(lost, anchor_file=anchor) as book:
         _use_curator(book)
         for name in CURRENCIES:
             _use_account(book, name)
@@ -40,12 +40,12 @@ def every_entry(folder: Path) -> Iterator[Book]:
         book.backup(copy)
         book.charge("approximate", events.Gaussian(16), analyst="ana", project="flu", question="{}")
     restore_anchored(copy, file, anchor_file=anchor, accept_loss=True, note="the disk broke")
-    with AnchoredBook(file, anchor_file=anchor) as book:
+    with AnchoredLedger(file, anchor_file=anchor) as book:
         book.charge("pure", events.Pure("1/32"), analyst="ben", question="{}")
         yield book
 
 
-def _use_curator(book: Book) -> None:
+def _use_curator(book: Ledger) -> None:
     """Everything that is paid, once more for free, refused, and a stream."""
     curator = hospital(book)
     for verb in VERBS:
@@ -58,7 +58,7 @@ def _use_curator(book: Book) -> None:
     curator.stream(days, every="day", horizon=3, epsilon=1, start="2026-01-01", periods=2).release()
 
 
-def _use_account(book: Book, name: str) -> None:
+def _use_account(book: Ledger, name: str) -> None:
     """Caps, charges of each kind, a failure, a retry, amendments, a renewal and a credit that is given back."""
     (budget, cap), acts = CURRENCIES[name], book.stewardship
     acts.open_account(name, unit=Unit("person", "id"), budget=budget)
@@ -90,7 +90,7 @@ def _declare_keys(acts: Stewardship, account: str) -> None:
     acts.attach(f"wards of {account}", account=account, declaration=canonical(told), blocks=blocks)
 
 
-def _retry(book: Book, account: str) -> None:
+def _retry(book: Ledger, account: str) -> None:
     """A charge whose runner stopped, and that somebody runs again under its key."""
     given = {"analyst": "ana", "question": "{}", "key": f"again {account}"}
     book.interrupt(book.charge(account, events.Pure("1/16"), **given))
@@ -99,7 +99,7 @@ def _retry(book: Book, account: str) -> None:
     book.store_answer(claimed, f"replay {account}", "{}")
 
 
-def _freeze_and_resume(book: Book) -> None:
+def _freeze_and_resume(book: Ledger) -> None:
     with pytest.raises(LedgerTampered):
         book.check_anchor(Head(1, "f" * 64))
     book.resume(note="it was another ledger's")

@@ -15,16 +15,16 @@ from typer.testing import CliRunner
 import discreet
 from discreet.cli import app
 from discreet.curator import Curator
-from discreet.ledger import Book
+from discreet.ledger import Ledger
 from discreet.ledger.changes import _CHANGES
 from discreet.presentation.ledger_report import report_page
 from discreet.presentation.ledger_view.entry_view import _WORDS, EntryView, view_entry
 from discreet.presentation.ledger_view.ledger_history import ACTIONS
 from discreet.presentation.template_environment import cut
 from discreet.remote import RemoteCurator
-from discreet.service.acts import Acts
+from discreet.service.acts import StewardActions
 from discreet.service.api.application import create_api
-from discreet.service.api.route_access import Offices
+from discreet.service.api.route_access import ServiceContext
 from discreet.service.caller import ServiceRole
 from discreet.service.identity import Identities, RateLimits
 from discreet.service.page import create_page
@@ -40,7 +40,7 @@ Row = tuple[str, ...]
 class Faces:
     """One ledger behind every face."""
 
-    book: Book
+    book: Ledger
     url: str
     key: str
     remote: RemoteCurator
@@ -103,12 +103,12 @@ def faces(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Faces]:
         identities.make_person(identities.local, "stella", ServiceRole.STEWARD)
         _, key = identities.make_key(identities.local, "stella")
         limits = RateLimits(identities, requests_per_minute=100_000, questions_per_day=100_000)
-        desk, acts, settings = CuratorDesk(curator=curator), Acts(book, identities), Settings(folder=folder)
-        page: Any = create_page(Offices(desk, identities, acts, limits, settings))
+        desk, acts, settings = CuratorDesk(curator=curator), StewardActions(book, identities), Settings(folder=folder)
+        page: Any = create_page(ServiceContext(desk, identities, acts, limits, settings))
         clinic = Clinic(folder, settings, curator, desk, identities, acts, page)  # type: ignore[arg-type]  # of one process
         patch.setattr(report_page, "_figure", lambda *_: None)  # drawing takes seconds, and tests of their own
         report = report_page.ledger_report(book).text
-        with running(create_api(Offices(desk, identities, acts, limits, settings))) as url:
+        with running(create_api(ServiceContext(desk, identities, acts, limits, settings))) as url:
             yield Faces(book, url, key, discreet.connect(url, key=key), clinic.browser("stella"), report)
         identities.close()
 

@@ -20,11 +20,11 @@ from discreet.errors import (
     NotPermitted,
     UnknownEntry,
 )
-from discreet.ledger import Book, Head, Role
+from discreet.ledger import Head, Ledger, Role
 from discreet.privacy import Budget, Neighbours, Unit, events
 from discreet.requests.request import Request
 from discreet.requests.verb_table import VERBS, Permission, Queue, Verb
-from discreet.service.acts import PEOPLE_VERBS, Acts, book_acts, recorder
+from discreet.service.acts import PEOPLE_VERBS, StewardActions, book_acts, recorder
 from discreet.service.acts.people_acts import (
     DisablePerson,
     EnablePerson,
@@ -34,7 +34,7 @@ from discreet.service.acts.people_acts import (
     RevokeKey,
     RotateKey,
 )
-from discreet.service.caller import Caller, ServiceRole
+from discreet.service.caller import AuthenticatedCaller, ServiceRole
 from discreet.service.identity import Identities
 from tests.ledger.books import tamper
 from tests.service.identity.helpers import Clock
@@ -54,7 +54,7 @@ class Clinic:
     """A book with two accounts, people of each role, and what was asked."""
 
     def __init__(self, path: str = ":memory:") -> None:
-        self.book = Book(path)
+        self.book = Ledger(path)
         steward = self.book.stewardship
         steward.open_account("patients", unit=Unit("patient", "id"), budget=Budget(epsilon=2))
         steward.open_account("staff", unit=Unit("nurse", "id"), neighbours="replace", budget=Budget(rho=1))
@@ -65,9 +65,9 @@ class Clinic:
         self.sam, self.sue = (self.person(name, ServiceRole.STEWARD) for name in ("sam", "sue"))
         self.ana, self.ben = (self.person(name, ServiceRole.ANALYST) for name in ("ana", "ben"))
         self.eve = self.person("eve", ServiceRole.AUDITOR)
-        self.acts = Acts(self.book, self.identities)
+        self.acts = StewardActions(self.book, self.identities)
 
-    def person(self, name: str, role: ServiceRole) -> Caller:
+    def person(self, name: str, role: ServiceRole) -> AuthenticatedCaller:
         return self.identities.authenticate_key(self.identities.make_key(self.owner, name, role)[1])
 
     def charge(self, who: str, epsilon: str = "0.1", **more: Any) -> int:
@@ -130,7 +130,7 @@ def test_a_book_that_takes_no_entries_lets_nobody_be_made(tmp_path: Path) -> Non
     ],
 )
 def test_every_act_of_a_steward_is_an_entry_of_theirs(
-    clinic: Clinic, kind: str, act: Callable[[Acts, Caller], Any]
+    clinic: Clinic, kind: str, act: Callable[[StewardActions, AuthenticatedCaller], Any]
 ) -> None:
     for by in (clinic.sam, clinic.owner):
         before = clinic.book.head().sequence
@@ -164,7 +164,7 @@ class ReadHead(Request[str]):
     verb: ClassVar[str] = "read_head"
 
 
-def read_head(book: Book, _: ReadHead, __: Any) -> str:
+def read_head(book: Ledger, _: ReadHead, __: Any) -> str:
     return str(book.head())
 
 
@@ -229,7 +229,9 @@ def test_stewards_make_no_stewards_and_change_none(clinic: Clinic) -> None:
         (lambda acts, by: allot(acts, by, project="a\nb", account="patients", cap={"epsilon": 1}), "project"),
     ],
 )
-def test_what_does_not_fit_is_named(clinic: Clinic, act: Callable[[Acts, Caller], Any], name: str) -> None:
+def test_what_does_not_fit_is_named(
+    clinic: Clinic, act: Callable[[StewardActions, AuthenticatedCaller], Any], name: str
+) -> None:
     head = clinic.book.head()
     with pytest.raises(InvalidParameter) as error:
         act(clinic.acts, clinic.sam)
@@ -240,7 +242,7 @@ def test_what_does_not_fit_is_named(clinic: Clinic, act: Callable[[Acts, Caller]
 # ----------------------------------------------------------------------------------------------------------- budgets
 
 
-def own(clinic: Clinic, caller: Caller, account: str = "patients") -> dict[str, Any]:
+def own(clinic: Clinic, caller: AuthenticatedCaller, account: str = "patients") -> dict[str, Any]:
     (found,) = [each for each in clinic.acts.budgets(caller) if each["account"] == account]
     return dict(found["own"])
 
@@ -425,11 +427,11 @@ def test_a_certificate_says_what_was_promised_and_can_be_checked(clinic: Clinic)
     ],
 )
 def test_other_promises_are_told_as_they_are(budget: Any, words: str) -> None:
-    book = Book()
+    book = Ledger()
     book.stewardship.open_account("a", unit=Unit("nurse", "id"), neighbours=Neighbours.REPLACE, budget=budget)
     event = events.Gaussian(noise_multiplier=5) if "zero" in words else events.Approx("0.1", "1e-9")
     receipt = book.charge("a", event)
-    acts = Acts(book, Identities(":memory:"))
+    acts = StewardActions(book, Identities(":memory:"))
     told = acts.certificate(Identities.local, receipt.sequence)
     assert words in told["guarantee"]
     assert "both have as many units, and the rows of one unit differ in any way (a unit of nurse" in told["guarantee"]

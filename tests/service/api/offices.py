@@ -13,18 +13,18 @@ from httpx import ASGITransport, AsyncClient
 
 from discreet.curator import Answer
 from discreet.errors import DiscreetError, UnknownJob
-from discreet.ledger import Book, Remaining
+from discreet.ledger import Ledger, RemainingBudget
 from discreet.presentation.documents.answer_documents import ANSWER
 from discreet.presentation.documents.error_documents import error_document
 from discreet.privacy import Budget
 from discreet.privacy.events import Pure
 from discreet.requests.request import Request
-from discreet.service.acts import PEOPLE_VERBS, Acts
+from discreet.service.acts import PEOPLE_VERBS, StewardActions
 from discreet.service.api.application import create_api
 from discreet.service.api.metrics import Metrics
-from discreet.service.api.route_access import Offices
-from discreet.service.caller import Caller, ServiceRole
-from discreet.service.desk import OPERATIONS, Document, JobState, JobStatus, Operation, Work
+from discreet.service.api.route_access import ServiceContext
+from discreet.service.caller import AuthenticatedCaller, ServiceRole
+from discreet.service.desk import OPERATIONS, Document, JobRequest, JobState, JobStatus, Operation
 from discreet.service.identity import Identities, RateLimits
 from discreet.service.settings import Settings
 
@@ -37,7 +37,7 @@ def answer() -> Answer:
         columns=("ward", "n", "n_low", "n_high"),
         records=({"ward": "=A", "n": 3, "n_low": 1, "n_high": 5}, {"ward": "B", "n": 7, "n_low": 5, "n_high": 9}),
         cost=Budget(epsilon="0.1"),
-        remaining=Remaining(Budget(epsilon="0.9"), Fraction(9, 10)),
+        remaining=RemainingBudget(Budget(epsilon="0.9"), Fraction(9, 10)),
         event=Pure(Fraction(1, 10)),
         replayed=False,
         notes=("A note.",),
@@ -52,13 +52,13 @@ class FakeDesk:
 
     error: Exception | None = None
     document: Document = field(default_factory=lambda: ANSWER.write(answer()))
-    seen: list[tuple[Caller, Work]] = field(default_factory=list)
+    seen: list[tuple[AuthenticatedCaller, JobRequest]] = field(default_factory=list)
     jobs: dict[str, tuple[str, JobStatus]] = field(default_factory=dict)
     hold: asyncio.Event | None = None
     ready: bool = True
     ledger: bool = True
 
-    async def perform(self, caller: Caller, work: Work) -> Document:
+    async def perform(self, caller: AuthenticatedCaller, work: JobRequest) -> Document:
         self.seen.append((caller, work))
         if self.hold is not None:
             await self.hold.wait()
@@ -66,19 +66,19 @@ class FakeDesk:
             raise self.error
         return self.document
 
-    def begin(self, caller: Caller, work: Work) -> JobStatus:
+    def begin(self, caller: AuthenticatedCaller, work: JobRequest) -> JobStatus:
         self.seen.append((caller, work))
         status = JobStatus(id=f"job{len(self.jobs)}", operation=work.operation, state=JobState.QUEUED)
         self.jobs[status.id] = caller.name, status
         return status
 
-    def job(self, caller: Caller, job: str) -> JobStatus:
+    def job(self, caller: AuthenticatedCaller, job: str) -> JobStatus:
         owner, status = self.jobs.get(job, ("", None))
         if status is None or owner != caller.name:
             raise UnknownJob
         return status
 
-    async def follow(self, caller: Caller, job: str) -> AsyncIterator[JobStatus]:
+    async def follow(self, caller: AuthenticatedCaller, job: str) -> AsyncIterator[JobStatus]:
         status = self.job(caller, job)
         yield status
         yield replace(status, state=JobState.RUNNING, stage="Reading visits")
@@ -89,7 +89,7 @@ class FakeDesk:
         else:
             yield replace(status, state=JobState.DONE, document=self.document)
 
-    def cancel(self, caller: Caller, job: str) -> JobStatus:
+    def cancel(self, caller: AuthenticatedCaller, job: str) -> JobStatus:
         status = replace(self.job(caller, job), state=JobState.CANCELLED)
         self.jobs[job] = caller.name, status
         return status
@@ -98,7 +98,7 @@ class FakeDesk:
         """Tells whether the ledger answers."""
         return self.ledger
 
-    def tables(self, caller: Caller) -> list[Document]:
+    def tables(self, caller: AuthenticatedCaller) -> list[Document]:
         known: list[Document] = [{"name": name, "protected": True, "columns": []} for name in ("visits", "wards")]
         return [each for each in known if caller.sees(str(each["name"]))]
 
@@ -110,10 +110,10 @@ class FakeActs:
     """Gives back what it was told, as documents; people and keys are real."""
 
     def __init__(self, identities: Identities) -> None:
-        self.people = Acts(Book(), identities)
+        self.people = StewardActions(Ledger(), identities)
 
     def __getattr__(self, name: str) -> Any:
-        def told(caller: Caller, *values: Any, **named: Any) -> Any:
+        def told(caller: AuthenticatedCaller, *values: Any, **named: Any) -> Any:
             if name == "anchor":
                 return "3:" + "ab" * 32
             if name == "budgets":
@@ -124,7 +124,7 @@ class FakeActs:
 
         return told
 
-    def perform(self, caller: Caller, request: Request[Any]) -> Document:
+    def perform(self, caller: AuthenticatedCaller, request: Request[Any]) -> Document:
         if request.verb in PEOPLE_VERBS:
             return self.people.perform(caller, request)
         if request.verb == "verify":
@@ -177,7 +177,7 @@ def office(
     )
     metrics = Metrics(desk.gauges)
     acts: Any = FakeActs(identities)
-    app = create_api(Offices(desk, identities, acts, limits, settings or Settings()), metrics=metrics)
+    app = create_api(ServiceContext(desk, identities, acts, limits, settings or Settings()), metrics=metrics)
     keys = Keys(identities)
     return Office(desk, identities, metrics, app, keys, keys.ids)
 

@@ -11,7 +11,7 @@ from discreet.errors import InternalError
 from discreet.requests.verb_table import VERBS
 from discreet.service.api.http_guard import MOST_BODY, MOST_HEADERS, SECURITY_HEADERS
 from discreet.service.api.request_bodies import DEEPEST, LONGEST_SQL
-from discreet.service.api.route_access import NEEDS, Need, SecuredRoute
+from discreet.service.api.route_access import NEEDS, RouteRequirement, SecuredRoute
 from discreet.service.caller import PERMISSIONS, ServiceRole
 from discreet.service.desk import OPERATIONS
 from discreet.service.settings import Settings
@@ -370,7 +370,7 @@ def test_roles_get_what_their_permissions_say_and_nobody_gets_anything() -> None
     async def test(made: Office) -> None:
         for path, methods in made.app.openapi()["paths"].items():
             for method, told in methods.items():
-                need: Need = NEEDS[told["operationId"]]
+                need: RouteRequirement = NEEDS[told["operationId"]]
                 assert await cell(made, None, method, path) == 401
                 for role in ROLES:
                     made.desk.seen.clear()

@@ -13,7 +13,7 @@ import pytest
 
 from discreet.errors import NotAuthenticated
 from discreet.noise.tokens import random_bytes
-from discreet.service.acts import Acts, book_acts
+from discreet.service.acts import StewardActions, book_acts
 from discreet.service.identity import (
     access_keys,
     browser_sessions,
@@ -287,27 +287,27 @@ MUTANTS: dict[str, tuple[Any, str, Any, Check]] = {
         clinic(test_acts.test_others_entries_are_as_if_there_were_none),
     ),
     "verbs of the ledger ask for no permission": (
-        Acts,
+        StewardActions,
         "perform",
-        without(Acts.perform, "caller.require(verb.permission)"),
+        without(StewardActions.perform, "caller.require(verb.permission)"),
         clinic(test_acts.test_a_verb_needs_its_permission_and_a_whole_key),
     ),
     "actions on people ask for no permission": (
-        Acts,
+        StewardActions,
         "perform",
-        without(Acts.perform, "caller.require(verb.permission)"),
+        without(StewardActions.perform, "caller.require(verb.permission)"),
         clinic(test_acts.test_people_and_keys_need_their_permission),
     ),
     "keys for some tables change the whole ledger": (
-        Acts,
+        StewardActions,
         "perform",
-        without(Acts.perform, "require_whole(caller, verb.name)"),
+        without(StewardActions.perform, "require_whole(caller, verb.name)"),
         clinic(test_acts.test_a_verb_needs_its_permission_and_a_whole_key),
     ),
     "stewards appoint stewards": (
-        Acts,
+        StewardActions,
         "perform",
-        without(Acts.perform, "self._check(caller, request)"),
+        without(StewardActions.perform, "self._check(caller, request)"),
         clinic(test_acts.test_stewards_make_no_stewards_and_change_none),
     ),
     "accounts without analysts answer everybody": (

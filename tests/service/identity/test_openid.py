@@ -23,7 +23,7 @@ from joserfc.jwk import ECKey, KeySet, OctKey
 
 from discreet.errors import InvalidParameter, NotAuthenticated, ServiceUnavailable
 from discreet.service.caller import ServiceRole
-from discreet.service.identity.openid import Departure, OpenIdSignIn, fetch_json
+from discreet.service.identity.openid import AuthorizationRequest, OpenIdSignIn, fetch_json
 from discreet.service.identity.people import LOCAL
 from tests.service.identity.helpers import Office
 
@@ -63,7 +63,7 @@ class Provider:
         told = {name: value for name, value in told.items() if value is not None}
         return {"id_token": self.spoil(jwt.encode(self.header, told, self.key))}
 
-    def visit(self, departure: Departure) -> str:
+    def visit(self, departure: AuthorizationRequest) -> str:
         """What a browser does there; returns the state with which it comes back."""
         self.asked = {name: value[0] for name, value in parse_qs(urlsplit(departure.url).query).items()}
         return self.asked["state"]
@@ -330,7 +330,7 @@ def _wait(url: str, process: subprocess.Popen[bytes]) -> None:
     pytest.fail("the provider does not start")
 
 
-def consent(departure: Departure, who: str) -> dict[str, str]:
+def consent(departure: AuthorizationRequest, who: str) -> dict[str, str]:
     """What a browser comes back with after somebody has said who they are."""
     form = urlencode({"sub": who}).encode()
     try:

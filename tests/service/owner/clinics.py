@@ -8,17 +8,17 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from discreet.ledger import Book
+from discreet.ledger import Ledger
 from discreet.privacy import Budget, Unit
-from discreet.service.caller import Caller, ServiceRole
-from discreet.service.desk import OPERATIONS, Work
-from discreet.service.owner.service_desk import ServiceDesk
+from discreet.service.caller import AuthenticatedCaller, ServiceRole
+from discreet.service.desk import OPERATIONS, JobRequest
+from discreet.service.owner.service_desk import WorkerExecutor
 from discreet.service.settings import Settings
 
-ANA = Caller(name="ana", role=ServiceRole.ANALYST, credential="key of ana")
-BEN = Caller(name="ben", role=ServiceRole.ANALYST, credential="key of ben")
-STELLA = Caller(name="stella", role=ServiceRole.STEWARD, credential="key of stella")
-AUDITOR = Caller(name="otto", role=ServiceRole.AUDITOR, credential="key of otto")
+ANA = AuthenticatedCaller(name="ana", role=ServiceRole.ANALYST, credential="key of ana")
+BEN = AuthenticatedCaller(name="ben", role=ServiceRole.ANALYST, credential="key of ben")
+STELLA = AuthenticatedCaller(name="stella", role=ServiceRole.STEWARD, credential="key of stella")
+AUDITOR = AuthenticatedCaller(name="otto", role=ServiceRole.AUDITOR, credential="key of otto")
 COUNT = "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward"
 TOML = """
 [tables.visits]
@@ -50,17 +50,17 @@ def write(folder: Path) -> Path:
     return folder / "discreet.toml"
 
 
-def ask(sql: str = COUNT, epsilon: str = "0.1", key: str | None = None, **more: Any) -> Work:
-    return Work(operation=OPERATIONS["ask"], arguments={"sql": sql, "epsilon": epsilon, **more}, key=key)
+def ask(sql: str = COUNT, epsilon: str = "0.1", key: str | None = None, **more: Any) -> JobRequest:
+    return JobRequest(operation=OPERATIONS["ask"], arguments={"sql": sql, "epsilon": epsilon, **more}, key=key)
 
 
 @asynccontextmanager
-async def desk(folder: Path, **chosen: Any) -> AsyncIterator[tuple[ServiceDesk, Book]]:
+async def desk(folder: Path, **chosen: Any) -> AsyncIterator[tuple[WorkerExecutor, Ledger]]:
     """A desk with one worker, one planner and short ticks."""
     config = folder / "discreet.toml"
     settings = Settings(folder=folder, **{"workers": 1, "tick": 0.01, **chosen})
-    with Book(str(folder / "discreet.ledger")) as book:
-        made = ServiceDesk(book, settings, config=str(config))
+    with Ledger(str(folder / "discreet.ledger")) as book:
+        made = WorkerExecutor(book, settings, config=str(config))
         try:
             await made.open()
             yield made, book
@@ -68,16 +68,16 @@ async def desk(folder: Path, **chosen: Any) -> AsyncIterator[tuple[ServiceDesk, 
             await made.close(grace=0.1)
 
 
-def book_of_ana() -> Book:
+def book_of_ana() -> Ledger:
     """A book in memory in which ana is appointed on one account, and nobody on another."""
-    book = Book()
+    book = Ledger()
     for account in ("visits", "staff"):
         book.stewardship.open_account(account, unit=Unit("person", "id"), budget=Budget(epsilon=2))
     book.stewardship.appoint("ana", "analyst", account="visits", cap=Budget(epsilon=1))
     return book
 
 
-def kinds(book: Book) -> list[str]:
+def kinds(book: Ledger) -> list[str]:
     """What happened, in order."""
     return [entry.kind for entry in book.history()]
 

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet.errors import DiscreetError, QueryFailed
-from discreet.service.desk import OPERATIONS, Work
+from discreet.service.desk import OPERATIONS, JobRequest
 from tests.service.owner.clinics import ANA, STELLA, ask, desk, kinds, run, write
 
 MEMORY = 512 << 20  # bytes of a worker
@@ -50,7 +50,7 @@ def test_a_file_that_unpacks_to_more_than_memory(tmp_path: Path) -> None:
         async with desk(tmp_path, memory=MEMORY, fit_deadline=20.0) as (made, book):
             book.stewardship.appoint("stella", "steward")
             looking = asyncio.ensure_future(
-                made.perform(STELLA, Work(operation=OPERATIONS["inspect"], arguments={"path": str(bomb)}))
+                made.perform(STELLA, JobRequest(operation=OPERATIONS["inspect"], arguments={"path": str(bomb)}))
             )
             answer = await made.perform(ANA, ask())  # meanwhile
             assert len(answer["rows"]) == 3

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from discreet.errors import InternalError, InvalidParameter, LedgerError, NotPermitted
-from discreet.ledger import Book, Receipt
+from discreet.ledger import Ledger, Receipt
 from discreet.ledger.entry import digest
 from discreet.ledger.redeclaration import keys_place
 from discreet.ledger.serialization import canonical, with_body
 from discreet.privacy import events
-from discreet.service.owner.book_door import BookDoor
-from discreet.service.worker.book_client import BookClient
+from discreet.service.owner.book_door import LedgerGateway
+from discreet.service.worker.book_client import LedgerClient
 from discreet.service.worker.messages import read_header, read_receipt, read_stored, write_receipt, write_stored
 from tests.service.owner.clinics import book_of_ana, kinds
 
@@ -24,15 +24,15 @@ CHARGE = {"events_by_account": {"visits": EVENT}, "question": "{}", "replay_key"
 
 
 @pytest.fixture
-def book() -> Book:
+def book() -> Ledger:
     return book_of_ana()
 
 
-def door(book: Book, **more: object) -> BookDoor:
-    return BookDoor(book, analyst="ana", spending=True, **more)  # type: ignore[arg-type]
+def door(book: Ledger, **more: object) -> LedgerGateway:
+    return LedgerGateway(book, analyst="ana", spending=True, **more)  # type: ignore[arg-type]
 
 
-def test_who_is_charged_was_decided_before(book: Book) -> None:
+def test_who_is_charged_was_decided_before(book: Ledger) -> None:
     """A worker that is not ours could name anybody: the names have no place in a call."""
     with pytest.raises(TypeError):
         door(book).serve("charge", {**CHARGE, "analyst": "owner"})
@@ -41,13 +41,13 @@ def test_who_is_charged_was_decided_before(book: Book) -> None:
     assert (entry.who, entry.key, receipt.analyst) == ("ana", "k1", "ana")
 
 
-def test_the_text_of_a_question_reaches_the_book(book: Book) -> None:
+def test_the_text_of_a_question_reaches_the_book(book: Ledger) -> None:
     read_receipt(door(book).serve("charge", {**CHARGE, "sql": "SELECT COUNT(*) FROM visits"}))
     assert book.history()[-1].content["sql"] == "SELECT COUNT(*) FROM visits"
     book.verify()
 
 
-def test_receipts_stay_with_the_owner(book: Book) -> None:
+def test_receipts_stay_with_the_owner(book: Ledger) -> None:
     other = book.charge("visits", events.Pure("0.1"), analyst="ana")
     mine = door(book)
     for method in ("fail", "answer", "claim", "interrupt"):
@@ -61,12 +61,12 @@ def test_receipts_stay_with_the_owner(book: Book) -> None:
 @pytest.mark.parametrize(
     "method", ["verify", "history", "stewardship", "__init__", "close", "_own", "appoint", "attach"]
 )
-def test_nothing_else_passes(book: Book, method: str) -> None:
+def test_nothing_else_passes(book: Ledger, method: str) -> None:
     with pytest.raises(InternalError):
         door(book).serve(method, {})
 
 
-def test_long_lists_of_keys_come_with_the_declaration_of_a_steward(book: Book) -> None:
+def test_long_lists_of_keys_come_with_the_declaration_of_a_steward(book: Ledger) -> None:
     class Direct:
         """A channel whose other end answers at once."""
 
@@ -78,10 +78,10 @@ def test_long_lists_of_keys_come_with_the_declaration_of_a_steward(book: Book) -
             return self._reply
 
     book.stewardship.appoint("sue", "steward")
-    steward, keys = BookDoor(book, analyst="sue", steward=True), canonical(["A", "é"]).encode()
+    steward, keys = LedgerGateway(book, analyst="sue", steward=True), canonical(["A", "é"]).encode()
     column = {"bounds": None, "keys": {"count": 2, "digest": digest(keys)}, "type": "text"}
     told = canonical({"columns": {"ward": column}, "limits": [1, 1], "name": "wards", "unit": None})
-    client = BookClient(Direct(), steward=True)  # type: ignore[arg-type]
+    client = LedgerClient(Direct(), steward=True)  # type: ignore[arg-type]
     client.stewardship.attach("wards", account="visits", declaration=told, blocks={digest(keys): keys}.__getitem__)
     assert kinds(book)[-2:] == ["keys", "attach"]
     assert [kept.payload for kept in client.read_answers(keys_place(digest(keys)))] == [keys]
@@ -89,22 +89,22 @@ def test_long_lists_of_keys_come_with_the_declaration_of_a_steward(book: Book) -
     book.verify()
 
 
-def test_planning_cannot_charge(book: Book) -> None:
+def test_planning_cannot_charge(book: Ledger) -> None:
     with pytest.raises(InternalError):
-        BookDoor(book, analyst="ana").serve("charge", CHARGE)
+        LedgerGateway(book, analyst="ana").serve("charge", CHARGE)
 
 
-def test_an_account_for_which_nobody_was_appointed_answers_nobody(book: Book) -> None:
+def test_an_account_for_which_nobody_was_appointed_answers_nobody(book: Ledger) -> None:
     for method, told in (
         ("admit", {"account": "staff"}),
         ("charge", {**CHARGE, "events_by_account": {"staff": EVENT}}),
     ):
         with pytest.raises(NotPermitted, match="No analysts are appointed"):
             door(book).serve(method, told)
-    assert BookDoor(book, analyst="owner").serve("admit", {"account": "staff"})
+    assert LedgerGateway(book, analyst="owner").serve("admit", {"account": "staff"})
 
 
-def test_two_accounts_are_charged_together_for_who_may_ask_on_both(book: Book) -> None:
+def test_two_accounts_are_charged_together_for_who_may_ask_on_both(book: Ledger) -> None:
     both = {**CHARGE, "events_by_account": {"visits": EVENT, "staff": EVENT}}
     with pytest.raises(NotPermitted):
         door(book).serve("charge", both)
@@ -119,7 +119,7 @@ def test_two_accounts_are_charged_together_for_who_may_ask_on_both(book: Book) -
     book.verify()
 
 
-def test_the_event_of_all_that_was_released_reaches_the_book(book: Book) -> None:
+def test_the_event_of_all_that_was_released_reaches_the_book(book: Ledger) -> None:
     used = door(book)
     receipt = read_receipt(used.serve("charge", CHARGE))
     beside = {"sequence": receipt.sequence, "replay_key": "p", "payload": "{}", "question": "{}"}
@@ -134,7 +134,7 @@ def test_the_event_of_all_that_was_released_reaches_the_book(book: Book) -> None
     assert read_stored(used.serve("read_answers", {"replay_key": "r"})[0]).event == told
 
 
-def test_a_header_comes_alone_and_its_answer_when_it_is_opened(book: Book) -> None:
+def test_a_header_comes_alone_and_its_answer_when_it_is_opened(book: Ledger) -> None:
     used = door(book)
     receipt = read_receipt(used.serve("charge", CHARGE))
     payload = with_body({"n": 1}, {"noisy": "é" * 10_000})
@@ -149,7 +149,7 @@ def test_a_header_comes_alone_and_its_answer_when_it_is_opened(book: Book) -> No
         used.serve("read_answer", {"place": [header.place.sequence, header.place.charge, "other", header.place.hash]})
 
 
-def test_a_closed_door_lets_nothing_pass(book: Book) -> None:
+def test_a_closed_door_lets_nothing_pass(book: Ledger) -> None:
     shut = door(book)
     shut.close(failed=True)
     with pytest.raises(LedgerError):
@@ -158,7 +158,7 @@ def test_a_closed_door_lets_nothing_pass(book: Book) -> None:
 
 
 @pytest.mark.parametrize(("failed", "entry"), [(True, "fail"), (False, "interrupt")])
-def test_open_charges_get_an_end(book: Book, failed: bool, entry: str) -> None:
+def test_open_charges_get_an_end(book: Ledger, failed: bool, entry: str) -> None:
     left = door(book)
     left.serve("charge", CHARGE)
     assert left.has_charged
@@ -167,7 +167,7 @@ def test_open_charges_get_an_end(book: Book, failed: bool, entry: str) -> None:
     assert kinds(book)[-1] == entry
 
 
-def test_an_answer_that_is_stored_ends_its_charge(book: Book) -> None:
+def test_an_answer_that_is_stored_ends_its_charge(book: Ledger) -> None:
     used = door(book)
     receipt = read_receipt(used.serve("charge", CHARGE))
     used.serve("store_answer", {"sequence": receipt.sequence, "replay_key": "r", "payload": '{"n":1}'})
@@ -176,7 +176,7 @@ def test_an_answer_that_is_stored_ends_its_charge(book: Book) -> None:
     assert book.balance("visits", analyst="ana").failures == 0
 
 
-def test_a_charge_under_its_key_is_claimed_once(book: Book) -> None:
+def test_a_charge_under_its_key_is_claimed_once(book: Ledger) -> None:
     """Its runner is gone: whoever comes with the same key runs it, for the same charge."""
     door(book, key="k").serve("charge", CHARGE)
     again = door(book, key="k")
@@ -188,7 +188,7 @@ def test_a_charge_under_its_key_is_claimed_once(book: Book) -> None:
     assert kinds(book).count("charge") == 1
 
 
-def test_messages_are_exact(book: Book) -> None:
+def test_messages_are_exact(book: Ledger) -> None:
     receipt: Receipt = book.charge("visits", events.Pure("1/3"), analyst="ana")
     assert read_receipt(write_receipt(receipt)) == receipt
     book.store_answer(receipt, "r", '{"n":"é"}')
@@ -196,14 +196,14 @@ def test_messages_are_exact(book: Book) -> None:
     assert read_stored(write_stored(stored)) == stored
 
 
-def test_whoever_asks_learns_of_nobody_else(book: Book) -> None:
+def test_whoever_asks_learns_of_nobody_else(book: Ledger) -> None:
     book.stewardship.appoint("ben", "analyst", account="visits")
     assert door(book).serve("role", {"account": "visits", "who": "ben"}) is None
     assert door(book).serve("role", {"account": "visits", "who": "ana"}) == "analyst"
     assert door(book).serve("analyst_cap", {"account": "visits", "analyst": "ben"}) == {"epsilon": "1/1"}  # ana's
 
 
-def test_crumbs_are_refused_whatever_the_request_called_them(book: Book) -> None:
+def test_crumbs_are_refused_whatever_the_request_called_them(book: Ledger) -> None:
     crumb = events.to_json(events.Pure("0.0001"))
     mine = door(book, least=Fraction(1, 1000))
     with pytest.raises(InvalidParameter, match="epsilon"):

@@ -5,20 +5,20 @@ import asyncio
 import pytest
 
 from discreet.errors import ServiceUnavailable, TooManyRequests
-from discreet.service.owner.lane import Lane
+from discreet.service.owner.lane import JobQueue
 from discreet.service.owner.open_request import last_release_time, release_time
 
 
 def test_callers_take_turns() -> None:
     order: list[str] = []
 
-    async def request(lane: Lane, caller: str) -> None:
+    async def request(lane: JobQueue, caller: str) -> None:
         async with lane.slot(caller):
             order.append(caller)
             await asyncio.sleep(0)
 
     async def crowd() -> None:
-        lane = Lane(slots=1, waiting=20, per_caller=20)
+        lane = JobQueue(slots=1, waiting=20, per_caller=20)
         await asyncio.gather(*(request(lane, who) for who in ("ana",) * 5 + ("ben", "cid", "ben")))
 
     asyncio.run(crowd())
@@ -27,7 +27,7 @@ def test_callers_take_turns() -> None:
 
 def test_queues_are_bounded() -> None:
     async def crowd() -> None:
-        lane = Lane(slots=1, waiting=3, per_caller=2)
+        lane = JobQueue(slots=1, waiting=3, per_caller=2)
         held = asyncio.Event()
 
         async def request(caller: str) -> None:
@@ -50,7 +50,7 @@ def test_queues_are_bounded() -> None:
 
 def test_whoever_goes_away_leaves_no_slot_taken() -> None:
     async def crowd() -> None:
-        lane = Lane(slots=1, waiting=9, per_caller=9)
+        lane = JobQueue(slots=1, waiting=9, per_caller=9)
         held, through = asyncio.Event(), []
 
         async def request(name: str) -> None:

@@ -13,15 +13,15 @@ from typing import Any, cast
 import pytest
 
 from discreet.errors import DiscreetError, LedgerUnavailable, QueryFailed, ServiceUnavailable
-from discreet.ledger import Book
+from discreet.ledger import Ledger
 from discreet.privacy import events
 from discreet.service.api.http_responses import status_of
 from discreet.service.owner import supervision
-from discreet.service.owner.book_door import BookDoor
+from discreet.service.owner.book_door import LedgerGateway
 from discreet.service.owner.ledger_health import LedgerHealth
 from discreet.service.owner.open_request import OpenRequest
-from discreet.service.owner.service_desk import ServiceDesk
-from discreet.service.owner.supervision import Deadlines, Supervised
+from discreet.service.owner.service_desk import WorkerExecutor
+from discreet.service.owner.supervision import Deadlines, SupervisedRequest
 from discreet.service.owner.worker_process import WorkerLost
 from discreet.service.settings import Settings
 from discreet.service.wire.sqlstates import wire_error
@@ -36,17 +36,17 @@ CHARGE = {
 }
 GONE = LedgerUnavailable("The ledger's server cannot be used (connection refused)", "Nothing was written.")
 
-Script = Callable[[BookDoor, Book], Awaitable[dict[str, Any]]]
+Script = Callable[[LedgerGateway, Ledger], Awaitable[dict[str, Any]]]
 
 
 # ------------------------------------------------------------------------------------------------------- one request
 
 
-def outcome(script: Script, book: Book) -> Any:
+def outcome(script: Script, book: Ledger) -> Any:
     """How a request ends whose worker follows a script."""
 
     class Worker:
-        async def perform(self, _: Any, door: BookDoor, __: Any) -> dict[str, Any]:
+        async def perform(self, _: Any, door: LedgerGateway, __: Any) -> dict[str, Any]:
             return await script(door, book)
 
         def kill(self) -> None: ...
@@ -54,15 +54,17 @@ def outcome(script: Script, book: Book) -> Any:
     async def supervised() -> Any:
         future: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
         running = OpenRequest(id="j", caller=ANA, work=ask(), tick=0.01, outcome=future)
-        door = BookDoor(book, analyst="ana", spending=True)
+        door = LedgerGateway(book, analyst="ana", spending=True)
         with ThreadPoolExecutor(2) as ledger:
-            request = Supervised(cast("Any", Worker()), door, running, Deadlines(planning=0.05, whole=0.1), ledger)
+            request = SupervisedRequest(
+                cast("Any", Worker()), door, running, Deadlines(planning=0.05, whole=0.1), ledger
+            )
             return (await request.run_to_end())[0]
 
     return asyncio.run(supervised())
 
 
-def unavailable(book: Book, method: str) -> None:
+def unavailable(book: Ledger, method: str) -> None:
     """The book's server is gone, for one method."""
 
     def gone(*_: Any, **__: Any) -> Any:
@@ -78,7 +80,7 @@ def require_outage(found: Any) -> None:
     assert wire_error(found).sqlstate == "57P03"
 
 
-async def charging(door: BookDoor, _: Book) -> dict[str, Any]:
+async def charging(door: LedgerGateway, _: Ledger) -> dict[str, Any]:
     door.serve("charge", CHARGE)
     return {"n": 1}
 
@@ -91,7 +93,7 @@ def test_a_charge_that_the_server_did_not_take_is_no_failure() -> None:
     assert kinds(book) == before
 
 
-async def waiting(door: BookDoor, _: Book) -> dict[str, Any]:
+async def waiting(door: LedgerGateway, _: Ledger) -> dict[str, Any]:
     with door.asking():  # as the owner does for every call of a worker
         await asyncio.Event().wait()
     return {}
@@ -105,7 +107,7 @@ def test_a_plan_that_waits_for_the_ledger_is_not_too_complex(monkeypatch: pytest
     assert kinds(book) == before
 
 
-async def waiting_after_charge(door: BookDoor, book: Book) -> dict[str, Any]:
+async def waiting_after_charge(door: LedgerGateway, book: Ledger) -> dict[str, Any]:
     await charging(door, book)
     return await waiting(door, book)
 
@@ -119,7 +121,7 @@ def test_an_answer_that_cannot_be_stored_uses_no_credit(monkeypatch: pytest.Monk
 
 
 def storing(then: str) -> Script:
-    async def script(door: BookDoor, book: Book) -> dict[str, Any]:
+    async def script(door: LedgerGateway, book: Ledger) -> dict[str, Any]:
         receipt = door.serve("charge", CHARGE)
         try:
             door.serve("store_answer", {"sequence": receipt["sequence"], "replay_key": "r", "payload": "{}"})
@@ -143,7 +145,7 @@ def test_a_server_that_is_back_finds_an_interrupted_charge(then: str) -> None:
     assert book.balance("visits", analyst="ana").failures == 0
 
 
-async def lost_after_charge(door: BookDoor, book: Book) -> dict[str, Any]:
+async def lost_after_charge(door: LedgerGateway, book: Ledger) -> dict[str, Any]:
     await charging(door, book)
     raise WorkerLost
 
@@ -211,7 +213,7 @@ def test_one_look_serves_all_and_is_believed_for_a_moment() -> None:
 # -------------------------------------------------------------------------------------------------- a server that goes
 
 
-async def require_refusals(desk: ServiceDesk) -> None:
+async def require_refusals(desk: WorkerExecutor) -> None:
     """While the server is gone: first after the deadline of planning, then at once."""
     for _ in range(2):
         with pytest.raises(DiscreetError) as refused:
@@ -220,7 +222,7 @@ async def require_refusals(desk: ServiceDesk) -> None:
     assert not await desk.check_ledger()
 
 
-async def require_recovery(desk: ServiceDesk, book: Book, before: list[str]) -> None:
+async def require_recovery(desk: WorkerExecutor, book: Ledger, before: list[str]) -> None:
     """Once the server is back, the book is as it was, and the question is answered."""
     while not await desk.check_ledger():
         await asyncio.sleep(0.05)
@@ -232,8 +234,8 @@ async def require_recovery(desk: ServiceDesk, book: Book, before: list[str]) -> 
 async def served_without(server: PostgresServer, folder: Path) -> float:
     """How long a desk takes to close whose server has gone twice."""
     settings = Settings(folder=folder, workers=1, tick=0.01, planning_deadline=2.0)
-    with Book(server.url(database=server.make_database())) as book:
-        desk = ServiceDesk(book, settings, config=str(write(folder)))
+    with Ledger(server.url(database=server.make_database())) as book:
+        desk = WorkerExecutor(book, settings, config=str(write(folder)))
         await desk.open()
         try:
             await desk.perform(ANA, ask(key="first"))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from discreet.ledger import Book
+from discreet.ledger import Ledger
 from tests.service.owner.clinics import ANA, ask, desk, kinds, run, write
 
 PROGRAM = """
@@ -59,7 +59,7 @@ def killed(folder: Path, step: int, after: bool) -> str:
 def test_an_owner_killed_at_any_step_loses_nothing(tmp_path: Path, step: int, after: bool) -> None:
     write(tmp_path)
     said = killed(tmp_path, step, after)
-    with Book(str(tmp_path / "discreet.ledger")) as book:
+    with Ledger(str(tmp_path / "discreet.ledger")) as book:
         book.verify()
         before = kinds(book)
     assert "fail" not in before

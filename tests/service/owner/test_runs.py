@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from discreet.errors import LedgerError, RunsUsedUp
-from discreet.ledger import Book
+from discreet.ledger import Ledger
 from discreet.ledger.outcomes import MOST_RUNS
 from discreet.service.api.http_responses import STATUS, status_of
-from discreet.service.desk import OPERATIONS, JobState, Operation, Work
-from discreet.service.owner.book_door import BookDoor
-from discreet.service.owner.service_desk import ServiceDesk
+from discreet.service.desk import OPERATIONS, JobRequest, JobState, Operation
+from discreet.service.owner.book_door import LedgerGateway
+from discreet.service.owner.service_desk import WorkerExecutor
 from discreet.service.wire.sqlstates import sqlstate
 from tests.service.owner.clinics import ANA, COUNT, book_of_ana, desk, kinds, run, write
 from tests.service.owner.test_supervision import CHARGE
@@ -47,13 +47,13 @@ def test_every_paid_operation_is_listed() -> None:
 def test_the_fourth_claim_is_refused_and_nothing_is_written() -> None:
     book = book_of_ana()
     for _ in range(MOST_RUNS):
-        door = BookDoor(book, analyst="ana", key="k", spending=True)
+        door = LedgerGateway(book, analyst="ana", key="k", spending=True)
         receipt = door.serve("charge", CHARGE)
         if receipt["repeated"]:
             door.serve("claim", {"sequence": receipt["sequence"]})
         door.close(failed=False)  # the service was stopped
     before, spent = book.head(), book.balance("visits").spent
-    door = BookDoor(book, analyst="ana", key="k", spending=True)
+    door = LedgerGateway(book, analyst="ana", key="k", spending=True)
     receipt = door.serve("charge", CHARGE)
     with pytest.raises(RunsUsedUp) as refused:
         door.serve("claim", {"sequence": receipt["sequence"]})
@@ -66,12 +66,12 @@ def test_the_fourth_claim_is_refused_and_nothing_is_written() -> None:
 class Halting:
     """Stops the service's requests when a worker stores an answer: all is drawn, and nothing of it is stored."""
 
-    def __init__(self, made: ServiceDesk, patch: pytest.MonkeyPatch) -> None:
+    def __init__(self, made: WorkerExecutor, patch: pytest.MonkeyPatch) -> None:
         self.drawn: list[str] = []
-        self._made, self._loop, self._serve = made, asyncio.get_running_loop(), BookDoor.serve
+        self._made, self._loop, self._serve = made, asyncio.get_running_loop(), LedgerGateway.serve
         halting = self
 
-        def serve(door: BookDoor, method: str, arguments: Any) -> Any:
+        def serve(door: LedgerGateway, method: str, arguments: Any) -> Any:
             if method != "store_answer":
                 return halting._serve(door, method, arguments)
             halting.drawn.append(arguments["payload"])
@@ -80,7 +80,7 @@ class Halting:
             halted.wait(10)
             raise LedgerError("The service stops")
 
-        patch.setattr(BookDoor, "serve", serve)
+        patch.setattr(LedgerGateway, "serve", serve)
 
     def _halt(self, halted: threading.Event) -> None:
         for running in self._made._jobs.values():
@@ -89,7 +89,7 @@ class Halting:
         halted.set()
 
 
-async def followed(made: ServiceDesk, work: Work) -> tuple[list[str], str]:
+async def followed(made: WorkerExecutor, work: JobRequest) -> tuple[list[str], str]:
     """The stages that a job told, and the error with which it ended."""
     job = made.begin(ANA, work)
     statuses = [status async for status in made.follow(ANA, job.id)]
@@ -99,7 +99,7 @@ async def followed(made: ServiceDesk, work: Work) -> tuple[list[str], str]:
 
 
 async def check_runs(folder: Path, patch: pytest.MonkeyPatch, operation: Operation) -> None:
-    work = Work(operation=operation, arguments=PAID[operation], key="k")
+    work = JobRequest(operation=operation, arguments=PAID[operation], key="k")
     async with desk(folder) as (made, book):
         halting = Halting(made, patch)
         for _ in range(MOST_RUNS):
@@ -123,7 +123,7 @@ async def check_runs(folder: Path, patch: pytest.MonkeyPatch, operation: Operati
         book.verify()
 
 
-def _beside(book: Book) -> int:
+def _beside(book: Ledger) -> int:
     """How many releases are stored on the way to an answer."""
     return sum("beside" in entry.content for entry in book.history() if entry.kind == "charge")
 

@@ -22,14 +22,14 @@ from discreet.errors import (
     UnknownTable,
     UnsupportedQuery,
 )
-from discreet.ledger import Book
-from discreet.service.caller import Caller, ServiceRole
-from discreet.service.desk import OPERATIONS, JobState, Work
-from discreet.service.owner.book_door import BookDoor
-from discreet.service.owner.service_desk import ServiceDesk
+from discreet.ledger import Ledger
+from discreet.service.caller import AuthenticatedCaller, ServiceRole
+from discreet.service.desk import OPERATIONS, JobRequest, JobState
+from discreet.service.owner.book_door import LedgerGateway
+from discreet.service.owner.service_desk import WorkerExecutor
 from tests.service.owner.clinics import ANA, AUDITOR, BEN, COUNT, STELLA, ask, desk, kinds, run, write
 
-SCOPED = Caller(name="ana", role=ServiceRole.ANALYST, credential="scoped", tables=frozenset({"staff"}))
+SCOPED = AuthenticatedCaller(name="ana", role=ServiceRole.ANALYST, credential="scoped", tables=frozenset({"staff"}))
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-async def refused(made: ServiceDesk, caller: Caller, work: Work) -> DiscreetError:
+async def refused(made: WorkerExecutor, caller: AuthenticatedCaller, work: JobRequest) -> DiscreetError:
     with pytest.raises(DiscreetError) as found:
         await made.perform(caller, work)
     return found.value
@@ -57,7 +57,7 @@ def test_a_day_at_the_desk(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Non
             await check_refusals(made, book)
             await check_jobs(made)
             told = await made.perform(
-                ANA, Work(operation=OPERATIONS["explain"], arguments={"sql": COUNT, "epsilon": 1})
+                ANA, JobRequest(operation=OPERATIONS["explain"], arguments={"sql": COUNT, "epsilon": 1})
             )
             assert [column["name"] for column in told["columns"]] == ["ward", "n", "n_low", "n_high"]
             alike = [made.perform(ANA, ask(epsilon="0.2", key="same")) for _ in range(5)]
@@ -73,11 +73,11 @@ def test_a_day_at_the_desk(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def kinds_of(folder: Path) -> list[str]:
-    with Book(str(folder / "discreet.ledger")) as book:
+    with Ledger(str(folder / "discreet.ledger")) as book:
         return kinds(book)
 
 
-async def check_refusals(made: ServiceDesk, book: Book) -> None:
+async def check_refusals(made: WorkerExecutor, book: Ledger) -> None:
     before = book.head()
     assert isinstance(await refused(made, BEN, ask()), NotPermitted)
     assert isinstance(await refused(made, AUDITOR, ask()), NotPermitted)
@@ -90,7 +90,7 @@ async def check_refusals(made: ServiceDesk, book: Book) -> None:
     assert book.head() == before
 
 
-async def check_jobs(made: ServiceDesk) -> None:
+async def check_jobs(made: WorkerExecutor) -> None:
     job = made.begin(ANA, ask("SELECT COUNT(*) AS n FROM visits", key="job"))
     seen = [status async for status in made.follow(ANA, job.id)]
     assert seen[-1].state is JobState.DONE
@@ -104,11 +104,11 @@ async def check_jobs(made: ServiceDesk) -> None:
     assert [status async for status in made.follow(ANA, running.id)][-1].state is JobState.DONE
 
 
-def killing(monkeypatch: pytest.MonkeyPatch, made: ServiceDesk, step: int, *, after: bool) -> None:
+def killing(monkeypatch: pytest.MonkeyPatch, made: WorkerExecutor, step: int, *, after: bool) -> None:
     """Kills every worker at one of a request's calls to the book, before or after it is done."""
-    calls, serve = [0], BookDoor.serve
+    calls, serve = [0], LedgerGateway.serve
 
-    def deadly(door: BookDoor, method: str, arguments: Any) -> Any:
+    def deadly(door: LedgerGateway, method: str, arguments: Any) -> Any:
         calls[0] += 1
         found = serve(door, method, arguments) if after or calls[0] != step else None
         if calls[0] == step:
@@ -116,7 +116,7 @@ def killing(monkeypatch: pytest.MonkeyPatch, made: ServiceDesk, step: int, *, af
                 os.kill(pid, signal.SIGKILL)
         return found
 
-    monkeypatch.setattr(BookDoor, "serve", deadly)
+    monkeypatch.setattr(LedgerGateway, "serve", deadly)
 
 
 @pytest.mark.parametrize("after", [False, True])
@@ -142,7 +142,7 @@ def test_a_worker_killed_at_any_step_loses_nothing(
     run(killed())
 
 
-def check_nothing_lost(book: Book, answer: dict[str, Any]) -> None:
+def check_nothing_lost(book: Ledger, answer: dict[str, Any]) -> None:
     happened = kinds(book)
     if "rows" in answer:
         assert happened.count("charge") == happened.count("answer") == 1
@@ -164,11 +164,11 @@ def test_a_table_is_protected_while_others_are_served(folder: Path) -> None:
         async with desk(folder) as (made, book):
             book.stewardship.appoint("stella", "steward")
             seen = await made.perform(
-                STELLA, Work(operation=OPERATIONS["inspect"], arguments={"path": declared["path"]})
+                STELLA, JobRequest(operation=OPERATIONS["inspect"], arguments={"path": declared["path"]})
             )
             assert [column["name"] for column in seen["columns"]] == ["bed", "days"]
             with_budget = {**declared, "budget": {"epsilon": "1"}, "bounds": {"days": [0, 30]}}
-            await made.perform(STELLA, Work(operation=OPERATIONS["protect"], arguments=with_budget))
+            await made.perform(STELLA, JobRequest(operation=OPERATIONS["protect"], arguments=with_budget))
             assert "beds" in [facts["name"] for facts in made.tables(STELLA)]
             assert [entry.who for entry in book.history("beds") if entry.kind == "open"] == ["stella"]
             assert isinstance(await refused(made, STELLA, ask("SELECT COUNT(*) AS n FROM beds")), NotPermitted)
@@ -185,11 +185,11 @@ def test_a_table_is_protected_while_others_are_served(folder: Path) -> None:
     run(protecting())
 
 
-async def check_declaring_anew(made: ServiceDesk, book: Book, wider: dict[str, Any]) -> None:
+async def check_declaring_anew(made: WorkerExecutor, book: Ledger, wider: dict[str, Any]) -> None:
     """The difference must have been seen; then it is the steward's entry, and every worker that comes knows it."""
 
-    def protect(**more: Any) -> Work:
-        return Work(operation=OPERATIONS["protect"], arguments={**wider, **more})
+    def protect(**more: Any) -> JobRequest:
+        return JobRequest(operation=OPERATIONS["protect"], arguments={**wider, **more})
 
     before = book.head()
     changed = await refused(made, STELLA, protect())

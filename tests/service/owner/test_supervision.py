@@ -12,16 +12,16 @@ from typing import Any
 import pytest
 
 from discreet.errors import DiscreetError, InsufficientBudget, QueryFailed, ServiceUnavailable, UnsupportedQuery
-from discreet.ledger import Book
+from discreet.ledger import Ledger
 from discreet.privacy import events
 from discreet.service.desk import JobState
-from discreet.service.owner.book_door import BookDoor
+from discreet.service.owner.book_door import LedgerGateway
 from discreet.service.owner.open_request import OpenRequest
-from discreet.service.owner.supervision import STORED, TOO_COMPLEX, Deadlines, Supervised
+from discreet.service.owner.supervision import STORED, TOO_COMPLEX, Deadlines, SupervisedRequest
 from discreet.service.owner.worker_process import WorkerLost, WorkerProcess, WorkerStart
 from tests.service.owner.clinics import ANA, ask, book_of_ana, kinds
 
-Script = Callable[[BookDoor, asyncio.Event], Awaitable[dict[str, Any]]]
+Script = Callable[[LedgerGateway, asyncio.Event], Awaitable[dict[str, Any]]]
 CHARGE = {
     "events_by_account": {"visits": events.to_json(events.Pure("0.1"))},
     "question": "{}",
@@ -36,7 +36,7 @@ class Worker:
     def __init__(self, script: Script) -> None:
         self._script, self.killed = script, False
 
-    async def perform(self, _: Any, door: BookDoor, __: Any) -> dict[str, Any]:
+    async def perform(self, _: Any, door: LedgerGateway, __: Any) -> dict[str, Any]:
         return await self._script(door, asyncio.Event())
 
     def kill(self) -> None:
@@ -50,16 +50,16 @@ def stopping(running: OpenRequest, way: str) -> None:
 
 def outcome(
     script: Script, *, planning: float = 0.05, whole: float = 0.1, stop: str = ""
-) -> tuple[Any, bool, Book, Worker]:
+) -> tuple[Any, bool, Ledger, Worker]:
     """How a request ends, whether its worker is kept, the book and the worker."""
     book, worker = book_of_ana(), Worker(script)
 
     async def supervised() -> tuple[Any, bool]:
         future: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
         running = OpenRequest(id="j", caller=ANA, work=ask(), tick=0.01, outcome=future)
-        door = BookDoor(book, analyst="ana", spending=True)
+        door = LedgerGateway(book, analyst="ana", spending=True)
         with ThreadPoolExecutor(1) as ledger:
-            request = Supervised(worker, door, running, Deadlines(planning=planning, whole=whole), ledger)  # type: ignore[arg-type]
+            request = SupervisedRequest(worker, door, running, Deadlines(planning=planning, whole=whole), ledger)  # type: ignore[arg-type]
             if stop:
                 asyncio.get_running_loop().call_later(0.01, stopping, running, stop)
             return await request.run_to_end()
@@ -68,43 +68,43 @@ def outcome(
     return found, reusable, book, worker
 
 
-async def answered(door: BookDoor, _: asyncio.Event) -> dict[str, Any]:
+async def answered(door: LedgerGateway, _: asyncio.Event) -> dict[str, Any]:
     receipt = door.serve("charge", CHARGE)
     door.serve("store_answer", {"sequence": receipt["sequence"], "replay_key": "r", "payload": "{}"})
     return {"n": 1}
 
 
-async def unstored(door: BookDoor, _: asyncio.Event) -> dict[str, Any]:
+async def unstored(door: LedgerGateway, _: asyncio.Event) -> dict[str, Any]:
     door.serve("charge", CHARGE)
     return {"n": 1}
 
 
-async def dead_after_charge(door: BookDoor, _: asyncio.Event) -> dict[str, Any]:
+async def dead_after_charge(door: LedgerGateway, _: asyncio.Event) -> dict[str, Any]:
     door.serve("charge", CHARGE)
     raise WorkerLost
 
 
-async def dead_after_storing(door: BookDoor, never: asyncio.Event) -> dict[str, Any]:
+async def dead_after_storing(door: LedgerGateway, never: asyncio.Event) -> dict[str, Any]:
     await answered(door, never)
     raise WorkerLost
 
 
-async def dead_at_once(_: BookDoor, __: asyncio.Event) -> dict[str, Any]:
+async def dead_at_once(_: LedgerGateway, __: asyncio.Event) -> dict[str, Any]:
     raise WorkerLost
 
 
-async def slow_plan(_: BookDoor, never: asyncio.Event) -> dict[str, Any]:
+async def slow_plan(_: LedgerGateway, never: asyncio.Event) -> dict[str, Any]:
     await never.wait()
     return {}
 
 
-async def slow_read(door: BookDoor, never: asyncio.Event) -> dict[str, Any]:
+async def slow_read(door: LedgerGateway, never: asyncio.Event) -> dict[str, Any]:
     door.serve("charge", CHARGE)
     await never.wait()
     return {}
 
 
-async def refused(_: BookDoor, __: asyncio.Event) -> dict[str, Any]:
+async def refused(_: LedgerGateway, __: asyncio.Event) -> dict[str, Any]:
     raise InsufficientBudget("epsilon=1", "epsilon=0")
 
 
@@ -209,7 +209,8 @@ def test_a_worker_whose_start_is_cancelled_leaves_no_socket(monkeypatch: pytest.
     async def cancelled(ledger: ThreadPoolExecutor) -> None:
         start = WorkerStart(config="", memory=1, seconds=1)
         monkeypatch.setattr("discreet.service.owner.worker_process.socket.socketpair", kept)
-        starting = asyncio.create_task(WorkerProcess.start(Slow(), start, BookDoor(Book(), analyst="ana"), ledger))  # type: ignore[arg-type]
+        gateway = LedgerGateway(Ledger(), analyst="ana")
+        starting = asyncio.create_task(WorkerProcess.start(Slow(), start, gateway, ledger))  # type: ignore[arg-type]
         await asyncio.to_thread(forking.wait, 10)
         monkeypatch.undo()
         starting.cancel()

@@ -19,12 +19,12 @@ from discreet.noise import SeededBits
 from discreet.presentation.inspection.file_check import check_file
 from discreet.presentation.inspection.proposed_config import table_name
 from discreet.privacy import Budget
-from discreet.service.acts import Acts, recorder
+from discreet.service.acts import StewardActions, recorder
 from discreet.service.api.http_guard import HttpGuard
 from discreet.service.api.metrics import Metrics
-from discreet.service.api.route_access import Offices
-from discreet.service.caller import Caller, ServiceRole
-from discreet.service.desk import OPERATIONS, Document, Work
+from discreet.service.api.route_access import ServiceContext
+from discreet.service.caller import AuthenticatedCaller, ServiceRole
+from discreet.service.desk import OPERATIONS, Document, JobRequest
 from discreet.service.identity import Identities, RateLimits
 from discreet.service.page import VERB_PAGES, create_page
 from discreet.service.page.routes.verb_pages import VerbPage
@@ -42,11 +42,11 @@ class FakeDesk:
     curator: Curator
     facts: list[Document]
     sources: dict[str, Any]
-    done: list[tuple[Caller, Work]] = field(default_factory=list)
+    done: list[tuple[AuthenticatedCaller, JobRequest]] = field(default_factory=list)
     failing: Exception | None = None
     given: Document | None = None
 
-    async def perform(self, caller: Caller, work: Work) -> Document:
+    async def perform(self, caller: AuthenticatedCaller, work: JobRequest) -> Document:
         self.done.append((caller, work))
         if self.failing is not None:
             raise self.failing
@@ -54,7 +54,7 @@ class FakeDesk:
             return self.given
         return self._perform(caller, work, dict(work.arguments))
 
-    def _perform(self, caller: Caller, work: Work, given: dict[str, Any]) -> Document:
+    def _perform(self, caller: AuthenticatedCaller, work: JobRequest, given: dict[str, Any]) -> Document:
         own: dict[str, Callable[[], Document]] = {
             "inspect": lambda: _inspected(given["path"]),
             "protect": lambda: self._protect(given),
@@ -71,7 +71,7 @@ class FakeDesk:
         names = ("attack", "goal", "success", "baseline", "targets")
         return {name: getattr(found, name) for name in names} | {"summary": found.summary(), "text": str(found)}
 
-    def _receipt(self, caller: Caller) -> Document:
+    def _receipt(self, caller: AuthenticatedCaller) -> Document:
         mine = [entry for entry in self.curator.entries() if entry.kind == "charge" and entry.who == caller.name]
         return {"sequence": mine[-1].sequence, "hash": mine[-1].hash}
 
@@ -93,7 +93,7 @@ class FakeDesk:
         """Tells that the ledger answers."""
         return True
 
-    def tables(self, caller: Caller) -> list[Document]:
+    def tables(self, caller: AuthenticatedCaller) -> list[Document]:
         return [facts for facts in self.facts if caller.sees(facts["name"])]
 
 
@@ -134,7 +134,7 @@ class Clinic:
     curator: Curator
     desk: FakeDesk
     identities: Identities
-    acts: Acts
+    acts: StewardActions
     app: HttpGuard
 
     def browser(self, name: str | None = None) -> Browser:
@@ -230,9 +230,9 @@ def clinic_at(
         identities.make_person(identities.local, name, role)
     curator.appoint("ana", "analyst", account="patients", cap=Budget(epsilon=2, delta="1e-6"))
     used = replace(Settings(folder=folder, roots=(roots,), uploads=uploads), **settings)
-    acts = Acts(curator._book, identities)
+    acts = StewardActions(curator._book, identities)
     limits = RateLimits(identities, requests_per_minute=10_000)
-    page = create_page(Offices(desk, identities, acts, limits, used), pages=pages)
+    page = create_page(ServiceContext(desk, identities, acts, limits, used), pages=pages)
     app = HttpGuard(page, settings=used, metrics=Metrics())
     try:
         yield Clinic(folder, used, curator, desk, identities, acts, app)

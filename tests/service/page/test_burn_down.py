@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from discreet.ledger import AnchoredBook, Book
+from discreet.ledger import AnchoredLedger, Ledger
 from discreet.ledger.anchor.recovery import restore_anchored
 from discreet.presentation.ledger_view import budget_use, ledger_history
 from discreet.presentation.ledger_view.account_view import burn_down_chart, view_account
@@ -42,7 +42,7 @@ def values(spec: Any) -> list[tuple[str, float]]:
     return [(row["time"], row["left"]) for row in spec["data"]["values"][:-1]]
 
 
-def reported(book: Book, account: str) -> Any:
+def reported(book: Ledger, account: str) -> Any:
     """The chart of `discreet report`, of the account alone."""
     history = read_history(book).accounts[account]
     now = history.own.curve[-1].time
@@ -105,7 +105,7 @@ def test_what_an_analyst_sees_is_their_own_part(clinic: Clinic) -> None:
 def test_what_was_lost_with_a_ledger_counts(tmp_path: Path) -> None:
     """A restored ledger has spent what its anchor knows: the account, ana and the project all draw it."""
     file, copy, anchor = (str(tmp_path / name) for name in ("book.db", "monday.db", "anchor"))
-    with AnchoredBook(file, anchor_file=anchor) as lost:
+    with AnchoredLedger(file, anchor_file=anchor) as lost:
         acts = lost.stewardship
         acts.open_account("people", unit=Unit("person"), budget=Budget(epsilon=2, delta="1e-6"))
         acts.appoint("ana", "analyst", account="people", cap=Budget(epsilon=1, delta="1e-6"))
@@ -114,7 +114,7 @@ def test_what_was_lost_with_a_ledger_counts(tmp_path: Path) -> None:
         for event in (PURE, GAUSSIAN):
             lost.charge("people", event, analyst="ana", project="flu")
     restore_anchored(copy, f"{file}.new", anchor_file=anchor, accept_loss=True)
-    with Book(f"{file}.new", read_only=True) as book:
+    with Ledger(f"{file}.new", read_only=True) as book:
         found = read_history(book).accounts["people"]
         for spender, balance in (
             (found.own, book.balance("people")),
@@ -138,7 +138,7 @@ def test_the_meter_of_an_account_that_is_counted_in_rho_is_not_empty(clinic: Cli
 
 def test_steps_are_left_out_but_no_change_of_a_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(budget_use, "MOST_STEPS", 20)
-    with Book() as book:
+    with Ledger() as book:
         book.stewardship.open_account("people", unit=Unit("person"), budget=Budget(epsilon=2))
         for place in range(100):
             book.charge("people", events.Pure("0.01"))
@@ -155,7 +155,7 @@ def test_steps_are_left_out_but_no_change_of_a_budget(monkeypatch: pytest.Monkey
 
 def test_a_book_that_is_read_on_is_one_that_is_read_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ledger_history, "PAGE", 3)
-    with Book() as book:
+    with Ledger() as book:
         book.stewardship.open_account("people", unit=Unit("person"), budget=Budget(epsilon=2))
         read = read_history(book)
         for _ in range(10):

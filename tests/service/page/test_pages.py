@@ -15,7 +15,7 @@ from discreet.privacy import Budget
 from discreet.service.caller import ServiceRole
 from discreet.service.desk import OPERATIONS
 from discreet.service.page import ROUTES
-from discreet.service.page.document_view import MOST_CELLS, MOST_LETTERS, MOST_OF_ONE, Kept, KeptAnswers
+from discreet.service.page.document_view import MOST_CELLS, MOST_LETTERS, MOST_OF_ONE, KeptAnswers, RecentResult
 from discreet.service.page.page_templates import ASSETS, asset
 from tests.service.page.fakes import Browser, Clinic, table_facts
 from tests.service.page.test_guard import address
@@ -150,16 +150,16 @@ def test_an_answer_is_exported_to_its_own_analyst(clinic: Clinic) -> None:
 
 def test_few_answers_are_kept() -> None:
     kept = KeptAnswers()
-    numbers = [kept.add("ana", Kept(question="", document={})) for _ in range(MOST_OF_ONE + 2)]
+    numbers = [kept.add("ana", RecentResult(question="", document={})) for _ in range(MOST_OF_ONE + 2)]
     assert [kept.find("ana", number) is not None for number in numbers] == [False] * 2 + [True] * MOST_OF_ONE
 
 
 def test_large_answers_are_not_kept() -> None:
     rows: dict[str, Any] = {"columns": [{"name": "n"}], "rows": [[1]] * (MOST_CELLS + 1)}
     model = {"name": "t", "released": {"model": {"x": "y" * MOST_LETTERS}, "table": {"n": [1]}}}
-    assert [KeptAnswers().add("ana", Kept(question="", document=each)) for each in (rows, model)] == [0, 0]
+    assert [KeptAnswers().add("ana", RecentResult(question="", document=each)) for each in (rows, model)] == [0, 0]
     rows["rows"] = rows["rows"][:-1]
-    assert KeptAnswers().add("ana", Kept(question="", document=rows))
+    assert KeptAnswers().add("ana", RecentResult(question="", document=rows))
 
 
 def test_a_certificate_tells_what_was_promised(clinic: Clinic) -> None:

@@ -17,7 +17,7 @@ import pytest
 
 from discreet.ledger import Caller
 from discreet.privacy import Loss
-from discreet.requests.argument_kinds import Arg, Kind
+from discreet.requests.argument_kinds import Arg, ArgumentKind
 from discreet.requests.question_requests import Ask
 from discreet.requests.request import Argument, Request, arguments
 from discreet.requests.verb_table import VERBS, Permission, Queue, Verb
@@ -74,8 +74,8 @@ class CountRows(Request[RowCount]):
     """Count the rows of a table, and pay for it."""
 
     verb: ClassVar[str] = "count_rows"
-    table: Annotated[str, Arg(Kind.NAME, "A protected table.", example="visits")]
-    epsilon: Annotated[Fraction, Arg(Kind.AMOUNT, "What the count may cost.", example="0.1", spends=True)]
+    table: Annotated[str, Arg(ArgumentKind.NAME, "A protected table.", example="visits")]
+    epsilon: Annotated[Fraction, Arg(ArgumentKind.AMOUNT, "What the count may cost.", example="0.1", spends=True)]
 
 
 def count_rows(curator: Any, request: CountRows, caller: Caller) -> RowCount:
@@ -228,14 +228,14 @@ def test_a_key_of_another_request_is_refused_beside_the_form(clinic: Clinic) -> 
 
 # --------------------------------------------------------------------------------------------------------------- words
 
-BAD: dict[Kind, str] = {
-    Kind.AMOUNT: "-1",
-    Kind.DELTA: "2",
-    Kind.SHARE: "2",
-    Kind.PRICE: "-1",
-    Kind.COUNT: "x",
-    Kind.SQL: "",
-    Kind.NAME: "",
+BAD: dict[ArgumentKind, str] = {
+    ArgumentKind.AMOUNT: "-1",
+    ArgumentKind.DELTA: "2",
+    ArgumentKind.SHARE: "2",
+    ArgumentKind.PRICE: "-1",
+    ArgumentKind.COUNT: "x",
+    ArgumentKind.SQL: "",
+    ArgumentKind.NAME: "",
 }
 GOOD = {
     "sql": "SELECT COUNT(*) AS n FROM visits",
@@ -282,11 +282,11 @@ _GIVEN = {f"{name}.{part}": text for name in ("budget", "cap") for part, text in
 
 def bad_texts(each: Argument) -> Iterator[tuple[str, dict[str, str]]]:
     """What the field of an action refuses, and what it is called then."""
-    if each.arg.kind is Kind.BUDGET:
+    if each.arg.kind is ArgumentKind.BUDGET:
         yield label_of(f"{each.name}.epsilon"), {f"{each.name}.epsilon": "-1"}
         if each.is_required:
             yield label_of(each.name), dict.fromkeys(_GIVEN, "")
-    elif each.arg.kind is Kind.TEXT:
+    elif each.arg.kind is ArgumentKind.TEXT:
         yield label_of(each.name), {each.name: "two\nlines"}
     elif each.arg.choices:
         yield label_of(each.name), {each.name: "no such choice"}

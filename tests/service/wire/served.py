@@ -20,9 +20,9 @@ from discreet.noise import SeededBits
 from discreet.presentation.documents.answer_documents import ANSWER
 from discreet.presentation.documents.plan_documents import EXPLANATION
 from discreet.privacy import Budget
-from discreet.service.acts import Acts
-from discreet.service.caller import Caller, ServiceRole
-from discreet.service.desk import OPERATIONS, Document, JobStatus, Work
+from discreet.service.acts import StewardActions
+from discreet.service.caller import AuthenticatedCaller, ServiceRole
+from discreet.service.desk import OPERATIONS, Document, JobRequest, JobStatus
 from discreet.service.identity.identities import Identities
 from discreet.service.identity.rate_limits import RateLimits
 from discreet.service.settings import Settings
@@ -89,11 +89,11 @@ class ClinicDesk:
     """
 
     curator: Curator
-    done: list[Work] = field(default_factory=list)
+    done: list[JobRequest] = field(default_factory=list)
     held: asyncio.Event | None = None
-    callers: list[Caller] = field(default_factory=list)
+    callers: list[AuthenticatedCaller] = field(default_factory=list)
 
-    async def perform(self, caller: Caller, work: Work) -> Document:
+    async def perform(self, caller: AuthenticatedCaller, work: JobRequest) -> Document:
         """Asks or explains."""
         self.done.append(work)
         self.callers.append(caller)
@@ -113,19 +113,19 @@ class ClinicDesk:
         """How many questions were asked."""
         return sum(work.operation is OPERATIONS["ask"] for work in self.done)
 
-    def begin(self, caller: Caller, work: Work) -> JobStatus:
+    def begin(self, caller: AuthenticatedCaller, work: JobRequest) -> JobStatus:
         """The wire begins no jobs."""
         raise NotImplementedError
 
-    def job(self, caller: Caller, job: str) -> JobStatus:
+    def job(self, caller: AuthenticatedCaller, job: str) -> JobStatus:
         """The wire begins no jobs."""
         raise NotImplementedError
 
-    def follow(self, caller: Caller, job: str) -> AsyncIterator[JobStatus]:
+    def follow(self, caller: AuthenticatedCaller, job: str) -> AsyncIterator[JobStatus]:
         """The wire begins no jobs."""
         raise NotImplementedError
 
-    def cancel(self, caller: Caller, job: str) -> JobStatus:
+    def cancel(self, caller: AuthenticatedCaller, job: str) -> JobStatus:
         """The wire begins no jobs."""
         raise NotImplementedError
 
@@ -133,7 +133,7 @@ class ClinicDesk:
         """Tells that the ledger answers."""
         return True
 
-    def tables(self, caller: Caller) -> list[Document]:
+    def tables(self, caller: AuthenticatedCaller) -> list[Document]:
         """Returns public facts."""
         columns: list[Document] = [{"name": name, "type": kind, "bounds": None} for name, kind in TYPES.items()]
         columns[2]["bounds"] = [0, 120]
@@ -159,7 +159,7 @@ class Served:
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
         self.limits = RateLimits(self.identities, requests_per_minute=6000)
-        acts = Acts(self.curator._book, self.identities)
+        acts = StewardActions(self.curator._book, self.identities)
         self.server = WireServer(self.desk, self.identities, acts, self.limits, settings or PATIENT)
         self.port = self.run(self.server.start("127.0.0.1", 0, tls))
 

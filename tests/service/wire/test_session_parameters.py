@@ -8,14 +8,19 @@ import pytest
 from discreet.errors import InvalidParameter
 from discreet.hint_text import Hint
 from discreet.presentation.documents.error_documents import error_document, read_error
-from discreet.requests.argument_kinds import Kind
+from discreet.requests.argument_kinds import ArgumentKind
 from discreet.requests.question_requests import Ask, Explain
 from discreet.requests.request import arguments
 from discreet.service.wire.session_parameters import ASKING, KEY, PROJECT, SessionParameters
 from discreet.service.wire.sqlstates import wire_error
 
 PYTHON = re.compile(r"(?<!discreet\.)\b(" + "|".join(each.name for each in ASKING.values()) + r")=")
-BAD = {Kind.AMOUNT: ("-1", "0", "x"), Kind.SHARE: ("1.5", "x"), Kind.DELTA: ("-1", "1", "x"), Kind.COUNT: ("0", "x")}
+BAD = {
+    ArgumentKind.AMOUNT: ("-1", "0", "x"),
+    ArgumentKind.SHARE: ("1.5", "x"),
+    ArgumentKind.DELTA: ("-1", "1", "x"),
+    ArgumentKind.COUNT: ("0", "x"),
+}
 
 
 def test_settings_keep_their_names() -> None:

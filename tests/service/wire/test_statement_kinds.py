@@ -5,7 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.service.wire.protocol_messages import WireError
-from discreet.service.wire.statement_kinds import COMMANDS, Kind, is_catalog, statements, tokens, without_schema
+from discreet.service.wire.statement_kinds import (
+    COMMANDS,
+    StatementKind,
+    is_catalog,
+    statements,
+    tokens,
+    without_schema,
+)
 
 
 @pytest.mark.parametrize(
@@ -13,22 +20,25 @@ from discreet.service.wire.statement_kinds import COMMANDS, Kind, is_catalog, st
     [
         ("", []),
         (" ; ;; -- nothing\n", []),
-        ("select 1", [Kind.SELECT]),
-        ("SET a = 'x;y'; SELECT ';' ;", [Kind.SET, Kind.SELECT]),
-        ("/* a /* b; */ ; */ show all", [Kind.SHOW]),
-        ('select ";" from "a""b;"', [Kind.SELECT]),
-        ("select $$ ; $$; select $tag$ ; $$ ; $tag$", [Kind.SELECT, Kind.SELECT]),
-        (r"select E'\';'; rollback", [Kind.SELECT, Kind.ROLLBACK]),
-        ("begin; commit; end; abort", [Kind.BEGIN, Kind.COMMIT, Kind.COMMIT, Kind.ROLLBACK]),
-        ("start transaction", [Kind.BEGIN]),
-        ("(select 1)", [Kind.SELECT]),
-        ("from visits select count(*)", [Kind.SELECT]),
-        ("values (1)", [Kind.SELECT]),
-        ("frobnicate", [Kind.REFUSED]),
-        ("copy visits to stdout", [Kind.REFUSED]),
+        ("select 1", [StatementKind.SELECT]),
+        ("SET a = 'x;y'; SELECT ';' ;", [StatementKind.SET, StatementKind.SELECT]),
+        ("/* a /* b; */ ; */ show all", [StatementKind.SHOW]),
+        ('select ";" from "a""b;"', [StatementKind.SELECT]),
+        ("select $$ ; $$; select $tag$ ; $$ ; $tag$", [StatementKind.SELECT, StatementKind.SELECT]),
+        (r"select E'\';'; rollback", [StatementKind.SELECT, StatementKind.ROLLBACK]),
+        (
+            "begin; commit; end; abort",
+            [StatementKind.BEGIN, StatementKind.COMMIT, StatementKind.COMMIT, StatementKind.ROLLBACK],
+        ),
+        ("start transaction", [StatementKind.BEGIN]),
+        ("(select 1)", [StatementKind.SELECT]),
+        ("from visits select count(*)", [StatementKind.SELECT]),
+        ("values (1)", [StatementKind.SELECT]),
+        ("frobnicate", [StatementKind.REFUSED]),
+        ("copy visits to stdout", [StatementKind.REFUSED]),
     ],
 )
-def test_texts_are_cut_into_statements(text: str, kinds: list[Kind]) -> None:
+def test_texts_are_cut_into_statements(text: str, kinds: list[StatementKind]) -> None:
     assert [each.kind for each in statements(text)] == kinds
 
 
@@ -75,6 +85,6 @@ def test_the_schema_before_a_table_is_blank_and_places_stay() -> None:
 
 
 def test_every_command_that_is_refused_says_why_and_what_to_do() -> None:
-    refused = [command for command in COMMANDS.values() if command.kind is Kind.REFUSED]
+    refused = [command for command in COMMANDS.values() if command.kind is StatementKind.REFUSED]
     assert refused
     assert all(len(each.sqlstate) == 5 and each.reason and each.hint for each in refused)

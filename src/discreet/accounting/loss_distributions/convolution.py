@@ -33,7 +33,7 @@ from functools import cached_property, reduce
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.accounting.loss_distributions.pairs import FLUSHED, Floats, Masses, Pair
+from discreet.accounting.loss_distributions.pairs import FLUSHED, DistributionPair, Floats, Masses
 from discreet.accounting.numerics import smallest
 from discreet.dataclass import dataclass
 
@@ -89,7 +89,7 @@ def _multiples(first: int, end: int, step: float) -> Floats:
     return points
 
 
-def connect(pair: Pair, step: float, log_tail: float, lowest: int | None = None) -> GridLaw:
+def connect(pair: DistributionPair, step: float, log_tail: float, lowest: int | None = None) -> GridLaw:
     """Returns the pair on the grid; a share exp(log_tail) of P beyond the top counts as an infinite loss.
 
     Everything below the grid moves up to its lowest point, which may be chosen: points above it stay as they are.

@@ -14,11 +14,11 @@ import numpy as np
 from discreet.accounting.composition import basic, compose, terms
 from discreet.accounting.loss_distributions.pairs import (
     AtomicPair,
+    DistributionPair,
     Floats,
     GaussianPair,
     LaplacePair,
     Masses,
-    Pair,
     SampledPair,
 )
 from discreet.dataclass import dataclass
@@ -39,7 +39,7 @@ METHOD = "PLD"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class DiscreteLaplacePair(Pair):
+class DiscreteLaplacePair(DistributionPair):
     """Discrete Laplace against itself, shifted: P(z) ~ a^|z|, Q(z) = P(z - shift), a = e^-each.
 
     For 0 < z < shift the loss is (shift - 2 z) each; all z <= 0 share the largest, all z >= shift the smallest.
@@ -78,7 +78,7 @@ def _holds(edges: Floats, loss: float) -> Floats:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class WideGaussianPair(Pair):
+class WideGaussianPair(DistributionPair):
     """Discrete Gaussian of large sigma against its shift: z has loss (shift^2 - 2 z shift) / (2 sigma^2).
 
     A sum of masses over integers is the integral between half-integers, up to the error of the midpoint rule, the
@@ -116,14 +116,14 @@ class WideGaussianPair(Pair):
         return low - 2 * step, high + 2 * step
 
 
-def discrete_laplace_pair(scale: Fraction, shift: int) -> Pair:
+def discrete_laplace_pair(scale: Fraction, shift: int) -> DistributionPair:
     """Returns the pair of a discrete Laplace law and its shift."""
     if shift > _LARGEST_SHIFT:
         raise UnsupportedEvent(f"a move of {shift} steps", "PLD", "Use a coarser grid, or price it as pure.")
     return DiscreteLaplacePair(float_above(1 / scale), shift)
 
 
-def discrete_gaussian_pair(sigma: Fraction, shift: int) -> Pair:
+def discrete_gaussian_pair(sigma: Fraction, shift: int) -> DistributionPair:
     """Returns the pair of a discrete Gaussian law and its shift."""
     spread = float_below(sigma)
     if shift > _LARGEST_RATIO * spread or spread > 2.0**60:
@@ -162,11 +162,11 @@ def discrete_gaussian_delta(sigma: Fraction, shift: int, epsilon: float) -> floa
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Dominating:
+class DominatingPairs:
     """The pairs for a removed and for an added unit; None as the second says that they are the same."""
 
-    removal: Pair
-    other: Pair | None = None
+    removal: DistributionPair
+    other: DistributionPair | None = None
 
     @property
     def symmetric(self) -> bool:
@@ -174,20 +174,20 @@ class Dominating:
         return self.other is None
 
     @property
-    def addition(self) -> Pair:
+    def addition(self) -> DistributionPair:
         """Returns the pair for an added unit."""
         return self.removal if self.other is None else self.other
 
 
 @singledispatch
-def dominating(event: Event) -> Dominating:
+def dominating(event: Event) -> DominatingPairs:
     """Returns the dominating pairs of one event.
 
     An event known only by its (epsilon, delta) is dominated by randomized response with a leak of delta (Kairouz, Oh,
     Viswanath 2015, Theorem 3.4).
     """
     loss = basic(event)
-    return Dominating(_randomized_response(float_above(loss.epsilon), 2, float_above(loss.delta)))
+    return DominatingPairs(_randomized_response(float_above(loss.epsilon), 2, float_above(loss.delta)))
 
 
 def _randomized_response(epsilon: float, options: int, leak: float) -> AtomicPair:
@@ -205,50 +205,52 @@ def _atoms(losses: Floats, p: Floats, q: Floats, infinite: float, lattice: float
 
 
 @dominating.register
-def _(event: events.RandomizedResponse) -> Dominating:
-    return Dominating(_randomized_response(float_above(event.epsilon), event.options, 0.0))
+def _(event: events.RandomizedResponse) -> DominatingPairs:
+    return DominatingPairs(_randomized_response(float_above(event.epsilon), event.options, 0.0))
 
 
 @dominating.register
-def _(event: events.Gaussian) -> Dominating:
-    return Dominating(GaussianPair(mu=float_above(1 / event.noise_multiplier)))
+def _(event: events.Gaussian) -> DominatingPairs:
+    return DominatingPairs(GaussianPair(mu=float_above(1 / event.noise_multiplier)))
 
 
 @dominating.register
-def _(event: events.Laplace) -> Dominating:
-    return Dominating(LaplacePair(width=float_above(1 / event.noise_multiplier)))
+def _(event: events.Laplace) -> DominatingPairs:
+    return DominatingPairs(LaplacePair(width=float_above(1 / event.noise_multiplier)))
 
 
 @dominating.register
-def _(event: events.DiscreteLaplace) -> Dominating:
+def _(event: events.DiscreteLaplace) -> DominatingPairs:
     """The shift by the whole sensitivity in one entry is the worst move, the law being log-concave."""
-    return Dominating(discrete_laplace_pair(event.scale, event.sensitivity))
+    return DominatingPairs(discrete_laplace_pair(event.scale, event.sensitivity))
 
 
 @dominating.register
-def _(event: events.DiscreteGaussian) -> Dominating:
+def _(event: events.DiscreteGaussian) -> DominatingPairs:
     if event.dimension != 1:
         raise UnsupportedEvent(event, METHOD, "In several dimensions no single shift is the worst; use zCDP or RDP.")
-    return Dominating(discrete_gaussian_pair(event.sigma, int(event.sensitivity)))
+    return DominatingPairs(discrete_gaussian_pair(event.sigma, int(event.sensitivity)))
 
 
 @dominating.register
-def _(event: events.Concentrated) -> Dominating:
+def _(event: events.Concentrated) -> DominatingPairs:
     raise UnsupportedEvent(event, METHOD, "Concentrated DP names no worst pair; use zCDP or RDP.")
 
 
 @dominating.register
-def _(event: events.PoissonSampled) -> Dominating:
+def _(event: events.PoissonSampled) -> DominatingPairs:
     """Zhu, Dong, Wang 2022, Theorem 11, from the base pairs of each direction."""
     base, rate = dominating(event.event), float_above(event.probability)
     if rate == 1:  # closer to 1 than floats can say: a sample of everybody is never better
         return base
-    return Dominating(SampledPair(base.removal, rate, removal=True), SampledPair(base.addition, rate, removal=False))
+    return DominatingPairs(
+        SampledPair(base.removal, rate, removal=True), SampledPair(base.addition, rate, removal=False)
+    )
 
 
 @dominating.register(events.Composed)
 @dominating.register(events.Repeated)
-def _(event: events.Composed | events.Repeated) -> Dominating:
+def _(event: events.Composed | events.Repeated) -> DominatingPairs:
     """Several releases from one sample: their basic composition stands for them."""
     loss = compose(terms(event))
-    return Dominating(_randomized_response(float_above(loss.epsilon), 2, float_above(loss.delta)))
+    return DominatingPairs(_randomized_response(float_above(loss.epsilon), 2, float_above(loss.delta)))

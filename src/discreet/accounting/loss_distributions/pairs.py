@@ -35,7 +35,7 @@ class Masses:
     q_error: Floats
 
 
-class Pair(ABC):
+class DistributionPair(ABC):
     """Two distributions P and Q; the guarantee of a mechanism in one direction is theirs."""
 
     infinite: float = 0.0
@@ -80,7 +80,7 @@ def _scale_mass(mass: float, epsilon: float) -> float:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class GaussianPair(Pair):
+class GaussianPair(DistributionPair):
     """N(mu, 1) against N(0, 1): the loss is N(mu^2/2, mu^2) under P and N(-mu^2/2, mu^2) under Q."""
 
     mu: float
@@ -110,7 +110,7 @@ def _normal_cells(x: Floats) -> tuple[Floats, Floats]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LaplacePair(Pair):
+class LaplacePair(DistributionPair):
     """Lap(b) shifted by s against Lap(b), width = s / b: losses from -width to width, with atoms at both ends.
 
     P(L > l) = 1 - e^((l - width)/2) / 2 and Q(L > l) = e^(-(l + width)/2) / 2 for -width <= l < width.
@@ -137,7 +137,7 @@ class LaplacePair(Pair):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class AtomicPair(Pair):
+class AtomicPair(DistributionPair):
     """Finitely many losses with their masses, and a rest of P that counts as an infinite loss."""
 
     losses: Floats
@@ -171,7 +171,7 @@ class AtomicPair(Pair):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SampledPair(Pair):
+class SampledPair(DistributionPair):
     """A base pair on a Poisson sample.
 
     When a unit is removed it is (1-q) Q + q P against Q, when one is added P against (1-q) P + q Q. Removal: the loss
@@ -179,7 +179,7 @@ class SampledPair(Pair):
     negated.
     """
 
-    base: Pair
+    base: DistributionPair
     rate: float
     removal: bool
 
@@ -224,10 +224,10 @@ class SampledPair(Pair):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LeakyPair(Pair):
+class LeakyPair(DistributionPair):
     """A base pair beside an independent release that gives everything away with probability `leak`, else nothing."""
 
-    base: Pair
+    base: DistributionPair
     leak: float
 
     @property

@@ -19,9 +19,9 @@ from discreet import check
 from discreet.attacks.attack import ceiling, compare_trials
 from discreet.attacks.linkage.tables import (
     AS_IT_IS,
+    Coarsening,
     Codes,
     Columns,
-    Form,
     combine_codes,
     k_anonymised,
     number_values,
@@ -86,7 +86,7 @@ class People:
         """Returns the share of each value, which everybody knows."""
         return np.bincount(self.value, minlength=self.values) / self.rows
 
-    def locate_cells(self, form: dict[str, Form]) -> tuple[Codes, Codes]:
+    def locate_cells(self, form: dict[str, Coarsening]) -> tuple[Codes, Codes]:
         """Returns the cell of each row, and the cell that each target is looked up in, with columns in these forms."""
         coarse = [number_values(form.get(name, AS_IT_IS).apply_to(column)) for name, column in self.quasi.items()]
         place = combine_codes(coarse)
@@ -98,7 +98,7 @@ class People:
         return flat.reshape(cells, self.values)
 
 
-class Found(NamedTuple):
+class TargetCells(NamedTuple):
     """What there is to find about targets: the cell of each, its people by value, and those without the target."""
 
     look: Codes
@@ -204,7 +204,7 @@ def free(finding: Disclosure) -> float:
     return max(finding.without, finding.baseline)
 
 
-def _plain(people: People, attack: str, defence: str, found: Found, *, least: int) -> Trial:
+def _plain(people: People, attack: str, defence: str, found: TargetCells, *, least: int) -> Trial:
     """Counts as they are, the smallest left out."""
     shown, left = (np.where(part >= least, part, 0) for part in (found.rows, found.others))
     rates = score_guesses(shown, left, people, weight=TIES)
@@ -219,7 +219,9 @@ def _anonymous(people: People, attack: str, k: int) -> Trial:
     return Trial(defence=f"{k}-anonymous", epsilon=None, finding=_make_disclosure(people, attack, rates))
 
 
-def _private(people: People, attack: str, found: Found, epsilon: Fraction, *, rounds: int, bits: Bits) -> Disclosure:
+def _private(
+    people: People, attack: str, found: TargetCells, epsilon: Fraction, *, rounds: int, bits: Bits
+) -> Disclosure:
     _, first, where = np.unique(found.look, return_index=True, return_inverse=True)
     mechanism, weights = Laplace(epsilon=epsilon, sensitivity=1), (shrinkage(float(epsilon)), TIES)
     rates = []
@@ -232,13 +234,13 @@ def _private(people: People, attack: str, found: Found, epsilon: Fraction, *, ro
     return replace(finding, bound=ceiling(float(epsilon), free(finding)))
 
 
-def _looked_up(people: People, form: dict[str, Form]) -> Found:
+def _looked_up(people: People, form: dict[str, Coarsening]) -> TargetCells:
     place, look = people.locate_cells(form)
     counts = people.count_values(place, int(max(place.max(), look.max())) + 1)
     rows = counts[look]
     others, mine = rows.copy(), np.flatnonzero(place[people.own] == look)
     others[mine, people.value[people.own[mine]]] -= 1
-    return Found(look, rows, others)
+    return TargetCells(look, rows, others)
 
 
 def _make_disclosure(people: People, attack: str, rates: tuple[float, float]) -> Disclosure:

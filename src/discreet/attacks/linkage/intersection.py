@@ -18,9 +18,9 @@ from discreet.attacks.attack import beside, ceiling, compare_trials
 from discreet.attacks.linkage.attribute_disclosure import TIES, Disclosure, free
 from discreet.attacks.linkage.tables import (
     AS_IT_IS,
+    Coarsening,
     Codes,
     Columns,
-    Form,
     columns_of,
     combine_codes,
     k_anonymised,
@@ -43,7 +43,7 @@ _TIES = 1e-9  # of the prior beside shares
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class ReleasePair:
     """People, and who of them is in which of two releases.
 
     Attributes:
@@ -114,7 +114,7 @@ class Pair:
             scores = scores * np.where(sizes >= k, counts / np.maximum(sizes, 1) / self.prior, 1.0)
         return scores + _TIES * self.prior
 
-    def _locate_cells(self, form: dict[str, Form]) -> Codes:
+    def _locate_cells(self, form: dict[str, Coarsening]) -> Codes:
         return combine_codes(
             [number_values(form.get(name, AS_IT_IS).apply_to(column)) for name, column in self.quasi.items()]
         )
@@ -203,7 +203,7 @@ def compare(
     coin = uniforms(len(columns[sensitive]), bits=source)
     both = float(check.probability(common=common))
     halves = (coin < (1 + both) / 2, coin >= (1 - both) / 2)
-    pair = Pair({name: columns[name] for name in names}, number_values(columns[sensitive]), halves)
+    pair = ReleasePair({name: columns[name] for name in names}, number_values(columns[sensitive]), halves)
     if not len(pair.targets):
         raise InvalidParameter(
             "common", common, "to leave people in both releases", "Pass more people, or a larger share."

@@ -32,7 +32,7 @@ and the last one is as wide as the one before it."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class HowUnique(Finding):
+class PopulationUniqueness(Finding):
     """How likely nobody else in an area has the same birth date and sex.
 
     Attributes:
@@ -70,7 +70,7 @@ def how_unique(
     population: Any,
     ages: Ages | None = None,
     today: dt.date | str | None = None,
-) -> HowUnique:
+) -> PopulationUniqueness:
     """Returns the chance that somebody is the only one in an area with a birth date and a sex.
 
     Everybody else in the area is taken to have an age and a sex by the given shares, independently, and a birthday on
@@ -95,7 +95,7 @@ def how_unique(
     people = check.integer(population=_people(population, postcode), at_least=1)
     age = _age(_day(birth, "birth"), dt.date.today() if today is None else _day(today, "today"))
     share = _share(ages, sex, age)
-    return HowUnique(
+    return PopulationUniqueness(
         attack="How unique am I",
         goal="chance that nobody else has this birth date and sex",
         success=float((1 - share) ** (people - 1)),

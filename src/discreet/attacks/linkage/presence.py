@@ -20,7 +20,7 @@ from discreet.attacks.linkage.ratings import (
     Floats,
     Names,
     Ratings,
-    Scale,
+    SimilarityScale,
     at_random,
     most,
     ratings_of,
@@ -62,7 +62,7 @@ class Matches:
         return np.asarray(self.eccentricity >= least)
 
 
-def match_records(released: Ratings, known: Ratings, scale: Scale) -> Matches:
+def match_records(released: Ratings, known: Ratings, scale: SimilarityScale) -> Matches:
     """Returns the best records of all targets; users of the same label are the same, which keeps score only."""
     numbers = {label: number for number, label in enumerate(released.users)}
     truth = np.array([numbers.get(label, -1) for label in known.users])
@@ -185,13 +185,13 @@ def compare(
 
     def records(changed: Callable[[Ratings], Ratings], kept: float = 1.0) -> Callable[[Said], Said]:
         def accuse_members(inside: Said) -> Said:
-            found = match_records(changed(data.where(inside[data.user])), known, Scale())
+            found = match_records(changed(data.where(inside[data.user])), known, SimilarityScale())
             return found.named_targets(eccentricity) & (found.fit >= FIT * kept)
 
         return accuse_members
 
     def sums(epsilon: Fraction) -> Callable[[Said], Said]:
-        release = Sums(data, known, limit=limit, bounds=bounds, epsilon=epsilon)
+        release = ItemSums(data, known, limit=limit, bounds=bounds, epsilon=epsilon)
         return lambda inside: release.accuse_members(inside, source)
 
     ways = {
@@ -247,7 +247,7 @@ def _sample_half(released: Ratings, bits: Bits) -> Ratings:
     return released.where(uniforms(len(released.user), bits=bits) < 0.5)
 
 
-class Sums:
+class ItemSums:
     """A private count and sum for each item, and what somebody makes of them who knows the popularity of items.
 
     Attributes:

@@ -110,7 +110,7 @@ def ratings_of(table: Any, names: Names, *, items: dict[Any, int] | None = None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scale:
+class SimilarityScale:
     """How scores are made.
 
     Attributes:
@@ -128,7 +128,7 @@ class Scale:
         check.positive(day_scale=self.day)
 
 
-def score(released: Ratings, known: Ratings, scale: Scale) -> Iterator[tuple[slice, Floats]]:
+def score(released: Ratings, known: Ratings, scale: SimilarityScale) -> Iterator[tuple[slice, Floats]]:
     """Yields blocks of targets and their scores, a row a target and a column a record.
 
     The score of a record is the sum, over known items that it has, of weight (e^-|rating difference| / 1.5 + e^-|days
@@ -157,13 +157,13 @@ def score(released: Ratings, known: Ratings, scale: Scale) -> Iterator[tuple[sli
         )
 
 
-def weigh_items(released: Ratings, scale: Scale) -> tuple[Codes, Floats]:
+def weigh_items(released: Ratings, scale: SimilarityScale) -> tuple[Codes, Floats]:
     """Returns how many records have each item, and its weight."""
     support = np.bincount(released.item, minlength=len(released.items))
     return support, scale.weight(np.maximum(support, 1).astype(np.float64))
 
 
-def most(released: Ratings, known: Ratings, scale: Scale) -> Floats:
+def most(released: Ratings, known: Ratings, scale: SimilarityScale) -> Floats:
     """Returns for each target the score of a record that has all known items as they are known."""
     _, weight = weigh_items(released, scale)
     terms = np.zeros(len(known.item))

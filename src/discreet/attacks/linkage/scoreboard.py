@@ -10,7 +10,15 @@ import numpy as np
 from discreet import check
 from discreet.attacks.attack import beside
 from discreet.attacks.linkage.presence import Matches, compare, match_records
-from discreet.attacks.linkage.ratings import Names, Ratings, Scale, Weight, ratings_of, sampled_ratings, smoothed_weight
+from discreet.attacks.linkage.ratings import (
+    Names,
+    Ratings,
+    SimilarityScale,
+    Weight,
+    ratings_of,
+    sampled_ratings,
+    smoothed_weight,
+)
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.noise import Bits, source_of
@@ -100,7 +108,7 @@ def scoreboard(
         Names(user=user, item=item, rating=rating, day=day),
         float(check.not_negative(eccentricity=eccentricity)),
     )
-    scale = Scale(rating=rating_scale, day=day_scale, weight=weight)
+    scale = SimilarityScale(rating=rating_scale, day=day_scale, weight=weight)
     released = ratings_of(ratings, names)
     known = ratings_of(auxiliary, names, items=released.items)
     for name, table in (("ratings", released), ("auxiliary", known)):
@@ -237,7 +245,7 @@ def scoreboard_by_items(
             "items", items, "and days to name at least one number", "Pass e.g. items=(2, 8), days=(14,)."
         )
     least = float(check.not_negative(eccentricity=eccentricity))
-    source, scale, found = source_of(bits), Scale(weight=weight), {}
+    source, scale, found = source_of(bits), SimilarityScale(weight=weight), {}
     released = ratings_of(ratings, Names(user=user, item=item, rating=rating, day=day))
     for off in days:
         for count in items:

@@ -143,7 +143,7 @@ _PREFIXES = (3, 2, 1)
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class Coarsening:
     """A way to coarsen the values of a column.
 
     Attributes:
@@ -165,11 +165,11 @@ class Form:
         return coarse
 
 
-AS_IT_IS = Form("as it is", lambda value: value)
-DROPPED = Form("dropped", lambda _: None)
+AS_IT_IS = Coarsening("as it is", lambda value: value)
+DROPPED = Coarsening("dropped", lambda _: None)
 
 
-def forms(column: Column) -> tuple[Form, ...]:
+def forms(column: Column) -> tuple[Coarsening, ...]:
     """Returns the coarser forms of a column, from the finest to its absence.
 
     >>> [form.name for form in forms(np.array(["1980-05-17", "1979-01-02"]))]
@@ -184,7 +184,7 @@ def forms(column: Column) -> tuple[Form, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Anonymised:
+class AnonymisedTable:
     """A table whose classes have at least k people.
 
     Attributes:
@@ -196,13 +196,13 @@ class Anonymised:
 
     columns: Columns
     kept: Codes
-    form: dict[str, Form]
+    form: dict[str, Coarsening]
     suppressed: float
 
 
 def k_anonymised(
     table: Any, quasi: Sequence[str], *, k: int = 5, suppress: float = 0.05, keep: str | None = None
-) -> Anonymised:
+) -> AnonymisedTable:
     """Returns a table made k-anonymous.
 
     Columns are coarsened one step at a time, and small classes left out at the end.
@@ -236,7 +236,7 @@ def k_anonymised(
     kept = np.flatnonzero(np.bincount(place)[place] >= least)
     form = {name: ladder[rung] for name, ladder, rung in zip(names, ladders, rungs, strict=True)}
     made = {name: form.get(name, AS_IT_IS).apply_to(column)[kept] for name, column in columns.items()}
-    return Anonymised(made, kept, form, 1 - len(kept) / len(place))
+    return AnonymisedTable(made, kept, form, 1 - len(kept) / len(place))
 
 
 def number_values(column: Column) -> Codes:
@@ -294,7 +294,7 @@ def _small(parts: list[Codes], k: int) -> float:
     return float(sizes[sizes < k].sum() / sizes.sum())
 
 
-def _between(values: list[Any]) -> tuple[Form, ...]:
+def _between(values: list[Any]) -> tuple[Coarsening, ...]:
     if values and all(_is_day(value) for value in values):
         return _DAYS
     if values and all(_is_amount(value) for value in values) and not _is_code(values):
@@ -326,20 +326,20 @@ def _is_code(values: list[Any]) -> bool:
     return len(texts) == 1 and max(texts) >= _CODE_LENGTH
 
 
-def _steps(width: int) -> Form:
+def _steps(width: int) -> Coarsening:
     def of(value: Any) -> str:
         low = math.floor(float(value) / width) * width
         return f"from {low} below {low + width}"
 
-    return Form(f"steps of {width}", of)
+    return Coarsening(f"steps of {width}", of)
 
 
-def _prefix(length: int) -> Form:
-    return Form(f"first {length} characters", lambda value: value[:length])
+def _prefix(length: int) -> Coarsening:
+    return Coarsening(f"first {length} characters", lambda value: value[:length])
 
 
 _DAYS = (
-    Form("month", lambda value: str(value)[:7]),
-    Form("year", lambda value: str(value)[:4]),
-    Form("decade", lambda value: f"{str(value)[:3]}0s"),
+    Coarsening("month", lambda value: str(value)[:7]),
+    Coarsening("year", lambda value: str(value)[:4]),
+    Coarsening("decade", lambda value: f"{str(value)[:3]}0s"),
 )

@@ -23,7 +23,7 @@ _SIZES = ((1, 1), (2, 2), (3, 5), (6, 10), (11, 100), (101, None))
 
 
 @dataclass(frozen=True, slots=True)
-class Coarsened:
+class CoarseningEffect:
     """What a coarser form of one column would do.
 
     Attributes:
@@ -57,7 +57,7 @@ class Uniqueness(Finding):
     classes: int
     k: int
     sizes: dict[str, float]
-    coarsen: tuple[Coarsened, ...]
+    coarsen: tuple[CoarseningEffect, ...]
 
     def details(self) -> tuple[str, ...]:
         """Returns the most effective ways to coarsen a column and to keep it."""
@@ -162,13 +162,13 @@ def alone(people: int, cells: float) -> float:
     return float((1 - 1 / cells) ** (people - 1))
 
 
-def _rank_coarsenings(names: list[str], columns: dict[str, Any], parts: list[Codes]) -> tuple[Coarsened, ...]:
+def _rank_coarsenings(names: list[str], columns: dict[str, Any], parts: list[Codes]) -> tuple[CoarseningEffect, ...]:
     """Returns what every coarser form of every column would leave, the least first; of equal ones the finer form."""
     found = []
     for place, name in enumerate(names):
         for form in forms(columns[name]):
             coarse = [*parts[:place], number_values(form.apply_to(columns[name])), *parts[place + 1 :]]
-            found.append(Coarsened(name, form.name, _alone(coarse)))
+            found.append(CoarseningEffect(name, form.name, _alone(coarse)))
     return tuple(sorted(found, key=lambda one: one.unique))
 
 

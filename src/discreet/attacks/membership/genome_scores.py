@@ -17,7 +17,7 @@ from discreet.errors import InvalidParameter
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
+class GenomeScores:
     """What a method makes of a release.
 
     Attributes:
@@ -36,7 +36,7 @@ class Scored:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
+class AttackSetting:
     """What the attacker knows beside the release.
 
     Attributes:
@@ -67,7 +67,9 @@ def _usable(frequencies: Floats, population: Floats, rarest: float) -> NDArray[n
     return used
 
 
-def _likelihood_ratio(frequencies: Floats, start: Floats, stop: Floats, judged: Floats, setting: Setting) -> Scored:
+def _likelihood_ratio(
+    frequencies: Floats, start: Floats, stop: Floats, judged: Floats, setting: AttackSetting
+) -> GenomeScores:
     """Returns the weights of alleles are ln(f/p) - ln((1-f)/(1-p)); what is the same for everybody is left out.
 
     Of a noisy frequency the attacker takes the best guess, which lies nearer to p the more noise there is.
@@ -87,7 +89,7 @@ def _likelihood_ratio(frequencies: Floats, start: Floats, stop: Floats, judged: 
     weights = np.zeros(len(used))
     weights[used] = _without((np.log(f / p) - np.log((1 - f) / (1 - p))) * scale, directions) / scale
     noise = setting.noise * setting.ploidy * math.sqrt(np.mean(scale**-2.0))
-    return Scored(judged @ weights, stop @ weights, len(p), strangers @ strangers.T, noise)
+    return GenomeScores(judged @ weights, stop @ weights, len(p), strangers @ strangers.T, noise)
 
 
 def _standardize_genotypes(part: Floats, used: NDArray[np.bool_], p: Floats, ploidy: int) -> Floats:
@@ -112,7 +114,7 @@ def _without(values: Floats, directions: Floats) -> Floats:
     return np.asarray(values - (values @ directions.T) @ directions)
 
 
-def _distance(frequencies: Floats, start: Floats, stop: Floats, judged: Floats, setting: Setting) -> Scored:
+def _distance(frequencies: Floats, start: Floats, stop: Floats, judged: Floats, setting: AttackSetting) -> GenomeScores:
     """T = mean / (sd / sqrt(m)) of |y - p| - |y - f| over m sites."""
     population = _population(start, setting.ploidy)
     used = _usable(frequencies, population, setting.rarest)
@@ -126,7 +128,7 @@ def _distance(frequencies: Floats, start: Floats, stop: Floats, judged: Floats, 
 
     strangers = _standardize_genotypes(stop[:ENOUGH], used, p, setting.ploidy)
     noise = setting.noise * math.sqrt(np.mean(setting.ploidy / (p * (1 - p))))
-    return Scored(statistic(judged), statistic(stop), len(p), strangers @ strangers.T, noise)
+    return GenomeScores(statistic(judged), statistic(stop), len(p), strangers @ strangers.T, noise)
 
 
 def correlations(haplotypes: Any) -> Floats:
@@ -144,7 +146,7 @@ def correlations(haplotypes: Any) -> Floats:
     return np.round(found, 15)
 
 
-def _correlations(matrix: Floats, start: Floats, stop: Floats, judged: Floats, setting: Setting) -> Scored:
+def _correlations(matrix: Floats, start: Floats, stop: Floats, judged: Floats, setting: AttackSetting) -> GenomeScores:
     """T = sum over i < j of (r_group - r_reference)_ij s_i s_j = s'Ws / 2, the diagonal of W being 0."""
     population = _population(start, setting.ploidy)
     used = _usable(np.diag(matrix), population, setting.rarest)
@@ -161,7 +163,7 @@ def _correlations(matrix: Floats, start: Floats, stop: Floats, judged: Floats, s
     z = _standardize_genotypes(stop[:ENOUGH], used, p, setting.ploidy)
     # Inner products of the vectors (z_i z_j) over pairs i < j, from those of the vectors (z_i) and of their squares.
     products = ((z @ z.T) ** 2 - z**2 @ (z**2).T) / 2
-    return Scored(statistic(judged), statistic(stop), sites * (sites - 1) // 2, products, setting.noise)
+    return GenomeScores(statistic(judged), statistic(stop), sites * (sites - 1) // 2, products, setting.noise)
 
 
 SCORES = {"likelihood_ratio": _likelihood_ratio, "distance": _distance, "correlations": _correlations}

@@ -12,7 +12,7 @@ import numpy as np
 
 from discreet import check
 from discreet.attacks.attack import beside, compare_trials
-from discreet.attacks.membership.genome_scores import SCORES, Scored, Setting
+from discreet.attacks.membership.genome_scores import SCORES, AttackSetting, GenomeScores
 from discreet.attacks.membership.score_threshold import (
     Floats,
     Tracing,
@@ -205,7 +205,7 @@ def genome(
     score = SCORES.get(method)
     if score is None:
         raise InvalidParameter("method", method, f"to be one of {', '.join(SCORES)}", "See the documentation of each.")
-    setting = Setting(
+    setting = AttackSetting(
         ploidy=check.integer(ploidy=ploidy, at_least=1, at_most=1 if method == "correlations" else 2),
         n=len(reference) if n is None else check.integer(n=n, at_least=1),
         noise=float(check.not_negative(noise=noise, floats="exact")),
@@ -234,7 +234,9 @@ def genome(
     )
 
 
-def _predicted_power(found: Scored, setting: Setting, reference: int, effective: float, alpha: float) -> float:
+def _predicted_power(
+    found: GenomeScores, setting: AttackSetting, reference: int, effective: float, alpha: float
+) -> float:
     return power(
         found.coordinates, setting.n, noise=found.noise, reference=reference, effective=effective, false_positives=alpha
     )

@@ -56,7 +56,7 @@ class Guarantee:
 
 
 @dataclass(frozen=True, slots=True)
-class Sums:
+class PrivateSums:
     """Private sums, with the noise of each and what the whole release is for a person."""
 
     values: NDArray[np.float64]
@@ -84,11 +84,11 @@ def private_law(law: Law, epsilon: float, delta: check.Number, coordinates: int,
 
 def noisy_sums(
     sums: NDArray[np.int64], largest: int, law: Law, *, epsilon: float, delta: check.Number, bits: Bits
-) -> Sums:
+) -> PrivateSums:
     """Returns whole sums of values between 0 and `largest`, made private together."""
     guarantee = private_law(law, epsilon, delta, sums.size, largest)
     values = np.asarray(guarantee.mechanism.release(sums, bits=bits), dtype=np.float64)
-    return Sums(values, guarantee.noise, guarantee.event)
+    return PrivateSums(values, guarantee.noise, guarantee.event)
 
 
 STEPS = 1024  # of the grid on which sums are protected, to the width of the bounds

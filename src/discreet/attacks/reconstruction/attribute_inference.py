@@ -148,7 +148,7 @@ def by_chance(ends: tuple[Fraction, Fraction], tolerance: float) -> float:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Clipped:
+class ClippedValues:
     """Values clipped to public bounds and put on a public grid, as whole numbers of its steps.
 
     Attributes:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from discreet import check
 from discreet.attacks.attack import beside, compare_trials, posterior
 from discreet.attacks.reconstruction.attribute_inference import (
-    Clipped,
+    ClippedValues,
     Inference,
     by_chance,
     evenly,
@@ -75,7 +75,7 @@ def _compare_totals(
     secret = evenly(wide, check.integer(trials=trials, at_least=1), bits=source)
     size, chance = len(values) + 1, by_chance(wide, reach)
     before, after = (values.sum() + secret) / size, np.full(trials, values.mean())
-    clip = Clipped(bounds=ends)
+    clip = ClippedValues(bounds=ends)
     low, high = float(ends[0]), float(ends[1])
     stay, leave = np.clip(values, low, high), np.clip(secret, low, high)
 
@@ -226,7 +226,7 @@ def _compare_weights(
     reach = float(wide[1] - wide[0]) / 100 if tolerance is None else float(check.positive(tolerance=tolerance))
     budgets = sorted(check.positive(epsilon=each) for each in epsilons)
     secret, chance = evenly(wide, check.integer(trials=trials, at_least=1), bits=source), by_chance(wide, reach)
-    clip, steps = Clipped(bounds=ends), np.asarray(_FEATURES.steps(rows))
+    clip, steps = ClippedValues(bounds=ends), np.asarray(_FEATURES.steps(rows))
     largest = int(np.abs(steps).sum(axis=1).max())
     everybody = np.tile(known[:, None], trials)
     everybody[row] = secret

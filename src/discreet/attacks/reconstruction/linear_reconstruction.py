@@ -18,13 +18,13 @@ from discreet.attacks.attack import beside, compare_trials, right_guess_gaussian
 from discreet.attacks.reconstruction import solvers
 from discreet.attacks.reconstruction.subset_counts import (
     Answerer,
-    Exact,
-    FromCurator,
-    GaussianPrivate,
-    Noisy,
-    Private,
-    Rounded,
-    Suppressed,
+    CuratorAnswerer,
+    ExactAnswerer,
+    GaussianAnswerer,
+    NoisyAnswerer,
+    PrivateAnswerer,
+    RoundingAnswerer,
+    SuppressingAnswerer,
     matrix,
     random_subsets,
     secret_bits,
@@ -109,11 +109,16 @@ def _compare(
     people = len(hidden)
     check.integer(runs=often, at_least=1)
     asked = _usual(people, method, source) if queries is None else matrix(queries)
-    usual = [Rounded(to=5), Noisy(sd=people**0.5 / 4), *([] if method == "hadamard" else [Suppressed(below=10)])]
-    private = [
-        FromCurator(total=each, delta=delta) if curator else Private(total=each, delta=delta) for each in epsilons
+    usual = [
+        RoundingAnswerer(to=5),
+        NoisyAnswerer(sd=people**0.5 / 4),
+        *([] if method == "hadamard" else [SuppressingAnswerer(below=10)]),
     ]
-    answerers = [Exact(), *(usual if defences is None else defences), *private]
+    private = [
+        CuratorAnswerer(total=each, delta=delta) if curator else PrivateAnswerer(total=each, delta=delta)
+        for each in epsilons
+    ]
+    answerers = [ExactAnswerer(), *(usual if defences is None else defences), *private]
     inverse = solvers.normal_inverse(asked.astype(np.float64)) if method == "least_squares" else None
     trials = [
         Trial(
@@ -123,7 +128,7 @@ def _compare(
         )
         for answerer in answerers
     ]
-    law = FromCurator if curator else Private
+    law = CuratorAnswerer if curator else PrivateAnswerer
     return compare_trials(
         trials, bound=lambda at: law(total=at, delta=delta).guess_bound(asked, prior=_commoner(hidden)) or 1.0
     )
@@ -239,11 +244,11 @@ def _solution(
     noise: float | None,
     alpha: float | None,
     inverse: Floats | None,
-) -> solvers.Solution:
+) -> solvers.ReconstructedBits:
     if method == "hadamard" or asked is None:
         return solvers.hadamard(asked, answers, alpha=alpha, noise=noise)
     if not len(answers):  # all were withheld
-        return solvers.Solution(bits=np.zeros(asked.shape[1], dtype=np.int8), expected=None)
+        return solvers.ReconstructedBits(bits=np.zeros(asked.shape[1], dtype=np.int8), expected=None)
     if method == "exhaustive":
         return solvers.exhaustive(asked, answers, alpha=alpha, noise=noise)
     if method == "linear_program":
@@ -380,7 +385,7 @@ def reconstruction_by_noise(
     expected: dict[str, Line] = {}
     for share in per_person:
         queries, name = random_subsets(share * size, size, bits=source), f"{share * size:,} queries"
-        each = [Noisy(sd=noise * math.sqrt(size)) for noise in noises]
+        each = [NoisyAnswerer(sd=noise * math.sqrt(size)) for noise in noises]
         hits = [repeat_attack(answerer, secret, queries, runs=runs, bits=source) for answerer in each]
         found[name] = tuple(
             (noise, wilson_interval(hit.success, hit.targets)) for noise, hit in zip(noises, hits, strict=True)
@@ -427,7 +432,7 @@ def reconstruction_by_guarantee(
     source, size = source_of(bits), check.integer(people=people, at_least=2)
     secret, queries = coins(size, bits=source), random_subsets(per_person * size, size, bits=source)
     places = [float(mu) for mu in np.geomspace(min(mus), max(mus), 40)]
-    hits = [repeat_attack(GaussianPrivate(mu=mu, blind=True), secret, queries, runs=runs, bits=source) for mu in mus]
+    hits = [repeat_attack(GaussianAnswerer(mu=mu, blind=True), secret, queries, runs=runs, bits=source) for mu in mus]
     at = sorted(mus)[len(mus) // 2]
     return Curves(
         found={

@@ -23,7 +23,7 @@ MOST = 14  # people: every possible column of the table, 2^people, is tried at e
 
 
 @dataclass(frozen=True, kw_only=True)
-class Solved(Finding):
+class PairCountReconstruction(Finding):
     """Tables of people that have the released counts.
 
     `recovered` is such a table, one row for each person in falling order: the counts do not say who is who. None if no
@@ -82,7 +82,9 @@ def _private(counts: Integers, epsilon: float, bits: Bits) -> Integers:
 
 
 @beside(compare)
-def genotypes_from_pairs(pairs: Any, n: int, *, truth: Any = None, epsilon: float | None = None) -> Solved:
+def genotypes_from_pairs(
+    pairs: Any, n: int, *, truth: Any = None, epsilon: float | None = None
+) -> PairCountReconstruction:
     """Finds the table of n people and N sites whose counts of ones, alone and in pairs, were released.
 
     Entry (i, j) of `pairs` is the number of people with a one at both sites, entry (i, i) at site i: the equations
@@ -112,7 +114,7 @@ def genotypes_from_pairs(pairs: Any, n: int, *, truth: Any = None, epsilon: floa
     first, second = next(solutions, None), next(solutions, None)
     against = known if known is not None else (first if second is None else second)
     chance = _chance(size, len(counts))
-    return Solved(
+    return PairCountReconstruction(
         attack="Genomes from counts of pairs",
         goal="people whose every site is recovered",
         success=0.0 if first is None or against is None else _recovered_share(first, against),

@@ -25,7 +25,7 @@ _BLOCK = 1 << 22  # answers of candidates that are held at once
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Solution:
+class ReconstructedBits:
     """What a way back found.
 
     Attributes:
@@ -44,7 +44,9 @@ def phi(z: float) -> float:
     return float(special.ndtr(z))
 
 
-def least_squares(queries: Floats, answers: Floats, *, noise: float | None, inverse: Floats | None = None) -> Solution:
+def least_squares(
+    queries: Floats, answers: Floats, *, noise: float | None, inverse: Floats | None = None
+) -> ReconstructedBits:
     """Returns the real numbers with the least squared error, rounded at one half (Dinur, Nissim 2003).
 
     Independent normal errors of standard deviation s leave person i's number off by s sqrt(c_i), with c the diagonal of
@@ -60,12 +62,12 @@ def least_squares(queries: Floats, answers: Floats, *, noise: float | None, inve
     rows, people = queries.shape
     known = normal_inverse(queries) if inverse is None else inverse
     if known is None:
-        return Solution(bits=_round_to_bits(np.asarray(np.linalg.lstsq(queries, answers)[0])), expected=None)
+        return ReconstructedBits(bits=_round_to_bits(np.asarray(np.linalg.lstsq(queries, answers)[0])), expected=None)
     found = known @ (queries.T @ answers)
     spread = noise
     if noise is None and rows > people:
         spread = float(np.linalg.norm(answers - queries @ found)) / math.sqrt(rows - people)
-    return Solution(bits=_round_to_bits(found), expected=None if spread is None else _right(known, spread))
+    return ReconstructedBits(bits=_round_to_bits(found), expected=None if spread is None else _right(known, spread))
 
 
 def normal_inverse(queries: Floats) -> Floats | None:
@@ -96,7 +98,7 @@ def predicted_share(rows: int, people: int, noise: float) -> float:
     return phi(math.sqrt(max(rows - people, 0)) / (4 * noise)) if noise > 0 else 1.0
 
 
-def linear_program(queries: Floats, answers: Floats, *, alpha: float | None, noise: float | None) -> Solution:
+def linear_program(queries: Floats, answers: Floats, *, alpha: float | None, noise: float | None) -> ReconstructedBits:
     """Returns numbers from 0 to 1 with the least sum of absolute errors, or with none above alpha, rounded at one half.
 
     A few arbitrarily wrong answers hardly move the least sum (Dwork, McSherry, Talwar 2007). For normal errors its
@@ -121,10 +123,10 @@ def linear_program(queries: Floats, answers: Floats, *, alpha: float | None, noi
     bits = _round_to_bits(np.asarray(result.x)[:people])
     spread_out = math.sqrt(float(np.mean((answers - queries @ bits) ** 2))) if noise is None else noise
     expected = predicted_share(rows, people, spread_out * math.sqrt(math.pi / 2)) if rows > people else None
-    return Solution(bits=bits, expected=expected)
+    return ReconstructedBits(bits=bits, expected=expected)
 
 
-def exhaustive(queries: Floats, answers: Floats, *, alpha: float | None, noise: float | None) -> Solution:
+def exhaustive(queries: Floats, answers: Floats, *, alpha: float | None, noise: float | None) -> ReconstructedBits:
     """Tries all 2^n databases: the likeliest under normal errors, or one whose errors are all within alpha.
 
     Formal guarantee: if all 2^n subsets were asked and every answer is within alpha of the truth, every database that
@@ -147,10 +149,10 @@ def exhaustive(queries: Floats, answers: Floats, *, alpha: float | None, noise: 
     chances = np.array([weights[(kept >> place & 1) == (best >> place & 1)].sum() for place in range(people)])
     bits = (best >> np.arange(people) & 1).astype(np.int8)
     certain = None if alpha is None or not _every_subset(queries) else max(0.0, 1 - 4 * alpha / people)
-    return Solution(bits=bits, expected=float(chances.mean() / weights.sum()), certain=certain)
+    return ReconstructedBits(bits=bits, expected=float(chances.mean() / weights.sum()), certain=certain)
 
 
-def hadamard(queries: Floats | None, answers: Floats, *, alpha: float | None, noise: float | None) -> Solution:
+def hadamard(queries: Floats | None, answers: Floats, *, alpha: float | None, noise: float | None) -> ReconstructedBits:
     """Returns the inverse of n queries with weights +1 and -1 that are orthogonal to each other, in n log n steps.
 
     Formal guarantee: with errors of at most alpha, at most a share of 4 alpha^2 / n of the bits is wrong: the transform
@@ -166,7 +168,7 @@ def hadamard(queries: Floats | None, answers: Floats, *, alpha: float | None, no
     found = (hadamard_transform(answers) if queries is None else queries.T @ answers) / size
     certain = None if alpha is None else max(0.0, 1 - 4 * alpha**2 / size)
     expected = certain if noise is None else phi(math.sqrt(size) / (2 * noise)) if noise > 0 else 1.0
-    return Solution(bits=_round_to_bits(found), expected=expected, certain=certain)
+    return ReconstructedBits(bits=_round_to_bits(found), expected=expected, certain=certain)
 
 
 def hadamard_transform(values: Floats) -> Floats:

@@ -29,8 +29,17 @@ from discreet.noise.experiment import coins, normals, uniforms
 from discreet.privacy import Budget
 from discreet.report.finding import RAW
 
-__all__ = ["Answerer", "Bounded", "Exact", "FromCurator", "GaussianPrivate", "Noisy", "Private", "Rounded"]
-__all__ += ["Suppressed"]
+__all__ = [
+    "Answerer",
+    "BoundedNoiseAnswerer",
+    "CuratorAnswerer",
+    "ExactAnswerer",
+    "GaussianAnswerer",
+    "NoisyAnswerer",
+    "PrivateAnswerer",
+    "RoundingAnswerer",
+]
+__all__ += ["SuppressingAnswerer"]
 __all__ += ["all_subsets", "random_subsets"]
 
 _MOST_COUNTS = 300  # in one question of at most 5,000 words
@@ -51,7 +60,7 @@ class Answerer:
 
     >>> from discreet.noise import SeededBits
     >>> queries = [[1, 1, 0, 0], [1, 0, 1, 1], [1, 1, 1, 1]]  # who of four people is in each of three subsets
-    >>> for answerer in (Exact(), Suppressed(below=2), Private(total=1)):
+    >>> for answerer in (ExactAnswerer(), SuppressingAnswerer(below=2), PrivateAnswerer(total=1)):
     ...     print(
     ...         answerer.name, answerer.answer([1, 0, 1, 1], queries, bits=SeededBits(1)), answerer.guess_bound(queries)
     ...     )
@@ -104,7 +113,7 @@ class Answerer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Guaranteed(Answerer):
+class GuaranteedAnswerer(Answerer):
     """Answers all queries together under one guarantee.
 
     Attributes:
@@ -127,7 +136,7 @@ class Guaranteed(Answerer):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FromCurator(Guaranteed):
+class CuratorAnswerer(GuaranteedAnswerer):
     """Asks a curator: one SELECT with a COUNT for each query, over a table whose other columns are public attributes.
 
     Attribute j of a person is 1 if they are in subset j, so that weights are 0 and 1. One charge covers all counts.
@@ -137,7 +146,7 @@ class FromCurator(Guaranteed):
     alone: the same holds when a bit is replaced.
 
     >>> from discreet.noise import SeededBits
-    >>> FromCurator(total=1).answer([1, 0, 1, 1], [[1, 1, 0, 0], [1, 1, 1, 1]], bits=SeededBits(1)).tolist()
+    >>> CuratorAnswerer(total=1).answer([1, 0, 1, 1], [[1, 1, 0, 0], [1, 1, 1, 1]], bits=SeededBits(1)).tolist()
     [1.0, 5.0]
     """
 
@@ -245,19 +254,19 @@ def all_subsets(people: int) -> Whole:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Exact(Answerer):
+class ExactAnswerer(Answerer):
     """Tells the truth.
 
-    >>> Exact().answer([1, 0, 1, 1], [[1, 1, 0, 0], [1, 1, 1, 1]]).tolist()
+    >>> ExactAnswerer().answer([1, 0, 1, 1], [[1, 1, 0, 0], [1, 1, 1, 1]]).tolist()
     [1.0, 3.0]
     """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rounded(Answerer):
+class RoundingAnswerer(Answerer):
     """Rounds every count to the nearest multiple of `to`; one in the middle to an even multiple.
 
-    >>> Rounded(to=5).answer([1, 0, 1, 1], [[1, 1, 0, 0], [1, 1, 1, 1]]).tolist()
+    >>> RoundingAnswerer(to=5).answer([1, 0, 1, 1], [[1, 1, 0, 0], [1, 1, 1, 1]]).tolist()
     [0.0, 5.0]
     """
 
@@ -280,7 +289,7 @@ class Rounded(Answerer):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Noisy(Answerer):
+class NoisyAnswerer(Answerer):
     """Adds normal errors of standard deviation `sd`, drawn anew for every query: a defence that keeps no account."""
 
     sd: float
@@ -302,11 +311,13 @@ class Noisy(Answerer):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bounded(Answerer):
+class BoundedNoiseAnswerer(Answerer):
     """Adds errors spread evenly between -`alpha` and `alpha`.
 
     >>> from discreet.noise import SeededBits
-    >>> Bounded(alpha=0.5).answer([1, 0, 1, 1], [[1, 1, 0, 0], [1, 1, 1, 1]], bits=SeededBits(1)).round(2).tolist()
+    >>> BoundedNoiseAnswerer(alpha=0.5).answer([1, 0, 1, 1], [[1, 1, 0, 0], [1, 1, 1, 1]], bits=SeededBits(1)).round(
+    ...     2
+    ... ).tolist()
     [0.76, 3.16]
     """
 
@@ -329,10 +340,10 @@ class Bounded(Answerer):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Suppressed(Answerer):
+class SuppressingAnswerer(Answerer):
     """Withholds counts below `below`.
 
-    >>> Suppressed(below=2).answer([1, 0, 1, 1], [[1, 1, 0, 0], [1, 1, 1, 1]]).tolist()
+    >>> SuppressingAnswerer(below=2).answer([1, 0, 1, 1], [[1, 1, 0, 0], [1, 1, 1, 1]]).tolist()
     [nan, 3.0]
     """
 
@@ -352,7 +363,7 @@ class Suppressed(Answerer):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Private(Guaranteed):
+class PrivateAnswerer(GuaranteedAnswerer):
     """Answers all queries together under one (epsilon, delta).
 
     Formal guarantee: with delta = 0, exact discrete Laplace noise for the largest L1 norm of a person's column of
@@ -361,7 +372,7 @@ class Private(Guaranteed):
 
     >>> from discreet.noise import SeededBits
     >>> queries = random_subsets(100, 20, bits=SeededBits(1))
-    >>> {total: round(Private(total=total).noise(queries)) for total in (1, 10)}  # of counts up to 20
+    >>> {total: round(PrivateAnswerer(total=total).noise(queries)) for total in (1, 10)}  # of counts up to 20
     {1: 85, 10: 8}
     """
 
@@ -394,7 +405,7 @@ class Private(Guaranteed):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GaussianPrivate(Answerer):
+class GaussianAnswerer(Answerer):
     """Answers all queries together under mu-Gaussian DP, with normal noise rounded to whole numbers.
 
     Formal guarantee: mu-GDP when one person's bit is replaced (Dong, Roth, Su 2022), for the largest L2 norm of a
@@ -402,9 +413,9 @@ class GaussianPrivate(Answerer):
 
     >>> from discreet.noise import SeededBits
     >>> queries = random_subsets(100, 20, bits=SeededBits(1))
-    >>> round(GaussianPrivate(mu=1).noise(queries), 2), round(GaussianPrivate(mu=1, blind=True).noise(queries), 2)
+    >>> round(GaussianAnswerer(mu=1).noise(queries), 2), round(GaussianAnswerer(mu=1, blind=True).noise(queries), 2)
     (7.75, 10.0)
-    >>> round(GaussianPrivate(mu=1).guess_bound(queries), 3)
+    >>> round(GaussianAnswerer(mu=1).guess_bound(queries), 3)
     0.691
     """
 

@@ -28,12 +28,12 @@ MOST_PIECES = 20_000
 NOTHING = Fraction(0)
 
 Ends = tuple[Fraction, Fraction]
-Recipe = Callable[[int], "Pieces"]
+Recipe = Callable[[int], "LawPair"]
 """Pieces computed with so many digits."""
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class OutputMass:
     """`count` outputs, each with probability p on the one dataset and q on the other."""
 
     p: Enclosure
@@ -42,7 +42,7 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
-class Pieces:
+class LawPair:
     """Two laws.
 
     Attributes:
@@ -51,14 +51,14 @@ class Pieces:
         unbounded: whether losses grow without bound among what is not listed one by one.
     """
 
-    listed: tuple[Piece, ...]
+    listed: tuple[OutputMass, ...]
     rest: Fraction = NOTHING
     unbounded: bool = False
 
     @property
-    def swapped_pieces(self) -> Pieces:
+    def swapped_pieces(self) -> LawPair:
         """Returns the same with the datasets exchanged."""
-        return Pieces(tuple(Piece(one.q, one.p, one.count) for one in self.listed), self.rest, self.unbounded)
+        return LawPair(tuple(OutputMass(one.q, one.p, one.count) for one in self.listed), self.rest, self.unbounded)
 
     def loss(self) -> Ends | None:
         """Returns between which numbers the largest ln(p / q) lies; None if it is infinite.
@@ -89,18 +89,20 @@ class Pieces:
             high += one.count * max(most, NOTHING)
         return low, high
 
-    def times(self, other: Pieces) -> Pieces:
+    def times(self, other: LawPair) -> LawPair:
         """Returns both outputs of two independent parts."""
         if len(self.listed) * len(other.listed) > MOST_PIECES:
             hint = "Compare values that differ in fewer entries, or take `distinguish`."
             raise InvalidParameter("b", "another value", "to differ from a in few entries", hint)
         listed = tuple(
-            Piece(one.p * two.p, one.q * two.q, one.count * two.count) for one in self.listed for two in other.listed
+            OutputMass(one.p * two.p, one.q * two.q, one.count * two.count)
+            for one in self.listed
+            for two in other.listed
         )
-        return Pieces(listed, self.rest + other.rest, self.unbounded or other.unbounded)
+        return LawPair(listed, self.rest + other.rest, self.unbounded or other.unbounded)
 
 
-def _log(one: Piece) -> Ends:
+def _log(one: OutputMass) -> Ends:
     """ln(p / q) outwards; a probability that may be zero for all the digits has no lower end."""
     if one.p.low <= 0 or one.q.low <= 0:
         return Fraction(-(10**6)), Fraction(10**6)
@@ -111,9 +113,9 @@ def _log(one: Piece) -> Ends:
 def product(parts: Sequence[Recipe]) -> Recipe:
     """Returns independent parts together; without parts, one certain output."""
 
-    def recipe(digits: int) -> Pieces:
+    def recipe(digits: int) -> LawPair:
         one = Enclosure.of(1, digits)
-        total = Pieces((Piece(one, one),))
+        total = LawPair((OutputMass(one, one),))
         for part in parts:
             total = total.times(part(digits))
         return total
@@ -129,11 +131,11 @@ def total(terms: Iterable[Enclosure], digits: int) -> Enclosure:
     return found
 
 
-def normalize_pieces(p: Sequence[Enclosure], q: Sequence[Enclosure], counts: Sequence[int], digits: int) -> Pieces:
+def normalize_pieces(p: Sequence[Enclosure], q: Sequence[Enclosure], counts: Sequence[int], digits: int) -> LawPair:
     """Returns pieces from weights that are not yet divided by their sums."""
     sums = [total((w * c for w, c in zip(weights, counts, strict=True)), digits) for weights in (p, q)]
-    listed = (Piece(a / sums[0], b / sums[1], c) for a, b, c in zip(p, q, counts, strict=True))
-    return Pieces(tuple(listed))
+    listed = (OutputMass(a / sums[0], b / sums[1], c) for a, b, c in zip(p, q, counts, strict=True))
+    return LawPair(tuple(listed))
 
 
 def power(rate: Fraction, exponent: int | Fraction, digits: int) -> Enclosure:
@@ -158,7 +160,7 @@ def pairs(a: Any, b: Any, steps: Callable[[Any], Any]) -> Iterator[tuple[int, in
 
 
 # ------------------------------------------------------------------------------------------------------------ Laplace
-def laplace_pieces(scale: Fraction, shift: int, digits: int) -> Pieces:
+def laplace_pieces(scale: Fraction, shift: int, digits: int) -> LawPair:
     """Returns P(z) ~ e^(-|z| / scale) around 0 and around the shift.
 
     Both tails have one loss each, the middle has its own.
@@ -169,9 +171,9 @@ def laplace_pieces(scale: Fraction, shift: int, digits: int) -> Pieces:
     powers = [Enclosure.of(-k / scale, digits).exp() for k in range(shift + 1)]
     point = (1 - a) / (a + 1)
     tail = 1 / (a + 1)
-    ends = (Piece(tail, tail * powers[shift]), Piece(tail * powers[shift], tail))
-    middle = (Piece(point * powers[z], point * powers[shift - z]) for z in range(1, shift))
-    return Pieces((*ends, *middle))
+    ends = (OutputMass(tail, tail * powers[shift]), OutputMass(tail * powers[shift], tail))
+    middle = (OutputMass(point * powers[z], point * powers[shift - z]) for z in range(1, shift))
+    return LawPair((*ends, *middle))
 
 
 def laplace(mechanism: Laplace, a: Any, b: Any) -> Recipe:
@@ -190,9 +192,9 @@ def discrete_laplace(mechanism: DiscreteLaplace, a: Any, b: Any) -> Recipe:
     )
 
 
-def _compose_shifts(moves: Iterator[tuple[int, int]], law: Callable[[int, int], Pieces]) -> Recipe:
+def _compose_shifts(moves: Iterator[tuple[int, int]], law: Callable[[int, int], LawPair]) -> Recipe:
     def part(x: int, y: int) -> Recipe:
-        def recipe(digits: int) -> Pieces:
+        def recipe(digits: int) -> LawPair:
             found = law(abs(x - y), digits)
             return found if x <= y else found.swapped_pieces
 
@@ -210,7 +212,7 @@ def staircase(mechanism: Staircase, a: Any, b: Any) -> Recipe:
     )
 
 
-def stairs_pieces(stairs: Stairs, shift: int, digits: int) -> Pieces:
+def stairs_pieces(stairs: Stairs, shift: int, digits: int) -> LawPair:
     """Returns P(z) = c b^k(z), outputs by the pair of exponents.
 
     It lists stairs up to those that less than 10^-digits of the mass reaches.
@@ -224,8 +226,8 @@ def stairs_pieces(stairs: Stairs, shift: int, digits: int) -> Pieces:
     powers = [
         Enclosure.of(-stairs.epsilon * k, digits).exp() * scale for k in range(max(max(pair) for pair in codes) + 1)
     ]
-    listed = tuple(Piece(powers[k], powers[j], count) for (k, j), count in codes.items())
-    return Pieces(listed, stairs.tail(reach)(digits).fractions()[1])
+    listed = tuple(OutputMass(powers[k], powers[j], count) for (k, j), count in codes.items())
+    return LawPair(listed, stairs.tail(reach)(digits).fractions()[1])
 
 
 def _exponents(stairs: Stairs, z: Any) -> Any:
@@ -242,7 +244,7 @@ def discrete_gaussian(mechanism: DiscreteGaussian, a: Any, b: Any) -> Recipe:
     )
 
 
-def gaussian_pieces(sigma: Fraction, shift: int, digits: int) -> Pieces:
+def gaussian_pieces(sigma: Fraction, shift: int, digits: int) -> LawPair:
     """Returns P(z) ~ e^(-z^2 / (2 sigma^2)), point by point; the tails are below geometric series."""
     reach = math.ceil(float(sigma) * math.sqrt(2 * 2.303 * digits)) + 2
     if 2 * reach + shift > MOST_PIECES:
@@ -254,10 +256,10 @@ def gaussian_pieces(sigma: Fraction, shift: int, digits: int) -> Pieces:
     everything = Enclosure(known.low, (known + left * 2).high, digits)
     rest = (left * 2 / everything).fractions()[1]
     listed = tuple(
-        Piece(weights[abs(z)] / everything, weights[abs(z - shift)] / everything)
+        OutputMass(weights[abs(z)] / everything, weights[abs(z - shift)] / everything)
         for z in range(-reach, reach + shift + 1)
     )
-    return Pieces(listed, rest, unbounded=bool(shift))
+    return LawPair(listed, rest, unbounded=bool(shift))
 
 
 def gaussian(mechanism: Gaussian, a: Any, b: Any, epsilon: Fraction) -> Recipe:
@@ -290,9 +292,9 @@ def _cells(x: Fraction, y: Fraction, sigma: Fraction, epsilon: Fraction) -> Reci
         chain = [Enclosure.of(1, digits), *tails, Enclosure.of(0, digits)]
         return [_not_negative(left - right) for left, right in pairwise(chain)]
 
-    def recipe(digits: int) -> Pieces:
-        listed = (Piece(p, q) for p, q in zip(masses(x, digits), masses(y, digits), strict=True))
-        return Pieces(tuple(listed), unbounded=True)
+    def recipe(digits: int) -> LawPair:
+        listed = (OutputMass(p, q) for p, q in zip(masses(x, digits), masses(y, digits), strict=True))
+        return LawPair(tuple(listed), unbounded=True)
 
     return recipe
 
@@ -308,12 +310,12 @@ def propose_test_release(mechanism: ProposeTestRelease, a: Any, b: Any) -> Recip
     scale = mechanism._laplace._scale
     one, other = mechanism.grid.steps(x), mechanism.grid.steps(y)
 
-    def recipe(digits: int) -> Pieces:
+    def recipe(digits: int) -> LawPair:
         p, q = (upper_tail(1 / mechanism.epsilon, mechanism.cut - d, digits) for d in (far, near))
         numbers = laplace_pieces(scale, abs(one - other), digits)
         shown = numbers if one <= other else numbers.swapped_pieces
-        listed = (Piece(part.p * p, part.q * q, part.count) for part in shown.listed)
-        return Pieces((Piece(1 - p, 1 - q), *listed))
+        listed = (OutputMass(part.p * p, part.q * q, part.count) for part in shown.listed)
+        return LawPair((OutputMass(1 - p, 1 - q), *listed))
 
     return recipe
 

@@ -13,7 +13,7 @@ from discreet import check
 from discreet.audit.mechanisms.confidence_bounds import certified_epsilon, certified_mu, most_epsilon, one_run_epsilon
 from discreet.audit.mechanisms.finding import Audit, Claim, OneRun, claim_of
 from discreet.audit.mechanisms.output_events import Runs, Score, search
-from discreet.audit.mechanisms.output_features import Raised, columns_of
+from discreet.audit.mechanisms.output_features import ErrorOutput, columns_of
 from discreet.check import Number
 from discreet.errors import InvalidParameter
 from discreet.mechanisms import Mechanism
@@ -131,7 +131,7 @@ def _run(call: Callable[[Any], Any], value: Any) -> Any:
     try:
         return call(value)
     except Exception as error:  # noqa: BLE001 - that and how a run fails is what an attacker sees
-        return Raised(type(error).__name__)
+        return ErrorOutput(type(error).__name__)
 
 
 def _split(pairs: list[tuple[Any, Any]]) -> tuple[list[tuple[Any, Any]], ...]:

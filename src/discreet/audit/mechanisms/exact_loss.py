@@ -18,7 +18,7 @@ from discreet.exact import float_above, float_below, settle
 from discreet.mechanisms import Mechanism
 from discreet.privacy import Neighbours
 from discreet.privacy.events import Event
-from discreet.report.display import Display, Displayed
+from discreet.report.display import Display, DisplayMixin
 
 _DIGITS = 40
 _SHOWN = Fraction(1, 10**12)
@@ -41,7 +41,7 @@ LAWS: dict[type[Mechanism], Callable[[Any, Any, Any], Recipe]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Exact(Displayed):
+class ExactLoss(DisplayMixin):
     """What two neighbours really cost, beside the claim.
 
     Attributes:
@@ -95,7 +95,7 @@ def exact(
     delta: Number | None = None,
     event: Event | None = None,
     neighbours: Neighbours | str = Neighbours.ADD_REMOVE,
-) -> Exact:
+) -> ExactLoss:
     """Computes the exact privacy loss between two values of a mechanism whose law can be written out.
 
     Args:
@@ -108,7 +108,7 @@ def exact(
         neighbours: the relation for which the event is priced.
 
     Returns:
-        An `Exact`, in enclosures that contain the true numbers.
+        An `ExactLoss`, in enclosures that contain the true numbers.
 
     Raises:
         InvalidParameter: if the law cannot be written out; `distinguish` takes every mechanism.
@@ -140,7 +140,7 @@ the claimed 0. Other neighbours may cost more.
         return both, (max(low for low, _ in excesses), max(high for _, high in excesses))
 
     loss, excess = settle(enclose_losses, digits=_DIGITS)
-    return Exact(
+    return ExactLoss(
         mechanism=type(mechanism).__name__,
         epsilon=loss,
         epsilon_claimed=claim.epsilon,

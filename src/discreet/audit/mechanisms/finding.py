@@ -24,7 +24,7 @@ from discreet.privacy import Neighbours, events
 from discreet.privacy.events import Event
 from discreet.report import comparison_charts
 from discreet.report.charts import Spec
-from discreet.report.display import Display, Displayed, rate
+from discreet.report.display import Display, DisplayMixin, rate
 from discreet.report.render import chart
 
 DELTA = Fraction(1, 10**5)  # at which a curve without a delta of its own is looked at
@@ -88,7 +88,7 @@ def _mu(event: Event) -> float | None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LowerBound(Displayed):
+class LowerBound(DisplayMixin):
     """A certified lower bound on epsilon, beside the claim.
 
     Attributes:

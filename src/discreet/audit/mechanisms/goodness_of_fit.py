@@ -20,7 +20,7 @@ from discreet.check import Number
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.lazy import special
-from discreet.report.display import Display, Displayed
+from discreet.report.display import Display, DisplayMixin
 
 Floats = NDArray[np.float64]
 
@@ -47,12 +47,12 @@ class Law(ABC):
 
 
 @dataclass(frozen=True, slots=True)
-class Geometric(Law):
+class GeometricLaw(Law):
     """P(g) = (1 - a) a^g, g >= 0, a = exp(-1/scale): P(G <= g) = 1 - a^(g+1).
 
     >>> from discreet.noise import SeededBits, geometric
     >>> draws = geometric(3, 10_000, bits=SeededBits(1))
-    >>> fits(draws, Geometric(Fraction(3))).passed, fits(draws, Geometric(Fraction(4))).passed
+    >>> fits(draws, GeometricLaw(Fraction(3))).passed, fits(draws, GeometricLaw(Fraction(4))).passed
     (True, False)
     """
 
@@ -65,7 +65,7 @@ class Geometric(Law):
 
 
 @dataclass(frozen=True, slots=True)
-class DiscreteLaplace(Law):
+class DiscreteLaplaceLaw(Law):
     """P(z) = (1 - a) / (1 + a) a^|z|: P(Z <= z) = a^-z / (1 + a) below 0, and 1 - P(Z <= -z - 1) from 0 on."""
 
     scale: Fraction
@@ -84,7 +84,7 @@ class DiscreteLaplace(Law):
 
 
 @dataclass(frozen=True, slots=True)
-class DiscreteGaussian(Law):
+class DiscreteGaussianLaw(Law):
     """P(z) proportional to exp(-z^2 / (2 sigma^2)).
 
     From sigma = 10^4 on the sum is replaced by the normal law at z + 1/2: the midpoint rule is off by at most
@@ -115,12 +115,12 @@ class DiscreteGaussian(Law):
 
 
 @dataclass(frozen=True, slots=True)
-class Uniform(Law):
+class UniformLaw(Law):
     """All integers from 0 to bound - 1 alike.
 
     >>> from discreet.noise import SeededBits, uniform_below
     >>> draws = uniform_below(6, 10_000, bits=SeededBits(1))
-    >>> fits(draws, Uniform(6)).passed, fits(draws, Uniform(7)).passed
+    >>> fits(draws, UniformLaw(6)).passed, fits(draws, UniformLaw(7)).passed
     (True, False)
     """
 
@@ -133,12 +133,12 @@ class Uniform(Law):
 
 
 @dataclass(frozen=True, slots=True)
-class Categorical(Law):
+class CategoricalLaw(Law):
     """Index i with a probability proportional to chances[i].
 
-    >>> Categorical((1, 2, 1)).pmf(np.arange(3)).tolist()
+    >>> CategoricalLaw((1, 2, 1)).pmf(np.arange(3)).tolist()
     [0.25, 0.5, 0.25]
-    >>> [p_value(draws * 200, Categorical((1, 2, 1))) > 1e-6 for draws in ([0, 1, 1, 2], [0, 0, 1, 2])]
+    >>> [p_value(draws * 200, CategoricalLaw((1, 2, 1))) > 1e-6 for draws in ([0, 1, 1, 2], [0, 0, 1, 2])]
     [True, False]
     """
 
@@ -152,11 +152,11 @@ class Categorical(Law):
 
 
 @dataclass(frozen=True, slots=True)
-class Bernoulli(Law):
+class BernoulliLaw(Law):
     """1 with the probability, else 0.
 
     >>> draws = [True, False, False, False] * 100
-    >>> p_value(draws, Bernoulli(0.25)), p_value(draws, Bernoulli(0.5)) < 1e-9
+    >>> p_value(draws, BernoulliLaw(0.25)), p_value(draws, BernoulliLaw(0.5)) < 1e-9
     (1.0, True)
     """
 
@@ -199,7 +199,7 @@ _WIDE = 4096  # cells at most
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fit(Displayed):
+class GoodnessOfFit(DisplayMixin):
     """A sample beside the law it should have.
 
     Attributes:
@@ -236,7 +236,7 @@ class Fit(Displayed):
         return Display(title=f"A sample of {self.draws:,} draws", columns=("", ""), rows=rows)
 
 
-def fits(sample: ArrayLike, law: Law | Callable[[Floats], Floats], *, level: Number = LEVEL) -> Fit:
+def fits(sample: ArrayLike, law: Law | Callable[[Floats], Floats], *, level: Number = LEVEL) -> GoodnessOfFit:
     """Tests whether draws follow a law, against everything else: too wide, too narrow, shifted, bumpy.
 
     Args:
@@ -245,8 +245,8 @@ def fits(sample: ArrayLike, law: Law | Callable[[Floats], Floats], *, level: Num
         level: the chance at which a sample of the law itself may be refused.
 
     Returns:
-        A `Fit`. For a continuous law its p-value is that of the inequality of Dvoretzky, Kiefer and Wolfowitz with
-        Massart's constant, which holds for every number of draws. For a law on the whole numbers it is twice the
+        A `GoodnessOfFit`. For a continuous law its p-value is that of the inequality of Dvoretzky, Kiefer and Wolfowitz
+        with Massart's constant, which holds for every number of draws. For a law on the whole numbers it is twice the
         smaller of that and of Pearson's chi-squared test, which sees single values better, on cells that expect at
         least 25 draws.
 
@@ -254,10 +254,10 @@ def fits(sample: ArrayLike, law: Law | Callable[[Floats], Floats], *, level: Num
         InvalidParameter: without draws, or if they are no finite numbers.
 
     >>> from fractions import Fraction
-    >>> from discreet.audit.mechanisms.goodness_of_fit import DiscreteLaplace
+    >>> from discreet.audit.mechanisms.goodness_of_fit import DiscreteLaplaceLaw
     >>> from discreet.noise import SeededBits, discrete_laplace
     >>> draws = discrete_laplace(2, 20_000, bits=SeededBits(1))
-    >>> fits(draws, DiscreteLaplace(Fraction(2))).passed, fits(draws, DiscreteLaplace(Fraction(3, 2))).passed
+    >>> fits(draws, DiscreteLaplaceLaw(Fraction(2))).passed, fits(draws, DiscreteLaplaceLaw(Fraction(3, 2))).passed
     (True, False)
     """
     draws = np.asarray(sample, dtype=np.float64).ravel()
@@ -268,7 +268,7 @@ def fits(sample: ArrayLike, law: Law | Callable[[Floats], Floats], *, level: Num
     uniform = min(1.0, 2 * math.exp(-2 * draws.size * gap**2))
     if isinstance(law, Law):
         uniform = min(1.0, 2 * min(p_value(draws, law), _pearson(draws, law)))
-    return Fit(p_value=uniform, gap=gap, draws=draws.size, level=limit)
+    return GoodnessOfFit(p_value=uniform, gap=gap, draws=draws.size, level=limit)
 
 
 def _gap(draws: Floats, law: Law | Callable[[Floats], Floats]) -> float:

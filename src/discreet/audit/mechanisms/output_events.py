@@ -32,7 +32,7 @@ _WIDEST = 24  # columns of the regression, those that tell most
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Bins:
+class ColumnBins:
     """A column cut into bins: one for each value if they are few, else at quantiles; the last one is for the rest."""
 
     name: str
@@ -40,7 +40,7 @@ class Bins:
     cuts: Floats | None
 
     @classmethod
-    def of(cls, name: str, column: Column) -> Bins:
+    def of(cls, name: str, column: Column) -> ColumnBins:
         """Returns bins that suit a column."""
         known = column[~np.isnan(column)] if column.dtype.kind == "f" else column
         values, counts = np.unique(known, return_counts=True)
@@ -112,7 +112,7 @@ def _word(value: object) -> str:
     return f"{value:.10g}" if isinstance(value, float) else str(value)
 
 
-class Event(ABC):
+class OutputEvent(ABC):
     """A set of outputs.
 
     Attributes:
@@ -131,10 +131,10 @@ class Event(ABC):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class InBins(Event):
+class BinEvent(OutputEvent):
     """One column lies in some of its bins."""
 
-    bins: Bins
+    bins: ColumnBins
     chosen: Mask
     first: bool
 
@@ -149,10 +149,10 @@ class InBins(Event):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Scored(Event):
+class ScoreEvent(OutputEvent):
     """A weighted sum of the log-likelihood ratios of several columns reaches a cut."""
 
-    bins: tuple[Bins, ...]
+    bins: tuple[ColumnBins, ...]
     ratios: tuple[Floats, ...]
     weights: Floats
     cut: float
@@ -169,7 +169,7 @@ class Scored(Event):
         return f"a trained score of {len(self.bins)} features is {side} {self.cut:.4g}"
 
 
-def _logs(bins: Bins, ratio: Floats, columns: Columns, runs: int) -> Floats:
+def _logs(bins: ColumnBins, ratio: Floats, columns: Columns, runs: int) -> Floats:
     if bins.name not in columns:
         return np.full(runs, float(ratio[-1]))
     return np.asarray(ratio[bins.codes(columns[bins.name])])
@@ -188,9 +188,9 @@ class Runs:
         return np.arange(2 * self.each) < self.each
 
 
-def search(fit: Runs, choose: Runs, score: Score) -> Event:
+def search(fit: Runs, choose: Runs, score: Score) -> OutputEvent:
     """Returns the event with the best score on the runs to choose by, among those that the runs to fit suggest."""
-    bins = [Bins.of(name, column) for name, column in fit.columns.items()]
+    bins = [ColumnBins.of(name, column) for name, column in fit.columns.items()]
     ratios = [_ratios(one, fit) for one in bins]
     pairs = zip(bins, ratios, strict=True)
     found = [candidate for one, ratio in pairs for candidate in _sets(one, ratio, choose, score)]
@@ -198,7 +198,7 @@ def search(fit: Runs, choose: Runs, score: Score) -> Event:
     return max(found, key=lambda pair: pair[0])[1]
 
 
-def _ratios(bins: Bins, runs: Runs) -> Floats:
+def _ratios(bins: ColumnBins, runs: Runs) -> Floats:
     """Returns the logarithm of how much likelier each bin is on the first dataset.
 
     It is drawn towards 0 where little was seen.
@@ -207,7 +207,7 @@ def _ratios(bins: Bins, runs: Runs) -> Floats:
     return np.asarray(np.log((one + 0.5) / (other + 0.5)))
 
 
-def _tallies(bins: Bins, runs: Runs) -> tuple[Floats, Floats]:
+def _tallies(bins: ColumnBins, runs: Runs) -> tuple[Floats, Floats]:
     if bins.name not in runs.columns:
         missing = np.zeros(bins.count)
         missing[-1] = runs.each
@@ -217,7 +217,7 @@ def _tallies(bins: Bins, runs: Runs) -> tuple[Floats, Floats]:
     return one.astype(np.float64), other.astype(np.float64)
 
 
-def _sets(bins: Bins, ratio: Floats, choose: Runs, score: Score) -> Iterator[tuple[float, Event]]:
+def _sets(bins: ColumnBins, ratio: Floats, choose: Runs, score: Score) -> Iterator[tuple[float, OutputEvent]]:
     """Yields the best sets of bins: by falling ratio, and, of numbers, everything below or above a cut."""
     one, other = _tallies(bins, choose)
     orders = [np.argsort(-ratio, kind="stable")]
@@ -231,12 +231,12 @@ def _sets(bins: Bins, ratio: Floats, choose: Runs, score: Score) -> Iterator[tup
             best = int(np.argmax(worth))
             chosen = np.zeros(bins.count, dtype=bool)
             chosen[way[: best + 1]] = True
-            yield float(worth[best]), InBins(bins, chosen, first)
+            yield float(worth[best]), BinEvent(bins, chosen, first)
 
 
 def _find_best_cuts(
-    bins: list[Bins], ratios: list[Floats], fit: Runs, choose: Runs, score: Score
-) -> list[tuple[float, Event]]:
+    bins: list[ColumnBins], ratios: list[Floats], fit: Runs, choose: Runs, score: Score
+) -> list[tuple[float, OutputEvent]]:
     """Returns the best cuts of a logistic regression on the log-likelihood ratios of all columns."""
     pairs = zip(bins, ratios, strict=True)
     spread = [float(np.mean(np.abs(_logs(one, ratio, fit.columns, 2 * fit.each)))) for one, ratio in pairs]
@@ -247,13 +247,13 @@ def _find_best_cuts(
     weights = regression(_matrix(chosen, logs, fit), fit.from_first)
     scores = _matrix(chosen, logs, choose) @ weights
     cuts = np.unique(np.quantile(scores, np.linspace(0, 1, 4 * _BINS)))
-    found: list[tuple[float, Event]] = []
+    found: list[tuple[float, OutputEvent]] = []
     for first in (True, False):
         signed, limits = (scores, cuts) if first else (-scores, -cuts)
         one, other = (_count_reaching(part, limits) for part in (signed[: choose.each], signed[choose.each :]))
         worth = score(one, other) if first else score(other, one)
         best = int(np.argmax(worth))
-        found.append((float(worth[best]), Scored(chosen, logs, weights, float(cuts[best]), first)))
+        found.append((float(worth[best]), ScoreEvent(chosen, logs, weights, float(cuts[best]), first)))
     return found
 
 
@@ -262,7 +262,7 @@ def _count_reaching(scores: Floats, cuts: Floats) -> Floats:
     return np.asarray(scores.size - np.searchsorted(np.sort(scores), cuts, side="left"), dtype=np.float64)
 
 
-def _matrix(bins: tuple[Bins, ...], ratios: tuple[Floats, ...], runs: Runs) -> Floats:
+def _matrix(bins: tuple[ColumnBins, ...], ratios: tuple[Floats, ...], runs: Runs) -> Floats:
     columns = [_logs(one, ratio, runs.columns, 2 * runs.each) for one, ratio in zip(bins, ratios, strict=True)]
     return np.column_stack([*columns, np.ones(2 * runs.each)])
 

@@ -34,7 +34,7 @@ _LOW = 16  # low bits are looked at modulo this
 
 
 @dataclass(frozen=True, slots=True)
-class Raised:
+class ErrorOutput:
     """A run that ended in an error: its type is an output like any other."""
 
     kind: str
@@ -102,7 +102,7 @@ def _atoms(path: str, output: Any) -> Atoms:
     """Yields all that can be said of an output, by name."""
     number = isinstance(output, bool | int | float | np.number | np.bool_)
     if not number or path == ROOT:
-        yield f"kind of {path}", output.kind if isinstance(output, Raised) else type(output).__name__
+        yield f"kind of {path}", output.kind if isinstance(output, ErrorOutput) else type(output).__name__
     if number:
         yield path, _number(output)
     else:
@@ -120,7 +120,7 @@ def _parts(output: Any, path: str) -> Atoms:
 
 
 @_parts.register
-def _(_output: Raised | None, _path: str) -> Atoms:
+def _(_output: ErrorOutput | None, _path: str) -> Atoms:
     """Its kind tells all."""
     yield from ()
 

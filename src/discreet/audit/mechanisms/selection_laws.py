@@ -12,8 +12,8 @@ import numpy as np
 from discreet.audit.mechanisms.additive_laws import (
     MOST_PIECES,
     NOTHING,
-    Piece,
-    Pieces,
+    LawPair,
+    OutputMass,
     Recipe,
     gaussian_pieces,
     normalize_pieces,
@@ -53,7 +53,7 @@ def exponential(mechanism: Exponential, a: Any, b: Any) -> Recipe:
     """Returns both laws of the exponential mechanism, weights e^(-rate gap)."""
     one, other = _rows(mechanism, a, b)
 
-    def recipe(digits: int) -> Pieces:
+    def recipe(digits: int) -> LawPair:
         p, q = ([power(mechanism.rate, max(row) - score, digits) for score in row] for row in (one, other))
         return normalize_pieces(p, q, [1] * len(one), digits)
 
@@ -68,7 +68,7 @@ def permute_and_flip(mechanism: PermuteAndFlip, a: Any, b: Any) -> Recipe:
         coins = [power(mechanism.rate, max(row) - score, digits) for score in row]
         return [coins[i] * _expected_share(coins[:i] + coins[i + 1 :], digits) for i in range(len(row))]
 
-    return lambda digits: Pieces(tuple(map(Piece, law(one, digits), law(other, digits))))
+    return lambda digits: LawPair(tuple(map(OutputMass, law(one, digits), law(other, digits))))
 
 
 def _expected_share(coins: list[Enclosure], digits: int) -> Enclosure:
@@ -87,7 +87,7 @@ def noisy_max(mechanism: ReportNoisyMax, a: Any, b: Any) -> Recipe:
     one, other = _rows(mechanism, a, b)
     scale = 1 / mechanism.rate
 
-    def recipe(digits: int) -> Pieces:
+    def recipe(digits: int) -> LawPair:
         reach = whole_range(scale, digits // 2)
         widest = reach + max(max(one) - min(one), max(other) - min(other)) + 1
         below = {z: 1 - upper_tail(scale, z + 1, digits) for z in range(-widest, widest + 1)}
@@ -105,7 +105,7 @@ def noisy_max(mechanism: ReportNoisyMax, a: Any, b: Any) -> Recipe:
                 terms.append(term)
             return _or_more(total(terms, digits), left)
 
-        return Pieces(tuple(Piece(wins(one, i), wins(other, i)) for i in range(len(one))))
+        return LawPair(tuple(OutputMass(wins(one, i), wins(other, i)) for i in range(len(one))))
 
     return recipe
 
@@ -117,11 +117,11 @@ def randomized_response(mechanism: RandomizedResponse, a: Any, b: Any) -> Recipe
         raise InvalidParameter("b", f"{len(other)} reports", f"to hold as many as a, {len(one)}")
     changed = sum(x != y for x, y in zip(one, other, strict=True))
 
-    def report(digits: int) -> Pieces:
+    def report(digits: int) -> LawPair:
         truth = mechanism.probability(digits)
         lie = mechanism.lie(digits) * Fraction(1, mechanism.options - 1)
-        others = (Piece(lie, lie, mechanism.options - 2),) if mechanism.options > 2 else ()
-        return Pieces((Piece(truth, lie), Piece(lie, truth), *others))
+        others = (OutputMass(lie, lie, mechanism.options - 2),) if mechanism.options > 2 else ()
+        return LawPair((OutputMass(truth, lie), OutputMass(lie, truth), *others))
 
     return product([report] * changed)
 
@@ -133,7 +133,7 @@ def quantile(mechanism: Quantile, a: Any, b: Any) -> Recipe:
     edges = sorted({edge for runs in (one, other) for start, stop, _ in runs for edge in (start, stop)})
     found = [(stop - start, _loss_at(one, start), _loss_at(other, start)) for start, stop in pairwise(edges)]
 
-    def recipe(digits: int) -> Pieces:
+    def recipe(digits: int) -> LawPair:
         p, q = ([power(mechanism.rate, piece[side], digits) for piece in found] for side in (1, 2))
         return normalize_pieces(p, q, [size for size, _, _ in found], digits)
 
@@ -164,9 +164,9 @@ def partition_selection(mechanism: PartitionSelection, a: Any, b: Any) -> Recipe
 
 
 def _selection_law(mechanism: PartitionSelection, x: int, y: int) -> Recipe:
-    def recipe(digits: int) -> Pieces:
+    def recipe(digits: int) -> LawPair:
         p, q = (mechanism.rule.probability(count, digits) for count in (x, y))
-        return Pieces((Piece(p, q), Piece(1 - p, 1 - q)))
+        return LawPair((OutputMass(p, q), OutputMass(1 - p, 1 - q)))
 
     return recipe
 
@@ -175,15 +175,15 @@ def _noisy_count_law(mechanism: PartitionSelection, x: int, y: int) -> Recipe:
     """Noisy counts from the threshold on, in the terms of the shifted laws; what is below comes to one piece."""
     scale, threshold = mechanism.scale, mechanism.threshold
 
-    def recipe(digits: int) -> Pieces:
+    def recipe(digits: int) -> LawPair:
         low, high = sorted((x, y))
         points, rest = _points(mechanism.method, scale, (low, high), threshold, digits)
         zero, one = Enclosure.of(0, digits), Enclosure.of(1, digits)
         if low == 0:  # a key that nobody has is never shown
-            points = [Piece(zero, point.q, point.count) for point in points]
+            points = [OutputMass(zero, point.q, point.count) for point in points]
         shown = [total((getattr(point, side) * point.count for point in points), digits) for side in ("p", "q")]
-        dropped = Piece(_low_by(one - shown[0], rest), _low_by(one - shown[1], rest))
-        found = Pieces((*points, dropped), rest, unbounded=mechanism.method == "gaussian")
+        dropped = OutputMass(_low_by(one - shown[0], rest), _low_by(one - shown[1], rest))
+        found = LawPair((*points, dropped), rest, unbounded=mechanism.method == "gaussian")
         return found if x <= y else found.swapped_pieces
 
     return recipe
@@ -195,7 +195,7 @@ def _cut(mechanism: PartitionSelection, x: int, y: int) -> Recipe:
     if max(x, y) + 2 * most > MOST_PIECES:
         raise InvalidParameter("b", "another value", "to have counts near those of a and the threshold")
 
-    def recipe(digits: int) -> Pieces:
+    def recipe(digits: int) -> LawPair:
         weights = [power(1 / mechanism.scale, k, digits) for k in range(most + 1)]
         everything = total(weights[1:], digits) * 2 + weights[0]
         zero = Enclosure.of(0, digits)
@@ -204,16 +204,16 @@ def _cut(mechanism: PartitionSelection, x: int, y: int) -> Recipe:
             return weights[abs(noise)] / everything if abs(noise) <= most else zero
 
         ends = range(most + 1, max(x, y) + most + 1), range(-most, most + 1)
-        shown = [Piece(mass(z - x), mass(z - y)) for z in ends[0]]
+        shown = [OutputMass(mass(z - x), mass(z - y)) for z in ends[0]]
         one, other = (total((mass(z) for z in ends[1] if z + count <= most), digits) for count in (x, y))
-        return Pieces((*shown, Piece(one, other)))
+        return LawPair((*shown, OutputMass(one, other)))
 
     return recipe
 
 
 def _points(
     method: str, scale: Fraction, centres: tuple[int, int], threshold: int, digits: int
-) -> tuple[list[Piece], Fraction]:
+) -> tuple[list[OutputMass], Fraction]:
     low, high = centres
     if method == "gaussian":
         pieces = gaussian_pieces(scale, high - low, digits)
@@ -225,10 +225,10 @@ def _points(
     a = Enclosure.of(-1 / scale, digits).exp()
     unit = (1 - a) / (a + 1)
     listed = [
-        Piece(unit * power(1 / scale, abs(z - low), digits), unit * power(1 / scale, abs(z - high), digits))
+        OutputMass(unit * power(1 / scale, abs(z - low), digits), unit * power(1 / scale, abs(z - high), digits))
         for z in range(threshold, top)
     ]
-    return [*listed, Piece(upper_tail(scale, top - low, digits), upper_tail(scale, top - high, digits))], NOTHING
+    return [*listed, OutputMass(upper_tail(scale, top - low, digits), upper_tail(scale, top - high, digits))], NOTHING
 
 
 def _low_by(value: Enclosure, rest: Fraction) -> Enclosure:
@@ -247,7 +247,7 @@ def sparse_vector(mechanism: SparseVector, a: Any, b: Any) -> Recipe:
     level = mechanism.grid.steps(mechanism.threshold)
     limit = mechanism.max_positives
 
-    def recipe(digits: int) -> Pieces:
+    def recipe(digits: int) -> LawPair:
         reach = whole_range(mechanism.threshold_scale, digits // 2)
         weights = {k: _point(mechanism.threshold_scale, k, digits) for k in range(reach + 1)}
         chances: dict[int, Enclosure] = {}
@@ -264,7 +264,9 @@ def sparse_vector(mechanism: SparseVector, a: Any, b: Any) -> Recipe:
             for noise in range(-reach, reach + 1):
                 _grow(law, (), weights[abs(noise)], [yes(level + noise - query) for query in queries], limit)
             laws.append(law)
-        return Pieces(tuple(Piece(_or_more(p, beyond), _or_more(laws[1][key], beyond)) for key, p in laws[0].items()))
+        return LawPair(
+            tuple(OutputMass(_or_more(p, beyond), _or_more(laws[1][key], beyond)) for key, p in laws[0].items())
+        )
 
     return recipe
 

@@ -13,7 +13,7 @@ from discreet.noise import Bits
 from discreet.privacy.events import Event
 
 
-class Trained(Protocol):
+class TrainingRun(Protocol):
     """What knows its own cost: a `deep.Trainer` after its loop, or anything else with an event and a delta."""
 
     @property
@@ -39,7 +39,7 @@ class _Examples(Sequence[Any]):
 
 
 def training(
-    train: Callable[[Sequence[Any]], tuple[Trained, Any]],
+    train: Callable[[Sequence[Any]], tuple[TrainingRun, Any]],
     canaries: Sequence[Any],
     score: Callable[[Any, Any], float],
     *,
@@ -89,13 +89,13 @@ def training(
         raise InvalidParameter("train", train, "to be a function of a dataset")
     game = CanaryGame(canaries, guesses=guesses, confidence=confidence)
 
-    def read_claim(output: tuple[Trained, Any]) -> Claim:
+    def read_claim(output: tuple[TrainingRun, Any]) -> Claim:
         return claim_of(None, epsilon=None, delta=output[0].delta, event=output[0].event)
 
-    def score_canary(output: tuple[Trained, Any], canary: Any) -> float:
+    def score_canary(output: tuple[TrainingRun, Any], canary: Any) -> float:
         return score(output[1], canary)
 
-    def run(included: list[Any]) -> tuple[Trained, Any]:
+    def run(included: list[Any]) -> tuple[TrainingRun, Any]:
         return train(_Examples(data, included))
 
     return game.play(run, score_canary, read_claim, "This training run", bits)

@@ -18,7 +18,7 @@ from discreet.privacy import Neighbours
 from discreet.report import page
 from discreet.report.charts import Spec
 from discreet.report.comparison_charts import paid_and_used
-from discreet.report.display import Display, Displayed, percent, plain
+from discreet.report.display import Display, DisplayMixin, percent, plain
 from discreet.report.html import Html
 from discreet.report.render import chart
 
@@ -41,7 +41,7 @@ _RELATIONS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Audited:
+class QueryVerdict:
     """One question on all pairs of neighbours.
 
     Attributes:
@@ -78,7 +78,7 @@ class Audited:
 
 
 @dataclass(frozen=True, kw_only=True)
-class QueryAudit(Displayed):
+class QueryAudit(DisplayMixin):
     """The verdict on a curator's answers to some questions.
 
     Attributes:
@@ -109,7 +109,7 @@ class QueryAudit(Displayed):
     - Only these pairs of tables were tried; summary() tells what an audit cannot show.
     """
 
-    questions: tuple[Audited, ...]
+    questions: tuple[QueryVerdict, ...]
     epsilon_claimed: Fraction
     delta_claimed: Fraction
     neighbours: int
@@ -120,7 +120,7 @@ class QueryAudit(Displayed):
     subject: str = "question"
 
     @property
-    def unanswered_queries(self) -> tuple[Audited, ...]:
+    def unanswered_queries(self) -> tuple[QueryVerdict, ...]:
         """Returns questions of which nothing was learned, because they were never answered."""
         return tuple(each for each in self.questions if not each.answered)
 
@@ -296,7 +296,7 @@ def _questions(audit: QueryAudit) -> Html:
 _VERDICTS = {True: "✓\u00a0passed", False: "✗\u00a0violated", None: "not audited"}
 
 
-def _verdict(audit: QueryAudit, asked: Audited) -> bool | None:
+def _verdict(audit: QueryAudit, asked: QueryVerdict) -> bool | None:
     """Whether a question passed; None if it was never answered."""
     if asked.share > 1 or any(violation.question == asked.sql for violation in audit.violations):
         return False

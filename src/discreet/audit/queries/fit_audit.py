@@ -17,12 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import check
-from discreet.audit.queries.finding import Audited, QueryAudit
-from discreet.audit.queries.fit_verdicts import Compared, Fitting, Trained, include_all, verdict
-from discreet.audit.queries.mechanism_recorder import Handed, MechanismRecorder, watch_mechanisms
-from discreet.audit.queries.neighbours import Neighbouring
+from discreet.audit.queries.finding import QueryAudit, QueryVerdict
+from discreet.audit.queries.fit_verdicts import AuditedFit, FitComparison, FitRecord, include_all, verdict
+from discreet.audit.queries.mechanism_recorder import MechanismCall, MechanismRecorder, watch_mechanisms
+from discreet.audit.queries.neighbours import NeighbouringTables
 from discreet.audit.queries.query_audit import NEIGHBOURS, ROWS, Progress
-from discreet.audit.queries.recorder import SALT, Watched, account, attempt_call
+from discreet.audit.queries.recorder import SALT, RecordingEngine, account, attempt_call
 from discreet.audit.queries.subject import Subject
 from discreet.audit.queries.verdicts import NoiseSize, Violation
 from discreet.curator import Curator
@@ -84,7 +84,7 @@ def fit(
     most = check.integer(rows=rows, at_least=1, at_most=10**7)
     source = SeededBits(_SEED) if bits is None else bits
     given = Subject.of(curator_factory, table, name)
-    asked = Fitting(estimator=estimator, sql=sql, target=target, rows_per_unit=rows_per_unit)
+    asked = AuditedFit(estimator=estimator, sql=sql, target=target, rows_per_unit=rows_per_unit)
     with given.curator() as curator:
         training = training_of(curator, *asked.arguments)
         training.rehearse()
@@ -112,7 +112,9 @@ class _Recorder(Releaser):
         seed: of what a learner draws beside noise: the same on both tables, as it is public.
     """
 
-    def __init__(self, bits: Bits, common: Counter[Any], *, frozen: list[Handed] | None, alone: int, seed: int) -> None:
+    def __init__(
+        self, bits: Bits, common: Counter[Any], *, frozen: list[MechanismCall] | None, alone: int, seed: int
+    ) -> None:
         super().__init__(bits)
         self.common, self.seed = common, seed
         self.recorder = MechanismRecorder(bits, frozen=frozen, alone=alone, seed=seed)
@@ -148,7 +150,7 @@ class _Trial:
     """Pairs of neighbours, one after the other."""
 
     given: Subject
-    asked: Fitting
+    asked: AuditedFit
     bits: Bits
     violations: list[Violation] = field(default_factory=list)
     pairs: int = 0
@@ -158,7 +160,7 @@ class _Trial:
     share: Fraction = field(default_factory=Fraction)
     noise_size: NoiseSize = field(default_factory=NoiseSize)
 
-    def take(self, account_name: str, pair: Neighbouring) -> None:
+    def take(self, account_name: str, pair: NeighbouringTables) -> None:
         """Makes both curators, and has them fit."""
         self.pairs += 1
         with self.given.curator(pair.one) as one, self.given.curator(pair.other) as other:
@@ -169,8 +171,8 @@ class _Trial:
         self.violations += [Violation(kind, pair.name, due, found, named) for kind, due, found in compared.faults]
         self._note(compared)
 
-    def _fit_pair(self, *curators: Curator) -> tuple[Trained, Trained]:
-        engines = [Watched(engine_of(curator)) for curator in curators]
+    def _fit_pair(self, *curators: Curator) -> tuple[FitRecord, FitRecord]:
+        engines = [RecordingEngine(engine_of(curator)) for curator in curators]
         handed = [_read_training_rows(*each, self.asked) for each in zip(curators, engines, strict=True)]
         bags = [Counter(rows_of(*rows)) for rows in handed]
         common, apart = bags[0] & bags[1], sum(((bags[0] - bags[1]) + (bags[1] - bags[0])).values())
@@ -182,7 +184,7 @@ class _Trial:
         first.apart = second.apart = apart
         return first, second
 
-    def _note(self, compared: Compared) -> None:
+    def _note(self, compared: FitComparison) -> None:
         seen = compared.seen
         if seen.unjudged:
             hint = "Use another method, e.g. method='gradient'; `audit.distinguish` looks at a learner from outside."
@@ -197,7 +199,7 @@ class _Trial:
 
     def verdict(self) -> QueryAudit:
         """Returns what was found."""
-        audited = Audited(
+        audited = QueryVerdict(
             sql=self.asked.name,
             answered=self.answered,
             replayed=0,
@@ -225,7 +227,7 @@ class _Trial:
             yield Violation("noise", "all pairs together", due, found, self.asked.name)
 
 
-def _read_training_rows(curator: Curator, engine: Watched, asked: Fitting) -> Rows:
+def _read_training_rows(curator: Curator, engine: RecordingEngine, asked: AuditedFit) -> Rows:
     """Returns the rows that a learner will be given; read for the audit, and not counted among its reads."""
     twin = observe_curator(curator, engine=engine, releaser=Releaser(SeededBits(_SEED)), salt=SALT)
     training = training_of(twin, *asked.arguments)
@@ -233,14 +235,14 @@ def _read_training_rows(curator: Curator, engine: Watched, asked: Fitting) -> Ro
     return training.decode(open_exact(inner.read(training.reading)).groups)
 
 
-def _fit_and_record(curator: Curator, engine: Watched, asked: Fitting, recorder: _Recorder) -> Trained:
+def _fit_and_record(curator: Curator, engine: RecordingEngine, asked: AuditedFit, recorder: _Recorder) -> FitRecord:
     """Fits, and tells what happened."""
     before = len(curator.entries())
     twin = observe_curator(curator, engine=engine, releaser=recorder, salt=SALT)
     estimator, sql, target, rows_per_unit = asked.arguments
     status, error, model = attempt_call(lambda: twin.fit(estimator, sql, target=target, rows_per_unit=rows_per_unit))
     inside = recorder.recorder
-    seen = Trained(status, error, model=model, handed=inside.made, fitted=recorder.model)
+    seen = FitRecord(status, error, model=model, handed=inside.made, fitted=recorder.model)
     seen.reads, seen.strayed, seen.unjudged = len(engine.seen), inside.strayed, inside.unjudged
     account(seen, curator, before)
     return seen

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from discreet import accounting
-from discreet.audit.queries.mechanism_recorder import Handed
-from discreet.audit.queries.recorder import Seen
+from discreet.audit.queries.mechanism_recorder import MechanismCall
+from discreet.audit.queries.recorder import QueryRecord
 from discreet.audit.queries.sensitivity import Move
 from discreet.audit.queries.verdicts import Fault, NoiseSize, same_course, short
 from discreet.curator.paid_release import costs_no_more
@@ -45,7 +45,7 @@ NOTHING = Fraction(0)
 ROUNDING = 1 + 1e-6  # prices of events are rounded up
 
 
-def moves(one: Handed, other: Handed, neighbours: Neighbours) -> tuple[Move, ...]:
+def moves(one: MechanismCall, other: MechanismCall, neighbours: Neighbours) -> tuple[Move, ...]:
     """Returns the distances of two inputs of one release, each with what the mechanism says that it hides.
 
     Raises:
@@ -123,7 +123,7 @@ def _steps(one: Any, other: Any) -> list[Fraction]:
     return [Fraction(x) - Fraction(y) for x, y in zip(a[places].tolist(), b[places].tolist(), strict=True)]
 
 
-def _measure_selection(one: Handed, other: Handed, neighbours: Neighbours) -> tuple[Move, ...]:
+def _measure_selection(one: MechanismCall, other: MechanismCall, neighbours: Neighbours) -> tuple[Move, ...]:
     """Returns labels whose numbers differ; a replaced row leaves one and enters another: two times the event."""
     a, b = _counts(one), _counts(other)
     steps = [abs(a.get(key, 0) - b.get(key, 0)) for key in {**a, **b}]
@@ -134,13 +134,13 @@ def _measure_selection(one: Handed, other: Handed, neighbours: Neighbours) -> tu
     )
 
 
-def _counts(handed: Handed) -> dict[Any, int]:
+def _counts(handed: MechanismCall) -> dict[Any, int]:
     counts = np.ravel(handed.inputs[0]).tolist()
     return dict(zip(handed.labels or range(len(counts)), counts, strict=True))
 
 
 @dataclass
-class Price:
+class CurrencyAmounts:
     """Amounts in each currency: a pure epsilon, a rho of Gaussian noise, and promises of an epsilon and a delta."""
 
     epsilon: Fraction = NOTHING
@@ -152,7 +152,7 @@ class Price:
         """Returns the epsilon of all promises."""
         return sum((promise.epsilon for promise in self.promises), NOTHING)
 
-    def share(self, used: Price, neighbours: Neighbours) -> Fraction | None:
+    def share(self, used: CurrencyAmounts, neighbours: Neighbours) -> Fraction | None:
         """Returns the part of this that a pair uses up: currency by currency, or of a promise about all of it together.
 
         None if something was used that nothing here pays for.
@@ -170,12 +170,12 @@ class Price:
         return Fraction(cost / ROUNDING) / (self.epsilon + self.promised_epsilon)
 
 
-def used_by(releases: Sequence[tuple[Handed, tuple[Move, ...]]]) -> Price:
+def used_by(releases: Sequence[tuple[MechanismCall, tuple[Move, ...]]]) -> CurrencyAmounts:
     """Returns what a pair of neighbours costs, all releases together.
 
     A selection costs its event for each of its groups.
     """
-    found = Price()
+    found = CurrencyAmounts()
     for handed, (first, *_) in releases:
         if first.currency == "groups":
             times = first.found / handed.mechanism.max_groups
@@ -189,13 +189,13 @@ def used_by(releases: Sequence[tuple[Handed, tuple[Move, ...]]]) -> Price:
     return found
 
 
-def price_of(charged: Iterable[events.Event], times: int = 1) -> Price:
+def price_of(charged: Iterable[events.Event], times: int = 1) -> CurrencyAmounts:
     """Returns what was charged, in each currency.
 
     Raises:
         UnsupportedEvent: for an event that no learner should have.
     """
-    found = Price()
+    found = CurrencyAmounts()
     for event in charged:
         inner, count = (event.event, times * event.count) if isinstance(event, events.Repeated) else (event, times)
         if isinstance(inner, events.Composed | events.Repeated):
@@ -210,7 +210,7 @@ def price_of(charged: Iterable[events.Event], times: int = 1) -> Price:
     return found
 
 
-def _add(found: Price, event: events.Event, count: int) -> None:
+def _add(found: CurrencyAmounts, event: events.Event, count: int) -> None:
     if isinstance(event, events.Gaussian):
         found.rho += count / (2 * event.noise_multiplier**2)
     elif isinstance(event, events.DiscreteGaussian):
@@ -224,7 +224,7 @@ def _add(found: Price, event: events.Event, count: int) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fitting:
+class AuditedFit:
     """A fit, as it is asked for."""
 
     estimator: Any
@@ -245,7 +245,7 @@ class Fitting:
 
 
 @dataclass
-class Trained(Seen):
+class FitRecord(QueryRecord):
     """What a fit did.
 
     Attributes:
@@ -259,22 +259,22 @@ class Trained(Seen):
 
     model: Any = None
     fitted: Any = None
-    handed: list[Handed] = field(default_factory=list)
+    handed: list[MechanismCall] = field(default_factory=list)
     apart: int = 0
     strayed: bool = False
     unjudged: str = ""
 
 
 @dataclass(frozen=True)
-class Compared:
+class FitComparison:
     """A fit on two neighbours: what it did on the first, and the part of what was paid that the pair used up."""
 
-    seen: Trained
+    seen: FitRecord
     share: Fraction
     faults: tuple[Fault, ...]
 
 
-def verdict(asked: Fitting, first: Trained, second: Trained, account: Account) -> Compared:
+def verdict(asked: AuditedFit, first: FitRecord, second: FitRecord, account: Account) -> FitComparison:
     """Compares everything that a fit did on one table and on its neighbour."""
     faults = list(same_course(first, second, due=int(first.status in ("answered", "failed"))))
     share = Fraction(0)
@@ -283,10 +283,10 @@ def verdict(asked: Fitting, first: Trained, second: Trained, account: Account) -
         faults += same_models(first.model, second.model)
         share, more = _judge_pair(first, second, account)
         faults += more
-    return Compared(first, share, tuple(faults))
+    return FitComparison(first, share, tuple(faults))
 
 
-def _judge_pair(first: Trained, second: Trained, account: Account) -> tuple[Fraction, list[Fault]]:
+def _judge_pair(first: FitRecord, second: FitRecord, account: Account) -> tuple[Fraction, list[Fault]]:
     """Returns the part of what was paid that a pair used; of what a mechanism hides, if a fit does not compose."""
     if not _same_releases(first, second):
         return Fraction(0), [("releases", f"the same {len(first.handed)}", f"{len(second.handed)}, or others")]
@@ -303,7 +303,7 @@ def _judge_pair(first: Trained, second: Trained, account: Account) -> tuple[Frac
     return Fraction(2) if share is None else share, faults
 
 
-def _rows(asked: Fitting, seen: Trained, neighbours: Neighbours) -> Iterator[Fault]:
+def _rows(asked: AuditedFit, seen: FitRecord, neighbours: Neighbours) -> Iterator[Fault]:
     """Yields a fault if one person is more rows of the learner's input than declared, a replaced one twice as many."""
     most = asked.rows_per_unit * (1 if neighbours is Neighbours.ADD_REMOVE else 2)
     if seen.apart > most:
@@ -334,7 +334,7 @@ def _serialize_model(model: Any) -> str:
     return text
 
 
-def _same_releases(first: Trained, second: Trained) -> bool:
+def _same_releases(first: FitRecord, second: FitRecord) -> bool:
     if second.strayed or len(first.handed) != len(second.handed):
         return False
     return all(a.mechanism == b.mechanism for a, b in zip(first.handed, second.handed, strict=True))
@@ -346,7 +346,7 @@ def _movement(apart: Sequence[Sequence[Move]]) -> Iterator[Fault]:
             yield "movement", f"at most {short(move.allowed)} {move.currency}", short(move.found)
 
 
-def _check_charge(seen: Trained, used: Price, account: Account) -> Iterator[Fault]:
+def _check_charge(seen: FitRecord, used: CurrencyAmounts, account: Account) -> Iterator[Fault]:
     """Yields a fault unless all of a noise was charged to the account of whoever moves its input, by the book."""
     moved = used.epsilon or used.rho or used.promises
     booked = seen.charged.get(account.name, events.Composed([]))
@@ -360,7 +360,7 @@ def _composes(learner: Any) -> bool:
     return not isinstance(learner, search) or learner._plan(learner.n_features_in_).tries is None
 
 
-def include_all(noise_size: NoiseSize, handed: Sequence[Handed]) -> None:
+def include_all(noise_size: NoiseSize, handed: Sequence[MechanismCall]) -> None:
     """Includes all noise that was added to numbers."""
     for each in handed:
         mechanism = each.mechanism
@@ -370,7 +370,7 @@ def include_all(noise_size: NoiseSize, handed: Sequence[Handed]) -> None:
             noise_size.include("gaussian", mechanism.sigma / mechanism.grid.step, _sizes(each))
 
 
-def _sizes(handed: Handed) -> list[float]:
+def _sizes(handed: MechanismCall) -> list[float]:
     """Returns how large each draw was, in steps of the grid."""
     noise = np.asarray(handed.out, dtype=np.float64) - np.asarray(handed.inputs[0], dtype=np.float64)
     sizes: list[float] = (np.abs(noise).ravel() / float(handed.mechanism.grid.step)).tolist()

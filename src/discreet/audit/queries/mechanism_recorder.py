@@ -30,7 +30,7 @@ Call = Callable[[Bits | None], Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Handed:
+class MechanismCall:
     """One release: the mechanism, what it was given, what came out, and the labels that a selection is about."""
 
     mechanism: Any
@@ -56,10 +56,10 @@ class MechanismRecorder:
     """
 
     def __init__(
-        self, bits: Bits | None = None, *, frozen: list[Handed] | None = None, seed: int = 0, alone: int = 0
+        self, bits: Bits | None = None, *, frozen: list[MechanismCall] | None = None, seed: int = 0, alone: int = 0
     ) -> None:
         self.bits, self.frozen, self.seed, self.alone = bits, frozen, seed, alone
-        self.made: list[Handed] = []
+        self.made: list[MechanismCall] = []
         self.strayed, self.unjudged = False, ""
         self._inside, self._tosses = 0, 0
         self._labels: tuple[Key, ...] | None = None
@@ -91,7 +91,7 @@ class MechanismRecorder:
         finally:
             self._inside -= 1
         whole = self._labels is not None and len(self._labels) == np.size(kept[0])
-        self.made.append(Handed(mechanism, kept, out, self._labels if whole else None))
+        self.made.append(MechanismCall(mechanism, kept, out, self._labels if whole else None))
         return out
 
     def toss(self, limit: int, count: int, honest: Callable[[], NDArray[np.int64]]) -> NDArray[np.int64]:

@@ -153,7 +153,7 @@ Changes = Mapping[str, Change]
 
 
 @dataclass(frozen=True, slots=True)
-class Neighbouring:
+class NeighbouringTables:
     """Two states of the tables that differ in one unit, and how, in words without values."""
 
     name: str
@@ -163,7 +163,7 @@ class Neighbouring:
 
 def neighbourings(
     copies: Mapping[str, Copy], schemas: Mapping[str, TableSchema], wanted: int, bits: Bits
-) -> Iterator[Neighbouring]:
+) -> Iterator[NeighbouringTables]:
     """Yields so many pairs of states, one of them the tables themselves where they have units.
 
     Every other pair is turned round.
@@ -176,7 +176,7 @@ def neighbourings(
     """
     found = _Maker(UnitRows(copies, schemas), bits).pairs()
     for place, pair in enumerate(islice(found, wanted)):
-        yield pair if place % 2 == 0 else Neighbouring(pair.name, pair.other, pair.one)
+        yield pair if place % 2 == 0 else NeighbouringTables(pair.name, pair.other, pair.one)
 
 
 class _Maker:
@@ -185,7 +185,7 @@ class _Maker:
         units = list(people.rows)
         self.order = [units[index] for index in shuffle_indices(len(units), bits=bits)]
 
-    def pairs(self) -> Iterator[Neighbouring]:
+    def pairs(self) -> Iterator[NeighbouringTables]:
         first = next(iter(self.people.schemas.values()))
         step = self._replace_unit if first.neighbours is Neighbours.REPLACE else self._added_or_removed
         place = 0
@@ -195,31 +195,31 @@ class _Maker:
             if not self.order and place >= 2 * len(self.invented.kinds):
                 return  # empty tables have no more neighbours than there are kinds of invented units
 
-    def _added_or_removed(self, place: int) -> Iterator[Neighbouring]:
+    def _added_or_removed(self, place: int) -> Iterator[NeighbouringTables]:
         if self.order:
             gone = _changes(self._own(place))
-            yield Neighbouring("the table without one unit", {}, gone)
+            yield NeighbouringTables("the table without one unit", {}, gone)
         kind, rows = self.invented.one(place)
         if rows:
-            yield Neighbouring(f"the table with {kind}", {}, _changes({}, rows))
+            yield NeighbouringTables(f"the table with {kind}", {}, _changes({}, rows))
 
-    def _replace_unit(self, place: int) -> Iterator[Neighbouring]:
+    def _replace_unit(self, place: int) -> Iterator[NeighbouringTables]:
         if not self.order:
             (_, before), (kind, after) = self.invented.one(place), self.invented.one(place + 1)
-            yield Neighbouring(f"a stranger replaced by {kind}", _changes({}, before), _changes({}, after))
+            yield NeighbouringTables(f"a stranger replaced by {kind}", _changes({}, before), _changes({}, after))
             return
         own = self._own(place)
         same = self._id_of(own) if place % 3 else None
         kind, rows = self.invented.one(place, same)
         if rows:
-            yield Neighbouring(f"one unit replaced by {kind}", {}, _changes(own, rows))
+            yield NeighbouringTables(f"one unit replaced by {kind}", {}, _changes(own, rows))
         next_kind, others = self.invented.one(place + 1, same)
         if rows and others:
-            yield Neighbouring(f"{kind} replaced by {next_kind}", _changes(own, rows), _changes(own, others))
+            yield NeighbouringTables(f"{kind} replaced by {next_kind}", _changes(own, rows), _changes(own, others))
         if same is not None:
-            yield Neighbouring("one unit with nothing in its place", {}, _changes(own))
+            yield NeighbouringTables("one unit with nothing in its place", {}, _changes(own))
             somebody = self._of_somebody(place, same)
-            yield Neighbouring("one unit with another one's values", {}, _changes(own, somebody))
+            yield NeighbouringTables("one unit with another one's values", {}, _changes(own, somebody))
 
     def _own(self, place: int) -> Mapping[str, Sequence[int]]:
         return self.people.rows[self.order[place % len(self.order)]]

@@ -17,9 +17,9 @@ from discreet.audit.queries.finding import QueryAudit
 from discreet.audit.queries.query_audit import NEIGHBOURS, ROWS, Progress, query
 from discreet.audit.queries.units import ids_of
 from discreet.curator import Curator
-from discreet.curator.catalog.declarations import Terms
+from discreet.curator.catalog.declarations import QueryBudget
 from discreet.curator.config.enrolment import check_sources, register
-from discreet.curator.config.toml_file import FILE, Config, Table, load
+from discreet.curator.config.toml_file import FILE, Config, ProtectedTable, load
 from discreet.curator.observation import schemas_of
 from discreet.engines.duckdb.copies import copy_of
 from discreet.engines.duckdb.engine import DuckDB
@@ -35,7 +35,7 @@ MOST = 2
 """Columns of a kind that are asked about, so that a wide table is not asked for ever."""
 
 
-def standard(curator: Curator, schema: TableSchema, asked: Terms) -> list[str]:
+def standard(curator: Curator, schema: TableSchema, asked: QueryBudget) -> list[str]:
     """Counts, sums, means, quantiles, groups by public and by private keys: those of them that are answered at all.
 
     Whether a question is answered is found out by `explain`, which reads nothing.
@@ -168,7 +168,7 @@ def audit_table(
     if not questions:
         stage("Choosing questions")
         with factory(whole) as curator:
-            asked = Terms.of(epsilon, delta, curator.budget(chosen.name).total)
+            asked = QueryBudget.of(epsilon, delta, curator.budget(chosen.name).total)
             questions = standard(curator, schemas_of(curator)[chosen.name], asked)
     found = query(
         factory, questions, whole, epsilon=epsilon, delta=delta, neighbours=neighbours, rows=rows, progress=progress
@@ -176,7 +176,7 @@ def audit_table(
     return replace(found, table=chosen.name)
 
 
-def _select_table(config: Config, name: str | None, *, asked: bool) -> Table:
+def _select_table(config: Config, name: str | None, *, asked: bool) -> ProtectedTable:
     known = {table.name: table for table in config.tables}
     accounts = {table.account for table in config.tables}
     if name is None and len(accounts if asked else known) > 1:
@@ -197,7 +197,7 @@ def _check_is_file(name: str, source: Path | str) -> None:
         raise InvalidParameter("table", name, "to be read from a file, to be audited", hint)
 
 
-def _factory(config: Config, tables: Sequence[Table]) -> Callable[[Mapping[str, Any]], Curator]:
+def _factory(config: Config, tables: Sequence[ProtectedTable]) -> Callable[[Mapping[str, Any]], Curator]:
     """Makes curators of these tables and the public ones, with a budget that no audit uses up."""
 
     def make(rows: Mapping[str, Any]) -> Curator:

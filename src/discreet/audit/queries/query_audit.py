@@ -31,20 +31,20 @@ from typing import Any
 import numpy as np
 
 from discreet import check
-from discreet.audit.queries.finding import Audited, QueryAudit
-from discreet.audit.queries.neighbours import Neighbouring
-from discreet.audit.queries.recorder import Asking, Noise, Watched
+from discreet.audit.queries.finding import QueryAudit, QueryVerdict
+from discreet.audit.queries.neighbours import NeighbouringTables
+from discreet.audit.queries.recorder import AuditedQuery, RecordedRelease, RecordingEngine
 from discreet.audit.queries.sensitivity import Move
 from discreet.audit.queries.subject import Subject
-from discreet.audit.queries.verdicts import Compared, NoiseSize, Pair, Violation
+from discreet.audit.queries.verdicts import CuratorPair, NoiseSize, QueryComparison, Violation
 from discreet.curator import Curator
 from discreet.curator.asking.planner import RequestedLimits
-from discreet.curator.catalog.declarations import Terms
+from discreet.curator.catalog.declarations import QueryBudget
 from discreet.curator.observation import engine_of, tables_read
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.exact import float_below
-from discreet.measurement.releases.additive import Measure
+from discreet.measurement.releases.additive import AdditiveNoise
 from discreet.mechanisms.base import Law
 from discreet.noise import Bits, SeededBits
 from discreet.plan.model.nodes import Value
@@ -53,7 +53,7 @@ from discreet.progress import stage, told_to, unheard
 LARGEST_SIGMA, REACH = 20_000, 20
 
 
-def epsilon_below(one: Sequence[Noise], other: Sequence[Noise], delta: Fraction) -> float:
+def epsilon_below(one: Sequence[RecordedRelease], other: Sequence[RecordedRelease], delta: Fraction) -> float:
     """Returns the largest such bound on the epsilon of these releases; 0 if there is none, as for drawn points alone.
 
     Groups must be public: what is released of private ones depends on what is selected.
@@ -67,7 +67,7 @@ def epsilon_below(one: Sequence[Noise], other: Sequence[Noise], delta: Fraction)
     return max(_laplace(pairs, delta), _gaussian(pairs, delta))
 
 
-def _laplace(pairs: Sequence[tuple[Noise, Noise]], delta: Fraction) -> float:
+def _laplace(pairs: Sequence[tuple[RecordedRelease, RecordedRelease]], delta: Fraction) -> float:
     """Of all numbers together, or of those that moved farthest."""
     moves = sorted((move for pair in pairs for move in _moves(*pair, "laplace")), key=lambda move: -move[0])
     if not delta:
@@ -82,7 +82,7 @@ def _laplace(pairs: Sequence[tuple[Noise, Noise]], delta: Fraction) -> float:
     return best
 
 
-def _gaussian(pairs: Sequence[tuple[Noise, Noise]], delta: Fraction) -> float:
+def _gaussian(pairs: Sequence[tuple[RecordedRelease, RecordedRelease]], delta: Fraction) -> float:
     """Of the number that moved farthest; 0 where sigma is too large to add up its law term by term."""
     moves = [move for pair in pairs for move in _moves(*pair, "gaussian")]
     ratio, sigma = max(moves, default=(Fraction(0), math.inf))
@@ -97,13 +97,13 @@ def _gaussian(pairs: Sequence[tuple[Noise, Noise]], delta: Fraction) -> float:
     return max(0.0, float(best) * (1 - 1e-9))
 
 
-def _moves(one: Noise, other: Noise, law: Law) -> list[tuple[Fraction, float]]:
+def _moves(one: RecordedRelease, other: RecordedRelease, law: Law) -> list[tuple[Fraction, float]]:
     """Returns how far each number moved in units of its noise, and its scale.
 
     Only numbers that moved, and whose noise has this law, are listed.
     """
     release = one.release
-    if not isinstance(release, Measure) or release.law != law:
+    if not isinstance(release, AdditiveNoise) or release.law != law:
         return []
     a, b = one.inputs(), other.inputs()
     nothing = (0,) * len(release.scales)
@@ -175,12 +175,14 @@ def query(
         raise InvalidParameter("sql", sql, "to be one question or more", "Pass a SELECT.")
     given = Subject.of(curator_factory, table, name)
     with given.curator() as curator:
-        asked = Terms.of(epsilon, delta, curator.budget(given.first).total)
+        asked = QueryBudget.of(epsilon, delta, curator.budget(given.first).total)
         for text in listed:
             curator.explain(text, epsilon=asked.epsilon, delta=asked.delta, limits=limits, other=other)
             given.check_read(tables_read(curator, text))
     questions = [
-        Asking(sql=text, epsilon=asked.epsilon, delta=asked.delta, limits=limits, other=other, account=given.first)
+        AuditedQuery(
+            sql=text, epsilon=asked.epsilon, delta=asked.delta, limits=limits, other=other, account=given.first
+        )
         for text in listed
     ]
     noise = SeededBits(source.integer(64))  # independent from pair to pair, as the curators' own need not be
@@ -206,7 +208,7 @@ class _Tally:
     share: Fraction = field(default_factory=Fraction)
     noise_size: NoiseSize = field(default_factory=NoiseSize)
 
-    def add(self, compared: Compared, delta: Fraction) -> None:
+    def add(self, compared: QueryComparison, delta: Fraction) -> None:
         answer = compared.seen.answer
         if answer is None:
             self.status = compared.seen.status
@@ -242,19 +244,19 @@ class _Trial:
     """Pairs of neighbours, one after the other."""
 
     given: Subject
-    questions: Sequence[Asking]
+    questions: Sequence[AuditedQuery]
     bits: Bits
     violations: list[Violation] = field(default_factory=list)
     pairs: int = 0
     tallies: dict[str, _Tally] = field(default_factory=dict)
 
-    def take(self, account: str, pair: Neighbouring) -> None:
+    def take(self, account: str, pair: NeighbouringTables) -> None:
         """Makes both curators, and asks them everything."""
         self.pairs += 1
         with self.given.curator(pair.one) as one, self.given.curator(pair.other) as other:
             self.violations += self.given.declared_alike(pair.name, one, other)
-            curators = [(curator, Watched(engine_of(curator))) for curator in (one, other)]
-            watched = Pair(*curators, name=pair.name, account=account, bits=self.bits)
+            curators = [(curator, RecordingEngine(engine_of(curator))) for curator in (one, other)]
+            watched = CuratorPair(*curators, name=pair.name, account=account, bits=self.bits)
             for question in self.questions:
                 compared = watched.compare(question)
                 self.violations += compared.violations
@@ -264,7 +266,7 @@ class _Trial:
         """Returns what was found."""
         first = self.questions[0]
         audited = [
-            Audited(
+            QueryVerdict(
                 sql=question.sql,
                 answered=tally.answered,
                 replayed=tally.replayed,

@@ -14,21 +14,27 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.audit.queries.releases import Divided, Drawn, DrawnCandidate, Release, Weighed
+from discreet.audit.queries.releases import (
+    CandidateRelease,
+    PointRelease,
+    QuantileLevelRelease,
+    Release,
+    SelectionRound,
+)
 from discreet.curator import Answer, Curator
 from discreet.curator.asking.planner import RequestedLimits
 from discreet.curator.observation import bits_of, observe_curator
 from discreet.dataclass import dataclass
 from discreet.engines import Engine
 from discreet.errors import DiscreetError, InternalError, QueryFailed, UnsupportedQuery
-from discreet.measurement.releases.additive import Integers, Measure
+from discreet.measurement.releases.additive import AdditiveNoise, Integers
 from discreet.measurement.releases.candidates import CandidateDraw
 from discreet.measurement.releases.exact_groups import ExactGroups
 from discreet.measurement.releases.open_exact import open_exact
 from discreet.measurement.releases.releaser import Releaser
 from discreet.mechanisms import PartitionSelection, WeightedSelection
 from discreet.mechanisms.quantile_tree import QuantileTree
-from discreet.mechanisms.ranks import Aim, Pick
+from discreet.mechanisms.ranks import Pick, RankAim
 from discreet.mechanisms.value_counts import Histogram, Look
 from discreet.noise import Bits
 from discreet.plan.analysis.group_keys import in_order
@@ -50,7 +56,7 @@ SALT = "audit"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asking:
+class AuditedQuery:
     """A question with its budget and limits, the label of what is not shown, and the table or account that pays."""
 
     sql: str
@@ -61,7 +67,7 @@ class Asking:
     account: str
 
 
-class Watched(Engine):
+class RecordingEngine(Engine):
     """An engine that remembers what was read."""
 
     def __init__(self, inner: Engine) -> None:
@@ -107,7 +113,7 @@ class Watched(Engine):
 
 
 @dataclass
-class Noise:
+class RecordedRelease:
     """One release: which, its groups in order, what entered and what came out; and how many reads came before it.
 
     What came out may be frozen; `drawn` is the noise on statistics that the curator would have added.
@@ -130,7 +136,7 @@ class Noise:
 
 
 @dataclass
-class Seen:
+class QueryRecord:
     """What a question did.
 
     Attributes:
@@ -147,7 +153,7 @@ class Seen:
     status: str
     error: str = ""
     answer: Answer | None = None
-    noises: list[Noise] = field(default_factory=list)
+    noises: list[RecordedRelease] = field(default_factory=list)
     spent: str = ""
     charged: dict[str, events.Event] = field(default_factory=dict)
     reads: int = 0
@@ -156,10 +162,10 @@ class Seen:
 
 def _whole(release: Release) -> Release:
     """Returns a noise that was held to a cut as it is without one."""
-    return release.uncut if isinstance(release, Measure) else release
+    return release.uncut if isinstance(release, AdditiveNoise) else release
 
 
-class Recorder(Releaser):
+class RecordingReleaser(Releaser):
     """A releaser that keeps what passes.
 
     Args:
@@ -169,14 +175,16 @@ class Recorder(Releaser):
         beside: the neighbour's engine: groups that only one of the two has get no noise and are not selected.
     """
 
-    def __init__(self, bits: Bits, engine: Watched, frozen: list[Noise] | None, beside: Watched | None) -> None:
+    def __init__(
+        self, bits: Bits, engine: RecordingEngine, frozen: list[RecordedRelease] | None, beside: RecordingEngine | None
+    ) -> None:
         super().__init__(bits)
         self.engine, self.frozen, self.beside = engine, frozen, beside
         self.quiet: set[Key] = set()
-        self.made: list[Noise] = []
+        self.made: list[RecordedRelease] = []
         self.before = len(engine.seen)
 
-    def noise(self, measure: Measure, exact: ExactGroups) -> Integers:
+    def noise(self, measure: AdditiveNoise, exact: ExactGroups) -> Integers:
         """See `Releaser`. The second time after one read, the same noise is for all that is not shown."""
         reads, inputs = len(self.engine.seen) - self.before, open_exact(exact).numbers
         again = any(noise.reads == reads and _whole(noise.release) == measure for noise in self.made)
@@ -186,7 +194,7 @@ class Recorder(Releaser):
         fresh = [tuple(int(n) for n in row) for row in super().noise(measure, exact)]
         drawn = [tuple(a - b for a, b in zip(*pair, strict=True)) for pair in zip(fresh, inputs, strict=True)]
         out = [self._out(key, noisy, row) for key, noisy, row in zip(keys, fresh, inputs, strict=True)]
-        self.made.append(Noise(measure, keys, inputs, out, reads, drawn))
+        self.made.append(RecordedRelease(measure, keys, inputs, out, reads, drawn))
         return np.array(out, dtype=object).reshape(len(keys), len(measure.scales))
 
     def select(self, selection: PartitionSelection, people: ExactGroups) -> NDArray[np.bool_]:
@@ -197,7 +205,7 @@ class Recorder(Releaser):
         if self.frozen is None:
             fresh = super().select(selection, people).tolist()
         kept = [self._out(key, drawn, False) for key, drawn in zip(keys, fresh, strict=True)]
-        self.made.append(Noise(selection, keys, inputs, kept, len(self.engine.seen) - self.before))
+        self.made.append(RecordedRelease(selection, keys, inputs, kept, len(self.engine.seen) - self.before))
         return np.array(kept, dtype=bool)
 
     def weigh(self, selection: WeightedSelection, turn: int, weights: ExactGroups) -> NDArray[np.bool_]:
@@ -206,11 +214,13 @@ class Recorder(Releaser):
         inputs: list[Numbers] = open_exact(weights).numbers
         fresh = [False] * len(keys) if self.frozen is not None else super().weigh(selection, turn, weights).tolist()
         kept = [self._out(key, drawn, False) for key, drawn in zip(keys, fresh, strict=True)]
-        self.made.append(Noise(Weighed(selection, turn), keys, inputs, kept, len(self.engine.seen) - self.before))
+        self.made.append(
+            RecordedRelease(SelectionRound(selection, turn), keys, inputs, kept, len(self.engine.seen) - self.before)
+        )
         return np.array(kept, dtype=bool)
 
     def points(
-        self, groups: Mapping[Key, Histogram], picks: Sequence[Pick], look: Look, *, beside: Sequence[Aim] = ()
+        self, groups: Mapping[Key, Histogram], picks: Sequence[Pick], look: Look, *, beside: Sequence[RankAim] = ()
     ) -> dict[Key, list[int]]:
         """See `Releaser`."""
         inputs, keys = self._finest(groups), list(groups)
@@ -221,8 +231,8 @@ class Recorder(Releaser):
         for place, pick in enumerate(picks):
             points = [fresh[key][place] if self.frozen is None else 0 for key in keys]
             drawn.append([self._out(key, point, 0) for key, point in zip(keys, points, strict=True)])
-            release = Drawn(pick, last, shift, self._find_counting_read() - self.before)
-            self.made.append(Noise(release, keys, [inputs[key] for key in keys], drawn[-1], release.read))
+            release = PointRelease(pick, last, shift, self._find_counting_read() - self.before)
+            self.made.append(RecordedRelease(release, keys, [inputs[key] for key in keys], drawn[-1], release.read))
         return {key: [out[i] for out in drawn] for i, key in enumerate(keys)}
 
     def places(self, groups: Mapping[Key, Histogram], tree: QuantileTree, look: Look) -> dict[Key, list[int]]:
@@ -233,8 +243,8 @@ class Recorder(Releaser):
         out = [self._out(key, fresh[key], nothing) for key in keys]
         shift, last = next(((h.shift, h.last) for h in groups.values()), (0, 0))
         for level in range(len(tree.levels)):
-            release = Divided(tree, level, last, shift, self._find_counting_read() - self.before)
-            self.made.append(Noise(release, keys, [inputs[key] for key in keys], out, release.read))
+            release = QuantileLevelRelease(tree, level, last, shift, self._find_counting_read() - self.before)
+            self.made.append(RecordedRelease(release, keys, [inputs[key] for key in keys], out, release.read))
         return dict(zip(keys, out, strict=True))
 
     def candidates(self, recipe: CandidateDraw, groups: ExactGroups, keys: Sequence[Key]) -> list[int]:
@@ -245,7 +255,7 @@ class Recorder(Releaser):
             fresh = super().candidates(recipe, groups, keys)
         out = [self._out(key, drawn, 0) for key, drawn in zip(keys, fresh, strict=True)]
         read = len(self.engine.seen) - self.before
-        self.made.append(Noise(DrawnCandidate(recipe, read), list(keys), inputs, out, read))
+        self.made.append(RecordedRelease(CandidateRelease(recipe, read), list(keys), inputs, out, read))
         return out
 
     def _finest(self, groups: Mapping[Key, Histogram]) -> dict[Key, Numbers]:
@@ -291,13 +301,13 @@ class Recorder(Releaser):
 
 def ask(
     curator: Curator,
-    engine: Watched,
-    question: Asking,
+    engine: RecordingEngine,
+    question: AuditedQuery,
     *,
-    frozen: list[Noise] | None = None,
-    beside: Watched | None = None,
+    frozen: list[RecordedRelease] | None = None,
+    beside: RecordingEngine | None = None,
     bits: Bits | None = None,
-) -> Seen:
+) -> QueryRecord:
     """Asks, and tells what happened.
 
     Args:
@@ -309,7 +319,7 @@ def ask(
             shows them with a probability of at most delta.
         bits: of the noise; the curator's own unless they are given.
     """
-    recorder = Recorder(bits_of(curator) if bits is None else bits, engine, frozen, beside)
+    recorder = RecordingReleaser(bits_of(curator) if bits is None else bits, engine, frozen, beside)
     before = len(curator.entries())
     seen = _ask_query(observe_curator(curator, engine=engine, releaser=recorder, salt=SALT), question)
     read = [reading for reading, _ in engine.seen[recorder.before :]]
@@ -319,7 +329,7 @@ def ask(
     return seen
 
 
-def account(seen: Seen, curator: Curator, before: int) -> None:
+def account(seen: QueryRecord, curator: Curator, before: int) -> None:
     """Notes what was charged after so many entries of the book, and what every account has spent."""
     entries = [entry for entry in curator.entries()[before:] if entry.kind == "charge"]
     for name in curator.accounts():
@@ -328,13 +338,13 @@ def account(seen: Seen, curator: Curator, before: int) -> None:
     seen.spent = ", ".join(f"{name}: {curator.balance(name).spent}" for name in curator.accounts())
 
 
-def _ask_query(curator: Curator, question: Asking) -> Seen:
+def _ask_query(curator: Curator, question: AuditedQuery) -> QueryRecord:
     status, error, answer = attempt_call(
         lambda: curator.ask(
             question.sql, epsilon=question.epsilon, delta=question.delta, limits=question.limits, other=question.other
         )
     )
-    return Seen(status, error, answer)
+    return QueryRecord(status, error, answer)
 
 
 def attempt_call(call: Callable[[], T]) -> tuple[str, str, T | None]:

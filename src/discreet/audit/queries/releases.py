@@ -8,7 +8,7 @@ from discreet.accounting.composition import compose as basic
 from discreet.accounting.composition import terms
 from discreet.dataclass import dataclass
 from discreet.errors import UnsupportedEvent
-from discreet.measurement.releases.additive import Measure
+from discreet.measurement.releases.additive import AdditiveNoise
 from discreet.measurement.releases.candidates import CandidateDraw
 from discreet.mechanisms import PartitionSelection, WeightedSelection
 from discreet.mechanisms.base import Law
@@ -18,7 +18,7 @@ from discreet.privacy import events
 
 
 @dataclass(frozen=True)
-class Drawn:
+class PointRelease:
     """One point in every group, on a grid that ends at `last` and is read in blocks of 2^shift points.
 
     Points that are drawn in one go share a read, whose number is `read`.
@@ -41,7 +41,7 @@ class Drawn:
 
 
 @dataclass(frozen=True)
-class Divided:
+class QuantileLevelRelease:
     """One level of several quantiles, in every group; the outputs of a recorded one are the places of all levels."""
 
     tree: QuantileTree
@@ -62,7 +62,7 @@ class Divided:
 
 
 @dataclass(frozen=True)
-class DrawnCandidate:
+class CandidateRelease:
     """One candidate in every group, from the counts of a read."""
 
     recipe: CandidateDraw
@@ -80,7 +80,7 @@ class DrawnCandidate:
 
 
 @dataclass(frozen=True)
-class Weighed:
+class SelectionRound:
     """One round of a weighted selection, from the weights of all groups that are left."""
 
     selection: WeightedSelection
@@ -92,7 +92,7 @@ class Weighed:
         return self.selection.event.events[2 * self.turn]
 
 
-Release = Measure | PartitionSelection | Drawn | Divided | DrawnCandidate | Weighed
+Release = AdditiveNoise | PartitionSelection | PointRelease | QuantileLevelRelease | CandidateRelease | SelectionRound
 
 
 def law_of(event: events.Event) -> Law:

@@ -16,27 +16,34 @@ from typing import Any, Literal
 
 from discreet.accounting.composition import terms
 from discreet.accounting.zcdp import compose as zcdp
-from discreet.audit.queries.recorder import Noise
-from discreet.audit.queries.releases import Divided, Drawn, DrawnCandidate, Weighed, allowance, law_of
+from discreet.audit.queries.recorder import RecordedRelease
+from discreet.audit.queries.releases import (
+    CandidateRelease,
+    PointRelease,
+    QuantileLevelRelease,
+    SelectionRound,
+    allowance,
+    law_of,
+)
 from discreet.dataclass import dataclass
-from discreet.measurement.releases.additive import Measure
+from discreet.measurement.releases.additive import AdditiveNoise
 from discreet.measurement.releases.candidates import CandidateDraw
 from discreet.mechanisms import PartitionSelection
-from discreet.mechanisms.ranks import Pick, Target
+from discreet.mechanisms.ranks import Pick, RankTarget
 from discreet.privacy import events
 
 Numbers = Mapping[Any, Sequence[int]]
 """By group: the cells that have values, then how many each has."""
 
 
-def ranges_of_points(drawn: Drawn, one: Numbers, other: Numbers) -> list[Fraction]:
+def ranges_of_points(drawn: PointRelease, one: Numbers, other: Numbers) -> list[Fraction]:
     """Returns the range of the privacy loss in each group."""
     pick = drawn.pick
     moves = [_measure_loss_change(pick, one.get(key, ()), other.get(key, ()), drawn.last) for key in {**one, **other}]
     return [2 * pick.rate * move for move in moves]
 
 
-def ranges_of_parts(divided: Divided, one: Numbers, other: Numbers, places: Numbers) -> list[Fraction]:
+def ranges_of_parts(divided: QuantileLevelRelease, one: Numbers, other: Numbers, places: Numbers) -> list[Fraction]:
     """Returns the range of the privacy loss of a level's points, in all parts of all groups, given all places."""
     return [
         2 * divided.tree.rates[number] * _moved_in_part(divided, number, one.get(key, ()), other.get(key, ()), where)
@@ -71,12 +78,12 @@ def _measure_loss_change(pick: Pick, one: Sequence[int], other: Sequence[int], l
     return Fraction(max(abs(a(p) - b(p)) for p in where), _whole(pick.target))
 
 
-def _whole(target: Target) -> int:
+def _whole(target: RankTarget) -> int:
     """By which losses are multiplied to be whole."""
     return math.lcm(target.share.denominator, Fraction(target.offset).denominator)
 
 
-def _losses(target: Target, numbers: Sequence[int], last: int) -> Callable[[int], int]:
+def _losses(target: RankTarget, numbers: Sequence[int], last: int) -> Callable[[int], int]:
     """Returns how far the rank of a point is from what is wanted, multiplied by a whole number."""
     below, times = _mass(numbers, 1), _whole(target)
     total = sum(_counts(numbers).values())
@@ -91,7 +98,7 @@ def _losses(target: Target, numbers: Sequence[int], last: int) -> Callable[[int]
 
 
 def _moved_in_part(
-    divided: Divided, number: int, one: Sequence[int], other: Sequence[int], places: Sequence[int]
+    divided: QuantileLevelRelease, number: int, one: Sequence[int], other: Sequence[int], places: Sequence[int]
 ) -> Fraction:
     """Returns the largest change of a loss between the ends of a part.
 
@@ -154,7 +161,7 @@ class Move:
         return self.found <= self.allowed
 
 
-def moves(one: Noise, other: Noise) -> tuple[Move, ...]:
+def moves(one: RecordedRelease, other: RecordedRelease) -> tuple[Move, ...]:
     """Returns the distances of two recorded inputs of the same release; a group that is not there is zero.
 
     Laplace noise: the sum of |a - b| / scale, which is the epsilon of the pair, exactly. Gaussian noise: half the sum
@@ -164,15 +171,15 @@ def moves(one: Noise, other: Noise) -> tuple[Move, ...]:
     than one. A round by weights: as Gaussian noise, and the number of groups that one of the two has alone.
     """
     release, a, b = one.release, one.inputs(), other.inputs()
-    if isinstance(release, Drawn):
+    if isinstance(release, PointRelease):
         return by_ranges(release.event, ranges_of_points(release, a, b))
-    if isinstance(release, Divided):
+    if isinstance(release, QuantileLevelRelease):
         places = {**other.outputs(), **one.outputs()}
         return by_ranges(release.event, ranges_of_parts(release, a, b, places))
-    if isinstance(release, DrawnCandidate):
+    if isinstance(release, CandidateRelease):
         return by_ranges(release.event, ranges_of_votes(release.recipe, a, b))
     ratios = shifts(one, other)
-    if isinstance(release, Weighed):
+    if isinstance(release, SelectionRound):
         return _of_weights(release, ratios, (len(set(a) - set(b)), len(set(b) - set(a))))
     if isinstance(release, PartitionSelection):
         changed = sum(ratios, Fraction(0))
@@ -186,7 +193,7 @@ def moves(one: Noise, other: Noise) -> tuple[Move, ...]:
     return (Move(found, allowed, "rho" if paid_in_rho else "epsilon"),)
 
 
-def _of_weights(release: Weighed, steps: Sequence[Fraction], alone: tuple[int, int]) -> tuple[Move, ...]:
+def _of_weights(release: SelectionRound, steps: Sequence[Fraction], alone: tuple[int, int]) -> tuple[Move, ...]:
     """Returns the rho of the noise of a round, and how many groups one of the two tables has alone."""
     square = sum((step * step for step in steps), Fraction(0)) / release.selection.sigmas[release.turn] ** 2
     groups = Move(Fraction(max(alone)), Fraction(release.selection.max_groups), "groups")
@@ -194,7 +201,7 @@ def _of_weights(release: Weighed, steps: Sequence[Fraction], alone: tuple[int, i
 
 
 def paid_moves(
-    one: Sequence[Noise], other: Sequence[Noise], paid: Sequence[events.Event]
+    one: Sequence[RecordedRelease], other: Sequence[RecordedRelease], paid: Sequence[events.Event]
 ) -> tuple[tuple[Move, ...], ...]:
     """Returns the distances of all releases, those that share a payment together.
 
@@ -244,15 +251,15 @@ def _sum(listed: Sequence[Move], times: int) -> Move:
     return Move(sum((move.found for move in listed), Fraction(0)), times * first.allowed, first.currency)
 
 
-def measure_distance(one: Noise, other: Noise) -> Fraction:
+def measure_distance(one: RecordedRelease, other: RecordedRelease) -> Fraction:
     """Returns the distance of two inputs in the currency of their release."""
     return moves(one, other)[0].found
 
 
-def shifts(one: Noise, other: Noise) -> list[Fraction]:
+def shifts(one: RecordedRelease, other: RecordedRelease) -> list[Fraction]:
     """Returns how far each number moved, in units of its noise; people, for a selection."""
     a, b = one.inputs(), other.inputs()
-    scales = one.release.scales if isinstance(one.release, Measure) else (Fraction(1),)
+    scales = one.release.scales if isinstance(one.release, AdditiveNoise) else (Fraction(1),)
     zero = (0,) * len(scales)
     return [
         abs(Fraction(x - y) / scale)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import cycle, islice
 from typing import Any, Self
 
-from discreet.audit.queries.neighbours import Change, Changes, Neighbouring, neighbourings
+from discreet.audit.queries.neighbours import Change, Changes, NeighbouringTables, neighbourings
 from discreet.audit.queries.units import UnitRows, by_account, unit_name
 from discreet.audit.queries.verdicts import Violation
 from discreet.curator import Curator
@@ -111,7 +111,7 @@ class Subject:
                 kept |= {name: self.copies[name].keep(places) for name, places in people.sample(most, bits).items()}
         return replace(self, copies=kept)
 
-    def pairs(self, wanted: int, bits: Bits) -> Iterator[tuple[str, Neighbouring]]:
+    def pairs(self, wanted: int, bits: Bits) -> Iterator[tuple[str, NeighbouringTables]]:
         """Yields so many pairs of neighbours, each with the account of the person in whom they differ.
 
         Accounts take turns.

@@ -19,7 +19,7 @@ from discreet.errors import InvalidParameter
 from discreet.noise import Bits, uniform_below
 from discreet.noise.experiment import shuffle_indices
 from discreet.plan.expressions.functions import LAST_DAY
-from discreet.plan.model.schema import Bounds, ColumnSchema, Reach, TableSchema
+from discreet.plan.model.schema import ColumnBounds, ColumnSchema, TableSchema, UnitLink
 from discreet.plan.model.types import Type
 
 Row = dict[str, Any]
@@ -99,7 +99,7 @@ class UnitRows:
             rows = self.copies[name].column(ids_of(schema))
             self.owners[name] = [_alone(self.unit_of(row, name)) for row in rows]
 
-    def _find_owners(self, name: str, reach: Reach) -> list[frozenset[Any]]:
+    def _find_owners(self, name: str, reach: UnitLink) -> list[frozenset[Any]]:
         if reach.table not in self.schemas:
             hint = f"Pass a mapping of tables that has {reach.table!r} as well: it tells whose rows {name!r} has."
             raise InvalidParameter("table", name, f"to come with {reach.table!r}", hint)
@@ -278,7 +278,7 @@ def _odd(column: ColumnSchema) -> Sequence[Any]:
     return *ODD[column.type], *(column.keys or ()), *ends
 
 
-def _ends(kind: Type, bounds: Bounds) -> tuple[Any, Any]:
+def _ends(kind: Type, bounds: ColumnBounds) -> tuple[Any, Any]:
     """Returns the smallest and the largest value within bounds."""
     if kind is Type.INT:
         return max(math.ceil(bounds.low), _SMALLEST), min(math.floor(bounds.high), _LARGEST)

@@ -12,8 +12,16 @@ from dataclasses import replace
 from fractions import Fraction
 
 from discreet.accounting.zcdp import zcdp_epsilon
-from discreet.audit.queries.recorder import REST, Asking, Noise, Seen, Watched, ask
-from discreet.audit.queries.releases import Divided, Drawn, DrawnCandidate, Release, Weighed, allowance, law_of
+from discreet.audit.queries.recorder import REST, AuditedQuery, QueryRecord, RecordedRelease, RecordingEngine, ask
+from discreet.audit.queries.releases import (
+    CandidateRelease,
+    PointRelease,
+    QuantileLevelRelease,
+    Release,
+    SelectionRound,
+    allowance,
+    law_of,
+)
 from discreet.audit.queries.sensitivity import Move, paid_moves
 from discreet.curator import Answer, Curator
 from discreet.curator.paid_release import costs_no_more
@@ -21,12 +29,12 @@ from discreet.dataclass import dataclass
 from discreet.exact import float_above, float_below
 from discreet.ledger import Account
 from discreet.measurement.program.program import Program
-from discreet.measurement.releases.additive import Measure
+from discreet.measurement.releases.additive import AdditiveNoise
 from discreet.measurement.selection import Threshold
 from discreet.mechanisms.base import Law
 from discreet.mechanisms.value_counts import Key
 from discreet.noise import Bits
-from discreet.plan.analysis.stability import Contribution
+from discreet.plan.analysis.stability import QueryContribution
 from discreet.privacy import Neighbours, PureDP, events
 
 SMALLEST = 2
@@ -43,9 +51,9 @@ class NoiseSize:
     total: float = 0.0
     count: int = 0
 
-    def add(self, noise: Noise) -> None:
+    def add(self, noise: RecordedRelease) -> None:
         """Includes the noise of a release of statistics; others are left out."""
-        if not isinstance(noise.release, Measure):
+        if not isinstance(noise.release, AdditiveNoise):
             return
         for place, scale in enumerate(noise.release.scales):
             self.include(noise.release.law, scale, [abs(row[place]) for row in noise.drawn])
@@ -138,16 +146,16 @@ Fault = tuple[str, str, str]
 
 
 @dataclass(frozen=True)
-class Compared:
+class QueryComparison:
     """A question on two neighbours: what it did on the first, and how far apart the inputs of each release are."""
 
-    seen: Seen
-    other: Seen
+    seen: QueryRecord
+    other: QueryRecord
     moves: tuple[tuple[Move, ...], ...]
     violations: tuple[Violation, ...]
 
 
-class Pair:
+class CuratorPair:
     """Two curators of neighbouring tables, each with the engine that it is watched through.
 
     Args:
@@ -160,8 +168,8 @@ class Pair:
 
     def __init__(
         self,
-        one: tuple[Curator, Watched],
-        other: tuple[Curator, Watched],
+        one: tuple[Curator, RecordingEngine],
+        other: tuple[Curator, RecordingEngine],
         *,
         name: str = "a neighbour",
         account: str | None = None,
@@ -169,7 +177,7 @@ class Pair:
     ) -> None:
         self.one, self.other, self.name, self.account, self.bits = one, other, name, account, bits
 
-    def compare(self, question: Asking) -> Compared:
+    def compare(self, question: AuditedQuery) -> QueryComparison:
         """Asks both, the second with the noise of the first, and compares everything."""
         (_, engine), (_, beside) = self.one, self.other
         first = ask(*self.one, question, beside=beside, bits=self.bits)
@@ -182,10 +190,12 @@ class Pair:
         if self.account is not None and any(move.found for release in apart for move in release):
             faults += paid_by(self.one[0].account(self.account), first)
         violations = tuple(Violation(kind, self.name, due, found, question.sql) for kind, due, found in faults)
-        return Compared(first, second, apart, violations)
+        return QueryComparison(first, second, apart, violations)
 
 
-def _faults(question: Asking, first: Seen, second: Seen, apart: Sequence[Sequence[Move]]) -> Iterator[Fault]:
+def _faults(
+    question: AuditedQuery, first: QueryRecord, second: QueryRecord, apart: Sequence[Sequence[Move]]
+) -> Iterator[Fault]:
     replayed = first.answer is not None and first.answer.replayed
     yield from same_course(first, second, due=0 if replayed else expected_reads(first))
     if first.answer is None or second.answer is None:
@@ -197,7 +207,7 @@ def _faults(question: Asking, first: Seen, second: Seen, apart: Sequence[Sequenc
         yield from _alone(first, second)
 
 
-def same_course(first: Seen, second: Seen, *, due: int) -> Iterator[Fault]:
+def same_course(first: QueryRecord, second: QueryRecord, *, due: int) -> Iterator[Fault]:
     """Yields violations unless both have the same end, the same charge, and so many reads."""
     if "crashed" in (first.status, second.status):
         yield "crash", "an answer or a refusal", "an unforeseen error"
@@ -209,7 +219,7 @@ def same_course(first: Seen, second: Seen, *, due: int) -> Iterator[Fault]:
         yield "reads", f"{due} on both", f"{first.reads} and {second.reads}"
 
 
-def expected_reads(seen: Seen) -> int:
+def expected_reads(seen: QueryRecord) -> int:
     """Returns how many reads a question takes.
 
     It takes one for what is added up, one for each list of a mode, and one or two, by its grid, for each of a quantile.
@@ -217,10 +227,14 @@ def expected_reads(seen: Seen) -> int:
     """
     if seen.status != "answered":
         return int(seen.status == "failed")
-    drawn = [noise.release for noise in seen.noises if isinstance(noise.release, Drawn | Divided)]
+    drawn = [noise.release for noise in seen.noises if isinstance(noise.release, PointRelease | QuantileLevelRelease)]
     looks = {release.read: max(bool(other.shift) for other in drawn if other.read == release.read) for release in drawn}
-    polls = {noise.release.read for noise in seen.noises if isinstance(noise.release, DrawnCandidate)}
-    added = {noise.reads for noise in seen.noises if not isinstance(noise.release, Drawn | Divided | DrawnCandidate)}
+    polls = {noise.release.read for noise in seen.noises if isinstance(noise.release, CandidateRelease)}
+    added = {
+        noise.reads
+        for noise in seen.noises
+        if not isinstance(noise.release, PointRelease | QuantileLevelRelease | CandidateRelease)
+    }
     return len(added) + len(looks) + sum(looks.values()) + len(polls)
 
 
@@ -240,17 +254,17 @@ def same_answers(one: Answer, other: Answer) -> Iterator[Fault]:
         yield "marks", "the same", "others"
 
 
-def _same_releases(first: Seen, second: Seen) -> bool:
+def _same_releases(first: QueryRecord, second: QueryRecord) -> bool:
     return [noise.release for noise in first.noises] == [noise.release for noise in second.noises]
 
 
-def _same_inputs(first: Seen, second: Seen, apart: Sequence[Sequence[Move]]) -> Iterator[Fault]:
+def _same_inputs(first: QueryRecord, second: QueryRecord, apart: Sequence[Sequence[Move]]) -> Iterator[Fault]:
     """Yields violations unless releases are the same, and inputs no farther apart than was paid for."""
     if not _same_releases(first, second):
         yield "releases", f"the same {len(first.noises)}", f"{len(second.noises)}, or others"
         return
     for one, other in zip(first.noises, second.noises, strict=True):
-        if isinstance(one.release, Measure) and min(one.release.scales) <= 0:
+        if isinstance(one.release, AdditiveNoise) and min(one.release.scales) <= 0:
             yield "noise", "some", "none"
         if not first.selects and one.keys != other.keys:
             yield "keys", "those that are public", "others"
@@ -259,7 +273,7 @@ def _same_inputs(first: Seen, second: Seen, apart: Sequence[Sequence[Move]]) -> 
             yield "movement", f"at most {short(move.allowed)} {move.currency}", short(move.found)
 
 
-def within_what_was_asked(question: Asking, noises: list[Noise], answer: Answer) -> Iterator[Fault]:
+def within_what_was_asked(question: AuditedQuery, noises: list[RecordedRelease], answer: Answer) -> Iterator[Fault]:
     """Yields violations unless all noise of a question costs no more than was asked, and no less than was charged."""
     charged = paid_for(answer, [price for noise in noises for price in _prices(noise.release)])
     if charged is None:
@@ -285,7 +299,7 @@ def within_what_was_asked(question: Asking, noises: list[Noise], answer: Answer)
 
 def _prices(release: Release) -> Sequence[events.Event]:
     """Returns what is charged for a release; all rounds by weights are charged as one, with the first."""
-    if not isinstance(release, Weighed):
+    if not isinstance(release, SelectionRound):
         return [release.event]
     return [] if release.turn else [events.Approx(release.selection.epsilon, release.selection.delta)]
 
@@ -326,7 +340,7 @@ def _programs(answer: Answer) -> tuple[Program, ...]:
     return () if answer.released is None else (answer.released.program, *answer.released.program.beside)
 
 
-def _alone(first: Seen, second: Seen) -> Iterator[Fault]:
+def _alone(first: QueryRecord, second: QueryRecord) -> Iterator[Fault]:
     """Yields a violation unless private groups that one table has alone are few, and too small to be shown."""
     released = first.answer.released if first.answer is not None else None
     if released is None:
@@ -344,7 +358,7 @@ def _alone(first: Seen, second: Seen) -> Iterator[Fault]:
         yield from _alone_in(program, [(one, there, here) for one, here, there in pairs])
 
 
-def paid_by(account: Account, seen: Seen) -> Iterator[Fault]:
+def paid_by(account: Account, seen: QueryRecord) -> Iterator[Fault]:
     """Yields violations unless all of a noise was charged to the account of whoever moves its input, by the book."""
     answer = seen.answer
     if answer is None or answer.replayed:
@@ -354,16 +368,18 @@ def paid_by(account: Account, seen: Seen) -> Iterator[Fault]:
         yield "uncharged", f"the whole price on the account {account.name!r}, whose people move the numbers", "less"
 
 
-def _stages(seen: Seen) -> list[list[Noise]]:
+def _stages(seen: QueryRecord) -> list[list[RecordedRelease]]:
     """Returns the noises on statistics, by the read that they follow."""
-    found: dict[int, list[Noise]] = {}
+    found: dict[int, list[RecordedRelease]] = {}
     for noise in seen.noises:
-        if isinstance(noise.release, Measure) and noise.keys != [REST]:
+        if isinstance(noise.release, AdditiveNoise) and noise.keys != [REST]:
             found.setdefault(noise.reads, []).append(noise)
     return list(found.values())
 
 
-def _alone_in(program: Program, pairs: Sequence[tuple[Program, list[Noise], list[Noise]]]) -> Iterator[Fault]:
+def _alone_in(
+    program: Program, pairs: Sequence[tuple[Program, list[RecordedRelease], list[RecordedRelease]]]
+) -> Iterator[Fault]:
     """Yields the groups that one table has alone, in all groupings together."""
     alone = 0
     for one, here, there in pairs:
@@ -381,7 +397,7 @@ def _alone_in(program: Program, pairs: Sequence[tuple[Program, list[Noise], list
 
 
 def _of_cut_noise(
-    threshold: Threshold, contribution: Contribution, here: list[Noise], there: list[Noise]
+    threshold: Threshold, contribution: QueryContribution, here: list[RecordedRelease], there: list[RecordedRelease]
 ) -> Iterator[Fault]:
     """Yields violations unless noise stays within its cut, and few sizes move, none by more than a unit's own rows."""
     if threshold.cut is None:

@@ -13,13 +13,13 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeVar
 
-from discreet.cli.output import Form, say
+from discreet.cli.output import OutputFormat, say
 from discreet.cli.steward.budgets import show
-from discreet.cli.verbs.verb_commands import Call, command, print_result
+from discreet.cli.verbs.verb_commands import CommandInvocation, command, print_result
 from discreet.curator.config.enrolment import declared_book, toml_key
 from discreet.curator.config.toml_file import Analyst, Config, load
 from discreet.errors import InvalidParameter
-from discreet.ledger import Book, Role, Standing
+from discreet.ledger import Ledger, Role, Standing
 from discreet.ledger.serialization import write_loss
 from discreet.privacy import Loss
 from discreet.report.display import printable
@@ -31,7 +31,7 @@ Seen = TypeVar("Seen")
 
 
 def _run_action(
-    call: Call, declared: Config, request: Request[Any], look: Callable[[Book], Seen]
+    call: CommandInvocation, declared: Config, request: Request[Any], look: Callable[[Ledger], Seen]
 ) -> tuple[Seen, Seen] | None:
     """Does an action on the declared ledger, of which no table is opened: what the file says of them may be wrong now.
 
@@ -42,14 +42,14 @@ def _run_action(
         before = look(book)
         result = VERBS[request.verb].implementation(book, request, call.caller)
         now = look(book)
-    if call.form is not Form.JSON:
+    if call.form is not OutputFormat.JSON:
         return before, now
     print_result(type(request), result, call.form)
     return None
 
 
 @command(Amend)
-def amend(call: Call) -> None:
+def amend(call: CommandInvocation) -> None:
     """Give an account another budget of its currency; what was spent stays spent, and the ledger keeps both."""
     declared, request = load(call.config), call.request(Amend)
     if seen := _run_action(call, declared, request, lambda book: book.standing(request.account)):
@@ -59,7 +59,7 @@ def amend(call: Call) -> None:
 
 
 @command(Renew)
-def renew(call: Call) -> None:
+def renew(call: CommandInvocation) -> None:
     """Begin a new period of an account with nothing spent; only for data about other people, or a decided renewal."""
     declared, request = load(call.config), call.request(Renew)
     if seen := _run_action(call, declared, request, lambda book: book.standing(request.account)):
@@ -72,7 +72,7 @@ def renew(call: Call) -> None:
 
 
 @command(Unlock)
-def unlock(call: Call) -> None:
+def unlock(call: CommandInvocation) -> None:
     """Give everybody's failure credits on an account back, after a look at why questions failed."""
     request = call.request(Unlock)
     if seen := _run_action(call, load(call.config), request, lambda book: book.standing(request.account)):
@@ -84,7 +84,7 @@ def unlock(call: Call) -> None:
 
 
 @command(Appoint, optional=("role",))
-def appoint(call: Call) -> None:
+def appoint(call: CommandInvocation) -> None:
     """Give somebody a role on an account, and perhaps a cap; from the first analyst on, only those appointed ask."""
     declared = load(call.config)
     request = call.request(Appoint, role=call.values["role"] or Role.ANALYST.value)
@@ -98,7 +98,7 @@ def appoint(call: Call) -> None:
 
 
 @command(Allot)
-def allot(call: Call) -> None:
+def allot(call: CommandInvocation) -> None:
     """Give a project a cap on an account: questions asked for the project count against both."""
     declared, request = load(call.config), call.request(Allot)
     project, account, cap = request.project, request.account, request.cap
@@ -110,7 +110,7 @@ def allot(call: Call) -> None:
         say(f"Project {project!r} had {before} on account {account!r} and has {now}. What it spent stays spent.")
 
 
-def _describe_role(book: Book, name: str, account: str) -> tuple[str, bool]:
+def _describe_role(book: Ledger, name: str, account: str) -> tuple[str, bool]:
     """What somebody is, in words, and whether only those may ask who were appointed."""
     role = book.role(account, name)
     if not account:

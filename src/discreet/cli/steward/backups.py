@@ -21,10 +21,10 @@ from discreet.curator.config.toml_file import load
 from discreet.errors import InvalidParameter
 from discreet.ledger import (
     OWNER,
-    AnchoredBook,
-    Book,
+    AnchoredLedger,
     Head,
-    Restored,
+    Ledger,
+    RestoreReport,
     accept_missing_anchor,
     is_there,
     join_anchor,
@@ -42,7 +42,7 @@ AcceptLoss = Annotated[
 Anchored = Annotated[
     str | None, typer.Option("--anchor", metavar="SEQ:HASH", help="A head that was printed, if the anchor is lost.")
 ]
-Ledger = Annotated[
+NewPlace = Annotated[
     str | None, typer.Option(metavar="LEDGER", help="Where the book shall be, instead of what discreet.toml says.")
 ]
 LedgerPlace = Annotated[
@@ -88,7 +88,7 @@ def anchor(
         say(f"The ledger has all that the other machine knows, and an anchor here. Entry {head.sequence} says so.")
     else:
         with open_book(place, anchor=kept, former=former, read_only=True) as book:
-            head, found = book.head(), book.anchor_file if isinstance(book, AnchoredBook) else ""
+            head, found = book.head(), book.anchor_file if isinstance(book, AnchoredLedger) else ""
         say(f"The ledger has all that its anchor {found} knows." if found else "The ledger has no anchor.")
     typer.echo(str(head))
 
@@ -112,10 +112,10 @@ def backup(target: Target, *, config: ConfigFile = HERE) -> None:
         if not is_postgres(place) and os.path.exists(place):
             raise InvalidParameter("TARGET", place, "not to exist yet", "Name a new file, or a folder.")
         head = write_copy(book, place)
-        if isinstance(book, AnchoredBook):
+        if isinstance(book, AnchoredLedger):
             book.keep_anchor(backup=head)
     say(f"Copied {head.sequence} entries to {place}, readable by its owner only, and verified them.")
-    if isinstance(book, AnchoredBook):
+    if isinstance(book, AnchoredLedger):
         say(f"The anchor {book.anchor_file} knows the copy. Keep both apart: a backup with its anchor notices nothing.")
     typer.echo(str(head))
 
@@ -127,7 +127,7 @@ def restore_book(
     anchor: Anchored = None,
     note: Note = "",
     by: By = OWNER,
-    ledger: Ledger = None,
+    ledger: NewPlace = None,
     config: ConfigFile = HERE,
 ) -> None:
     """Put a backup in the place of a lost book; one that has forgotten what was spent is refused."""
@@ -154,15 +154,15 @@ def require_ledger(word: str, place: str, hint: str = "Name a ledger file, or an
         raise InvalidParameter(word, place, "to exist", hint)
 
 
-def write_copy(book: Book, place: str) -> Head:
+def write_copy(book: Ledger, place: str) -> Head:
     """Writes a copy of a ledger and verifies it; returns the head of both."""
     head = book.backup(place)
-    with Book(place, read_only=True) as copy:
+    with Ledger(place, read_only=True) as copy:
         copy.verify()
     return head
 
 
-def _tell(done: Restored, ledger: str) -> None:
+def _tell(done: RestoreReport, ledger: str) -> None:
     if not done.missing:
         say(f"The book is back at {ledger}: {done.head.sequence} entries, all that the anchor knows.")
     else:

@@ -8,11 +8,11 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Column, Table
 
-from discreet.cli.output import Form, draw_table, print_json, say
-from discreet.cli.verbs.verb_commands import Call, command
+from discreet.cli.output import OutputFormat, draw_table, print_json, say
+from discreet.cli.verbs.verb_commands import CommandInvocation, command
 from discreet.curator.config.enrolment import declared_book
 from discreet.curator.config.toml_file import load
-from discreet.ledger import Book, Standing
+from discreet.ledger import Ledger, Standing
 from discreet.presentation.documents.ledger_documents import account_document
 from discreet.presentation.documents.result_documents import Document
 from discreet.requests.ledger_requests import GetBudget
@@ -21,25 +21,25 @@ _HEADINGS = ("who", "role", "cap", "spent", "remaining")
 
 
 @command(GetBudget, optional=("name",))
-def budget(call: Call) -> None:
+def budget(call: CommandInvocation) -> None:
     """Show what each account, analyst and project may spend, has spent and has left, and lifetime spending."""
     with read_book(call.config) as book:
         accounts = [account_of(book, call.values["name"])] if call.values["name"] else book.accounts()
         standings = [book.standing(name) for name in accounts]
         told = [_document(book, standing) for standing in standings]
-    if call.form is Form.JSON:
+    if call.form is OutputFormat.JSON:
         print_json({"budgets": told})
         return
     for one in standings:
         show(one)
 
 
-def read_book(config: Path) -> Book:
+def read_book(config: Path) -> Ledger:
     """Returns the ledger that a file declares, to be read; see `declared_book`."""
     return declared_book(load(config), read_only=True)
 
 
-def account_of(book: Book, name: str) -> str:
+def account_of(book: Ledger, name: str) -> str:
     """Returns the account of a table, or the account of that name.
 
     Raises:
@@ -65,6 +65,6 @@ def _grid(headings: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Table:
     return draw_table(columns, rows, box=None, pad_edge=False, show_header=any(headings), padding=(0, 2, 0, 0))
 
 
-def _document(book: Book, standing: Standing) -> Document:
+def _document(book: Ledger, standing: Standing) -> Document:
     tables = [table for table, account in book.tables().items() if account == standing.account]
     return account_document(book.account(standing.account), tables, own=None, standing=standing)

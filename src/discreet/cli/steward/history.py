@@ -15,9 +15,9 @@ from rich.table import Column
 from rich.text import Text
 
 from discreet.cli.declarations import HERE, ConfigFile
-from discreet.cli.output import FAILED, Form, draw_table, say, stages
+from discreet.cli.output import FAILED, OutputFormat, draw_table, say, stages
 from discreet.cli.steward.budgets import account_of, read_book
-from discreet.cli.verbs.verb_commands import Call, command, print_result
+from discreet.cli.verbs.verb_commands import CommandInvocation, command, print_result
 from discreet.curator.config.enrolment import declared_book
 from discreet.curator.config.toml_file import load
 from discreet.errors import InvalidParameter
@@ -44,23 +44,23 @@ Since = Annotated[
 
 
 @command(GetHistory)
-def history(call: Call, *, since: Since = None) -> None:
+def history(call: CommandInvocation, *, since: Since = None) -> None:
     """List the entries of the ledger: sequence, time, who, what was asked or done, cost."""
     start, wanted = "" if since is None else _start(since), call.request(GetHistory)
     with read_book(call.config) as book:
         account = wanted.name and account_of(book, wanted.name)
         entries = book.history(account, analyst=wanted.analyst, project=wanted.project)
     found = tuple(entry for entry in entries if entry.time >= start)
-    if call.form is Form.JSON:
+    if call.form is OutputFormat.JSON:
         print_result(GetHistory, found, call.form)
-    elif call.form is Form.CSV:
+    elif call.form is OutputFormat.CSV:
         typer.echo(csv_text(_COLUMNS, map(_record, map(view_entry, found))), nl=False)
     else:
         _show([view_entry(entry) for entry in found])
 
 
 @command(Verify)
-def verify(call: Call, *, anchor: Anchor = None) -> None:
+def verify(call: CommandInvocation, *, anchor: Anchor = None) -> None:
     """Walk the whole ledger and print its head; keep that elsewhere, and pass it as --anchor the next time."""
     kept = None if anchor is None else parsed_head(anchor)
     with read_book(call.config) as book:
@@ -68,7 +68,7 @@ def verify(call: Call, *, anchor: Anchor = None) -> None:
     if kept is not None:
         with declared_book(load(call.config)) as book:  # a book that lacks its anchor is frozen, which is an entry
             book.check_anchor(kept)
-    if call.form is Form.TABLE:
+    if call.form is OutputFormat.TABLE:
         say(f"The book is as it was written: {head.sequence} entries.")
         if kept is not None:
             say(f"It contains the anchor, entry {kept.sequence}.")

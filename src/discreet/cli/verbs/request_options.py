@@ -17,12 +17,12 @@ from discreet.dataclass import dataclass
 from discreet.errors import InternalError, InvalidParameter
 from discreet.hint_text import Hint
 from discreet.presentation.documents.result_documents import write_amount
-from discreet.requests.argument_kinds import Kind, check_kinds, write_argument
+from discreet.requests.argument_kinds import ArgumentKind, check_kinds, write_argument
 from discreet.requests.domain_arguments import EXAMPLES
 from discreet.requests.request import Argument, Request, arguments
 
 
-class Part(NamedTuple):
+class OptionPart(NamedTuple):
     """One of several options that make up an argument; `{help}` in its help is what the argument itself says."""
 
     name: str
@@ -45,7 +45,7 @@ class OptionForm:
 
     type: Any = str
     read: Callable[[str, Any], Any] = lambda _, value: value
-    parts: tuple[Part, ...] = ()
+    parts: tuple[OptionPart, ...] = ()
     repeated: bool = False
     metavar: str | None = None
     positional: bool = False
@@ -70,14 +70,14 @@ def _limits(_: str, given: Mapping[str, Any]) -> Any:
 
 
 _LIMITS = (
-    Part("limits_groups", int, "Groups that one unit may enter."),
-    Part("limits_rows", int, "Rows that one unit may have in each."),
-    Part("choose_limits", bool, "Find limits out privately, with a fifth of epsilon."),
+    OptionPart("limits_groups", int, "Groups that one unit may enter."),
+    OptionPart("limits_rows", int, "Rows that one unit may have in each."),
+    OptionPart("choose_limits", bool, "Find limits out privately, with a fifth of epsilon."),
 )
 _BUDGET = (
-    Part("epsilon", str, "{help} Kept exactly: 0.1 is one tenth."),
-    Part("delta", str, "Beside epsilon or rho."),
-    Part("rho", str, "Instead of epsilon."),
+    OptionPart("epsilon", str, "{help} Kept exactly: 0.1 is one tenth."),
+    OptionPart("delta", str, "Beside epsilon or rho."),
+    OptionPart("rho", str, "Instead of epsilon."),
 )
 
 
@@ -125,20 +125,24 @@ def _domain(name: str, path: Path) -> Any:
 
 
 _NOT_OFFERED = OptionForm(type=None)
-_FORMS: Mapping[Kind, OptionForm] = check_kinds(
+_FORMS: Mapping[ArgumentKind, OptionForm] = check_kinds(
     {
-        Kind.SQL: OptionForm(positional=True),
-        Kind.NAME: OptionForm(positional=True),
-        Kind.NAMES: OptionForm(read=lambda _, value: [name.strip() for name in value.split(",")]),
-        **dict.fromkeys((Kind.TEXT, Kind.VALUE, Kind.GENERATOR), OptionForm()),
-        **dict.fromkeys((Kind.AMOUNT, Kind.SHARE, Kind.DELTA, Kind.PRICE), OptionForm()),
-        Kind.COUNT: OptionForm(type=int),
-        Kind.LIMITS: OptionForm(parts=_LIMITS, read=_limits),
-        Kind.VALUES: OptionForm(repeated=True, read=_values, metavar="NAME=VALUE"),
-        Kind.LEARNER: _NOT_OFFERED,
-        **dict.fromkeys((Kind.DOMAIN, Kind.DOMAINS), OptionForm(type=Path, read=_domain, metavar="FILE")),
-        Kind.RULES: _NOT_OFFERED,
-        Kind.BUDGET: OptionForm(parts=_BUDGET, read=_budget),
+        ArgumentKind.SQL: OptionForm(positional=True),
+        ArgumentKind.NAME: OptionForm(positional=True),
+        ArgumentKind.NAMES: OptionForm(read=lambda _, value: [name.strip() for name in value.split(",")]),
+        **dict.fromkeys((ArgumentKind.TEXT, ArgumentKind.VALUE, ArgumentKind.GENERATOR), OptionForm()),
+        **dict.fromkeys(
+            (ArgumentKind.AMOUNT, ArgumentKind.SHARE, ArgumentKind.DELTA, ArgumentKind.PRICE), OptionForm()
+        ),
+        ArgumentKind.COUNT: OptionForm(type=int),
+        ArgumentKind.LIMITS: OptionForm(parts=_LIMITS, read=_limits),
+        ArgumentKind.VALUES: OptionForm(repeated=True, read=_values, metavar="NAME=VALUE"),
+        ArgumentKind.LEARNER: _NOT_OFFERED,
+        **dict.fromkeys(
+            (ArgumentKind.DOMAIN, ArgumentKind.DOMAINS), OptionForm(type=Path, read=_domain, metavar="FILE")
+        ),
+        ArgumentKind.RULES: _NOT_OFFERED,
+        ArgumentKind.BUDGET: OptionForm(parts=_BUDGET, read=_budget),
     },
     "cli",
 )

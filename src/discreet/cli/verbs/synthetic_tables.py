@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from discreet.cli.output import Form, say, stages, write_page
-from discreet.cli.verbs.verb_commands import Call, command, perform, print_result
+from discreet.cli.output import OutputFormat, say, stages, write_page
+from discreet.cli.verbs.verb_commands import CommandInvocation, command, perform, print_result
 from discreet.errors import InvalidParameter
 from discreet.lazy import load, pq
 from discreet.requests.table_requests import Synthesize, SynthesizeTables
@@ -23,7 +23,7 @@ _FORMS = (".parquet", ".csv")
 
 
 @command(SynthesizeTables, Synthesize, optional=("events",), without=("people",))
-def synthesize(call: Call, *, out: Out, events_out: EventsOut = None, report: Report = None) -> None:
+def synthesize(call: CommandInvocation, *, out: Out, events_out: EventsOut = None, report: Report = None) -> None:
     """Make a synthetic table like a protected one, to hand on; the same again is written from the ledger for free."""
     table, events = call.values["table"], call.values["events"]
     _check_out("--out", out)
@@ -43,7 +43,7 @@ def synthesize(call: Call, *, out: Out, events_out: EventsOut = None, report: Re
             page = made.to_html()
         write_page(page, report, "--report")
         told.append(f"What they are good for, and what not: {report}.")
-    if call.form is Form.TABLE:
+    if call.form is OutputFormat.TABLE:
         for line in told:
             say(line)
     print_result(Synthesize if events is None else SynthesizeTables, made, call.form)

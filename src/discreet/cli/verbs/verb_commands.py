@@ -1,6 +1,7 @@
 """Commands of requests: their options, who asks, how a result is printed; and a command for every verb without its own.
 
-A command that does more than to perform a request takes a `Call`, and names its further options in its own signature.
+A command that does more than to perform a request takes a `CommandInvocation`, and names its further options in its own
+signature.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Annotated, Any
 import typer
 
 from discreet.cli.declarations import HERE, ConfigFile
-from discreet.cli.output import Csv, Form, Json, form, print_json, stages, with_options
+from discreet.cli.output import Csv, Json, OutputFormat, form, print_json, stages, with_options
 from discreet.cli.verbs.request_options import option_names, options, read_options
 from discreet.curator.curator import Curator
 from discreet.curator.paid_release import USED_UP
@@ -40,7 +41,7 @@ _ROWS = ("answer", "answers", "choices", "entries", "stream")  # documents of re
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class CommandInvocation:
     """What somebody typed.
 
     Attributes:
@@ -49,7 +50,7 @@ class Call:
     """
 
     values: Mapping[str, Any]
-    form: Form
+    form: OutputFormat
 
     @property
     def config(self) -> Path:
@@ -77,7 +78,7 @@ class Call:
         return {name: value for name, value in read_options(whole, self.values).items() if name not in known.values()}
 
 
-def perform(call: Call, kind: type[Request[R]], stage: str = "Working", **others: Any) -> R:
+def perform(call: CommandInvocation, kind: type[Request[R]], stage: str = "Working", **others: Any) -> R:
     """Returns the result of the request that a call makes, of a curator of the declared tables.
 
     Raises:
@@ -94,7 +95,7 @@ def perform(call: Call, kind: type[Request[R]], stage: str = "Working", **others
         return found
 
 
-def _with_whole_limits(curator: Curator, request: Any, call: Call) -> Any:
+def _with_whole_limits(curator: Curator, request: Any, call: CommandInvocation) -> Any:
     """Completes the limits of a question: of two, the one that is not given is the table's own."""
     given = {name: call.values.get(f"limits_{name}") for name in ("groups", "rows")}
     if list(given.values()).count(None) != 1 or not {"sql", "parameters"} <= {each.name for each in fields(request)}:
@@ -121,13 +122,13 @@ def _provide_key(caller: Caller, *, charges: bool) -> Iterator[Caller]:
         raise
 
 
-def print_result(kind: type[Request[R]], result: R, chosen: Form) -> None:
+def print_result(kind: type[Request[R]], result: R, chosen: OutputFormat) -> None:
     """Prints the result of a request: as text, as the document that a service sends, or its rows as CSV."""
     found: list[Any] = result if isinstance(result, list) else [result]
-    if chosen is Form.JSON:
+    if chosen is OutputFormat.JSON:
         print_json(result_of(VERBS[kind.verb]).write(result))
     elif result is not None:
-        texts = [csv_text(one.columns, one.records) if chosen is Form.CSV else _line(one) for one in found]
+        texts = [csv_text(one.columns, one.records) if chosen is OutputFormat.CSV else _line(one) for one in found]
         typer.echo("\n".join(texts), nl=False)
 
 
@@ -164,7 +165,7 @@ def command(
 
         def run_with_values(**values: Any) -> None:
             chosen = form(as_json=values.get("json", False), as_csv=values.get("csv", False))
-            run(Call(values, chosen), **{name: values[name] for name in own})
+            run(CommandInvocation(values, chosen), **{name: values[name] for name in own})
 
         run_with_values.arguments = {k: v for request in requests for k, v in option_names(request).items()}  # type: ignore[attr-defined]
         return with_options(run_with_values, [made[name] for name in wanted], like=run)
@@ -193,7 +194,7 @@ def verb_command(name: str) -> Callable[..., None]:
     """Returns the command that performs a verb and prints its result."""
     request = VERBS[name.replace("-", "_")].request
 
-    def run(call: Call) -> None:
+    def run(call: CommandInvocation) -> None:
         print_result(request, perform(call, request), call.form)
 
     run.__name__, run.__doc__ = name, request.__doc__

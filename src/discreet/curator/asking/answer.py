@@ -17,22 +17,22 @@ from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.exact import float_above, float_below
 from discreet.lazy import Module, load, pa
-from discreet.ledger import Remaining
+from discreet.ledger import RemainingBudget
 from discreet.measurement.aggregates import aggregation
 from discreet.measurement.profile.coverage import Coverage, complete_rows, coverage
 from discreet.measurement.profile.profile import Profile
-from discreet.measurement.program.execution import TOTAL, Released, notes
+from discreet.measurement.program.execution import TOTAL, ReleasedStatistics, notes
 from discreet.measurement.program.program import Program
 from discreet.plan.model.nodes import Output, Question
 from discreet.plan.model.nodes import columns as columns_of
-from discreet.plan.post.columns import Columns
-from discreet.plan.post.outputs import Cell, Noisy, NoisyColumn, NoisyTime
+from discreet.plan.post.columns import ColumnarRows
+from discreet.plan.post.outputs import Cell, NoisyColumn, NoisyNumber, NoisyTime
 from discreet.plan.post.steps import find_measured_columns, noisy_columns
 from discreet.privacy import Loss
 from discreet.privacy.events import Event
 from discreet.progress import stage
 from discreet.report import answers
-from discreet.report.display import Display, Displayed, percent
+from discreet.report.display import Display, DisplayMixin, percent
 from discreet.report.html import element
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ _LARGEST = (1 << 63) - 1  # of the integers that every frame can hold
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Answer(Displayed):
+class Answer(DisplayMixin):
     """What an analyst gets.
 
     Every released number `x` comes with `x_low` and `x_high`, an interval of the stated confidence that includes the
@@ -74,13 +74,13 @@ class Answer(Displayed):
     columns: tuple[str, ...]
     records: Sequence[dict[str, Any]]
     cost: Loss
-    remaining: Remaining
+    remaining: RemainingBudget
     event: Event
     replayed: bool
     notes: tuple[str, ...]
     confidence: Fraction
     private: bool
-    released: Released | None = field(default=None, repr=False)
+    released: ReleasedStatistics | None = field(default=None, repr=False)
     raw: Answer | None = field(default=None, repr=False)
     whole: frozenset[str] = frozenset()
     coverage: Mapping[str, Coverage] | None = None
@@ -91,7 +91,7 @@ class Answer(Displayed):
         cls,
         result: MeasurementResult,
         confidence: Fraction,
-        remaining: Remaining,
+        remaining: RemainingBudget,
         *,
         cost: Loss | None = None,
         profile: Profile | None = None,
@@ -123,12 +123,12 @@ class Answer(Displayed):
     @property
     def scope(self) -> str:
         """Returns what the intervals are about: the "whole table", or "what was counted" within limits and bounds."""
-        return "whole table" if set(answers.Shape.of(self.columns).numbers) <= self.whole else "what was counted"
+        return "whole table" if set(answers.AnswerShape.of(self.columns).numbers) <= self.whole else "what was counted"
 
     @property
     def _about(self) -> str:
         """What intervals are about, and which columns are about the whole table where not all of them are."""
-        some = [name for name in answers.Shape.of(self.columns).numbers if name in self.whole]
+        some = [name for name in answers.AnswerShape.of(self.columns).numbers if name in self.whole]
         more = f"; of {', '.join(some)}: whole table" if some and self.scope != "whole table" else ""
         return f"{self.scope}{more}"
 
@@ -136,7 +136,7 @@ class Answer(Displayed):
     def descriptions(self) -> dict[str, str]:
         """Returns for each number what it is: its interval, what that is about, and what is left out of it."""
         told = {}
-        for name in answers.Shape.of(self.columns).numbers:
+        for name in answers.AnswerShape.of(self.columns).numbers:
             about = "the whole table" if name in self.whole else "what was counted"
             more = f"; {self.coverage[name]}" if self.coverage is not None and name in self.coverage else ""
             told[name] = f"released with a {percent(self.confidence)} interval about {about}{more}"
@@ -154,7 +154,7 @@ class Answer(Displayed):
         """
         if self.released is None:
             raise InvalidParameter("answer", "this one", "to come from a curator", "Ask a question first.")
-        fitting = Adjusted(self.released, consistent=consistent, nonnegative=nonnegative)
+        fitting = AdjustedStatistics(self.released, consistent=consistent, nonnegative=nonnegative)
         return replace(
             self,
             records=records(fitting.rows(self.confidence)),
@@ -222,7 +222,7 @@ class Answer(Displayed):
         )
 
     def _display(self) -> Display:
-        names, numbers = (shape := answers.Shape.of(self.columns)).names, shape.numbers
+        names, numbers = (shape := answers.AnswerShape.of(self.columns)).names, shape.numbers
         heads = [f"{name} ({percent(self.confidence)} interval)" if name in numbers else name for name in names]
         seeded = "" if self.private else "NOT PRIVATE: the noise was seeded, for tests."
         return Display(
@@ -246,7 +246,7 @@ class Answer(Displayed):
         return [record | dict.fromkeys(left, TOTAL) for record, left in zip(self.records, totals, strict=True)]
 
     def _by_column(self) -> dict[str, Any]:
-        held = Columns.of(self.records).columns
+        held = ColumnarRows.of(self.records).columns
         return {name: _alike(held[name]) if self.records else [] for name in self.columns}
 
 
@@ -288,14 +288,14 @@ def _names(output: Output, noisy: frozenset[str], times: AbstractSet[str]) -> tu
     return (name, f"{name}_low", f"{name}_high") if spread else (name,)
 
 
-def records(rows: Sequence[dict[str, Cell]]) -> Columns[Any]:
+def records(rows: Sequence[dict[str, Cell]]) -> ColumnarRows[Any]:
     """Returns rows with each noisy value spread over three columns, as plain values; ends are rounded outwards."""
-    held = Columns.of(rows)
+    held = ColumnarRows.of(rows)
     made: dict[str, Any] = {}
     for name, cells in held.columns.items():
         parts = _spread(cells)
         made |= dict(zip((name, f"{name}_low", f"{name}_high")[: len(parts)], parts, strict=True))
-    return Columns(made, len(held))
+    return ColumnarRows(made, len(held))
 
 
 def _spread(cells: Sequence[Cell]) -> tuple[Any, ...]:
@@ -303,7 +303,7 @@ def _spread(cells: Sequence[Cell]) -> tuple[Any, ...]:
     if isinstance(cells, NoisyColumn):
         return cells.value, cells.low, cells.high
     kinds = set(map(type, cells))
-    if not kinds & {Noisy, NoisyTime}:
+    if not kinds & {NoisyNumber, NoisyTime}:
         return ([cell + 0.0 if isinstance(cell, float) else cell for cell in cells] if float in kinds else cells,)
     return tuple(map(list, zip(*map(_ends, cells), strict=True)))
 
@@ -311,7 +311,7 @@ def _spread(cells: Sequence[Cell]) -> tuple[Any, ...]:
 def _ends(cell: Cell) -> tuple[Any, Any, Any]:
     if isinstance(cell, NoisyTime):
         return cell.value, cell.low, cell.high
-    if isinstance(cell, Noisy):
+    if isinstance(cell, NoisyNumber):
         return _plain(cell.value, float), _plain(cell.low, float_below), _plain(cell.high, float_above)
     return cell, None, None
 
@@ -330,7 +330,7 @@ MOST_ROWS = 5000  # that are made to fit each other
 Floats = NDArray[np.float64]
 
 
-class Adjusted(Released):
+class AdjustedStatistics(ReleasedStatistics):
     """A release whose numbers were made to fit; intervals are those of the raw values, cut where they are impossible.
 
     Args:
@@ -345,44 +345,44 @@ class Adjusted(Released):
             because some groups are hidden, or if there are too many rows.
     """
 
-    def __init__(self, raw: Released, *, consistent: bool, nonnegative: bool) -> None:
+    def __init__(self, raw: ReleasedStatistics, *, consistent: bool, nonnegative: bool) -> None:
         super().__init__(raw.program, raw.key_rows, raw.noisy, raw.beside)
         self._raw, self._nonnegative = raw, nonnegative
         apart = raw.program.question.sets and raw.program.tables is None
         self._fit = _fitting(raw) if consistent and apart else None
 
-    def groups(self, outside: Fraction) -> Columns[Cell]:
-        """See `Released.groups`."""
+    def groups(self, outside: Fraction) -> ColumnarRows[Cell]:
+        """See `ReleasedStatistics.groups`."""
         rows = self._raw.groups(outside)
         found = dict(rows.columns)
         for aggregate in self.program.question.aggregates:
             total = self.program.estimators[aggregate.name].total
             if total is None:
                 continue
-            cells = [cell for cell in found[aggregate.name] if isinstance(cell, Noisy)]
+            cells = [cell for cell in found[aggregate.name] if isinstance(cell, NoisyNumber)]
             if self._fit is not None and aggregation(aggregate.kind).adds_up(2):
                 cells = _fit_cells(cells, self._fit)
             if self._nonnegative and total.positive:
                 cells = [_clip_cell(cell) for cell in cells]
             found[aggregate.name] = cells
-        return Columns(found, len(rows))
+        return ColumnarRows(found, len(rows))
 
 
-def _clip_cell(cell: Noisy) -> Noisy:
+def _clip_cell(cell: NoisyNumber) -> NoisyNumber:
     value = None if cell.value is None else max(cell.value, 0)
-    return Noisy(value, max(cell.low, 0), max(cell.high, 0))
+    return NoisyNumber(value, max(cell.low, 0), max(cell.high, 0))
 
 
-def _fit_cells(cells: Sequence[Noisy], fit: Floats) -> list[Noisy]:
+def _fit_cells(cells: Sequence[NoisyNumber], fit: Floats) -> list[NoisyNumber]:
     values = fit @ np.array([float(cell.value or 0) for cell in cells])
     found = []
     for cell, value in zip(cells, values.tolist(), strict=True):
         near = min(max(Fraction(value), Fraction(cell.low)), Fraction(cell.high))
-        found.append(Noisy(round(near) if isinstance(cell.value, int) else near, cell.low, cell.high))
+        found.append(NoisyNumber(round(near) if isinstance(cell.value, int) else near, cell.low, cell.high))
     return found
 
 
-def _fitting(raw: Released) -> Floats:
+def _fitting(raw: ReleasedStatistics) -> Floats:
     """The projection on numbers whose totals are sums of their parts."""
     if raw.program.reading.bounding is not None:
         hint = "Their totals are answers to other questions; leave consistent out."
@@ -398,14 +398,14 @@ def _fitting(raw: Released) -> Floats:
     return whole
 
 
-def _levels(raw: Released) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+def _levels(raw: ReleasedStatistics) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
     """Each grouping with those that are the next finer."""
     sets = raw.program.question.sets
     pairs = [(one, other) for one, other in permutations(sets, 2) if set(one) < set(other)]
     return [(a, b) for a, b in pairs if not any(set(a) < set(c) < set(b) for c in sets)]
 
 
-def _demand(raw: Released, coarse: tuple[int, ...], fine: tuple[int, ...]) -> list[list[int]]:
+def _demand(raw: ReleasedStatistics, coarse: tuple[int, ...], fine: tuple[int, ...]) -> list[list[int]]:
     """For each total one row: itself less its parts."""
     found = []
     for total in _places(raw, coarse):
@@ -418,7 +418,7 @@ def _demand(raw: Released, coarse: tuple[int, ...], fine: tuple[int, ...]) -> li
     return found
 
 
-def _places(raw: Released, grouping: tuple[int, ...]) -> list[int]:
+def _places(raw: ReleasedStatistics, grouping: tuple[int, ...]) -> list[int]:
     count = len(raw.program.question.keys)
     absent = tuple(int(place not in grouping) for place in range(count))
     return [place for place, key in enumerate(raw.keys) if key[count:] == absent]

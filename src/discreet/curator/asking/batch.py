@@ -17,19 +17,27 @@ from functools import cached_property
 from discreet import check
 from discreet.curator.asking.answer import Answer
 from discreet.curator.asking.batch_plan import BatchLayout, BatchPlan, probe_key
-from discreet.curator.asking.performer import Performer, settle_program, stage_name
+from discreet.curator.asking.performer import ReleaseExecutor, settle_program, stage_name
 from discreet.curator.asking.planner import Planner, RequestedLimits
 from discreet.curator.catalog.catalog import Catalog
-from discreet.curator.catalog.declarations import Terms
+from discreet.curator.catalog.declarations import QueryBudget
 from discreet.curator.measurement_plan import MeasurementPlan, SettledProgram
-from discreet.curator.paid_release import NOTHING, Bought, ChargeRequest, Kept, Outcome, Run, release_once
+from discreet.curator.paid_release import (
+    NOTHING,
+    ChargedRelease,
+    ChargeRequest,
+    ChargeRun,
+    PricedResult,
+    ReleaseOutcome,
+    release_once,
+)
 from discreet.curator.replay.replay import Replay
 from discreet.curator.replay.stored_releases import MeasurementResult
 from discreet.dataclass import dataclass
 from discreet.errors import DiscreetError, InternalError, InvalidParameter, QueryFailed, UnsupportedQuery
-from discreet.ledger import Book, Caller
+from discreet.ledger import Caller, Ledger
 from discreet.measurement.probes.probes import Fact
-from discreet.measurement.program.program import Edition
+from discreet.measurement.program.program import ReleaseFormat
 from discreet.plan.canonical import canonical
 from discreet.plan.model.nodes import Question
 
@@ -55,7 +63,7 @@ class RequestedBatch:
     confidence: Fraction
 
 
-class BatchAsker:
+class BatchExecutor:
     """Answers several questions for one charge.
 
     Args:
@@ -66,7 +74,9 @@ class BatchAsker:
         performer: which reads and adds noise.
     """
 
-    def __init__(self, catalog: Catalog, book: Book, replay: Replay, planner: Planner, performer: Performer) -> None:
+    def __init__(
+        self, catalog: Catalog, book: Ledger, replay: Replay, planner: Planner, performer: ReleaseExecutor
+    ) -> None:
         self._catalog, self._book, self._replay = catalog, book, replay
         self._planner, self._performer = planner, performer
 
@@ -74,8 +84,8 @@ class BatchAsker:
         """Returns an answer to each question, in order; see `Curator.ask_many`."""
         measurements = self._measurements(asked)
         account = self._book.admit(measurements[0].account, caller.analyst, caller.project)
-        terms = Terms.of(asked.epsilon, asked.delta, account.budget)
-        share = Terms(terms.epsilon / len(measurements), terms.delta / len(measurements))
+        terms = QueryBudget.of(asked.epsilon, asked.delta, account.budget)
+        share = QueryBudget(terms.epsilon / len(measurements), terms.delta / len(measurements))
         for place, one in enumerate(measurements):
             with naming(place):
                 one.price(share)
@@ -105,7 +115,7 @@ class BatchAsker:
                     raise UnsupportedQuery(reason, "Ask a batch of its own for each account: each is charged once.")
         return found_plans
 
-    def _payable(self, measurements: Sequence[MeasurementPlan], share: Terms) -> list[MeasurementPlan]:
+    def _payable(self, measurements: Sequence[MeasurementPlan], share: QueryBudget) -> list[MeasurementPlan]:
         """The measurements; what adds up private groups stays if they are stored, or asked for in the same batch."""
         adding = [self._planner.is_of_shown_groups(one, share) for one in measurements]
         shown = {one.request_key(share) for one, adds in zip(measurements, adding, strict=True) if not adds}
@@ -116,7 +126,7 @@ class BatchAsker:
                 found.append(one if not adds or beside else self._planner.payable(one, share))
         return found
 
-    def _answers(self, bought: Bought[BatchResult], confidence: Fraction) -> list[Answer]:
+    def _answers(self, bought: PricedResult[BatchResult], confidence: Fraction) -> list[Answer]:
         """An answer to each question; those that the charge paid for say what it was, and for how many."""
         batch, results = bought.result
         layout, found, cost = batch.layout, [], bought.cost
@@ -148,7 +158,7 @@ class PaidBatch:
     """
 
     batch: BatchPlan
-    performer: Performer
+    performer: ReleaseExecutor
     replay: Replay
 
     @cached_property
@@ -175,7 +185,7 @@ class PaidBatch:
 
     # ------------------------------------------------------------------------------------------------------- measuring
 
-    def execute(self, charge: Run) -> Outcome:
+    def execute(self, charge: ChargeRun) -> ReleaseOutcome:
         """Measures the batch as it was first laid out, and returns how it is answered.
 
         Raises:
@@ -185,13 +195,13 @@ class PaidBatch:
         text = json.dumps({"batch": batch.layout.fields})
         kept = charge.note(batch.place, text, question=self.request.question)
         layout = BatchLayout.read(json.loads(kept)["batch"])
-        if layout.edition < Edition.SEARCHED:  # since then rules differ in how intervals are found
+        if layout.edition < ReleaseFormat.SEARCHED:  # since then rules differ in how intervals are found
             raise InternalError("A batch was laid out by rules that nothing is measured by any more.")
         keys = self._measure_batch(replace(batch, layout=layout), charge)
         outcome = json.dumps({"batch": {**layout.fields, "keys": keys}})
-        return Outcome(event=NOTHING, replay_key=batch.place, payload=outcome)
+        return ReleaseOutcome(event=NOTHING, replay_key=batch.place, payload=outcome)
 
-    def _measure_batch(self, batch: BatchPlan, charge: Run) -> list[str]:
+    def _measure_batch(self, batch: BatchPlan, charge: ChargeRun) -> list[str]:
         """Measures a batch, and returns under which keys its releases are kept."""
         found = {key: self.performer.probe(probe, batch.of_each_probe, charge) for key, probe in batch.missing.items()}
         parts = [
@@ -208,7 +218,7 @@ class PaidBatch:
         return keys
 
     def _settle_program(
-        self, batch: BatchPlan, place: int, found: Mapping[str, Fact | None], charge: Run
+        self, batch: BatchPlan, place: int, found: Mapping[str, Fact | None], charge: ChargeRun
     ) -> SettledProgram:
         """The program of a question of a batch, at what was found out."""
         measurement, facts = batch.measurements[place], batch.measurements[place].facts
@@ -220,7 +230,7 @@ class PaidBatch:
 
     # --------------------------------------------------------------------------------------------------------- reading
 
-    def read(self, kept: Kept) -> BatchResult | None:
+    def read(self, kept: ChargedRelease) -> BatchResult | None:
         """Returns the batch as it was run, and what each question is answered from: the same, whoever asks for it."""
         fields = json.loads(kept.payload)["batch"]
         batch = replace(self.batch, layout=BatchLayout.read(fields))

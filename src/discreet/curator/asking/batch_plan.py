@@ -23,22 +23,22 @@ import numpy as np
 
 from discreet.accounting.composition import terms as listed
 from discreet.accounting.zcdp import compose, rho_for, zcdp_epsilon
-from discreet.curator.catalog.declarations import Terms
+from discreet.curator.catalog.declarations import QueryBudget
 from discreet.curator.measurement_plan import MeasurementPlan, promised_event, replay_key
 from discreet.curator.paid_release import ChargeRequest
-from discreet.curator.replay.derivation import Derived, cube_of, derive, may_follow
+from discreet.curator.replay.derivation import DerivedStatistics, cube_of, derive, may_follow
 from discreet.curator.replay.stored_releases import MeasurementResult
 from discreet.dataclass import dataclass
 from discreet.errors import InternalError, InvalidParameter, UnsupportedEvent, UnsupportedQuery
 from discreet.exact import float_below
 from discreet.measurement.probes.probes import SHARE, Probe, describe_counted_rows
-from discreet.measurement.program.execution import Released
-from discreet.measurement.program.program import Edition, Program
+from discreet.measurement.program.execution import ReleasedStatistics
+from discreet.measurement.program.program import Program, ReleaseFormat
 from discreet.mechanisms.base import Law
 from discreet.plan.canonical import canonical, origin
 from discreet.privacy import events
 
-Find = Callable[[MeasurementPlan, Terms, Law | None], MeasurementResult | None]
+Find = Callable[[MeasurementPlan, QueryBudget, Law | None], MeasurementResult | None]
 """What was released before and is as good as a question on these terms, with noise of this law."""
 
 
@@ -66,7 +66,7 @@ class BatchLayout:
     probed: tuple[int, ...] = ()
     probes: int = 0
     law: Law | None = None
-    edition: Edition = Edition.NOW
+    edition: ReleaseFormat = ReleaseFormat.NOW
 
     @property
     def parts(self) -> tuple[tuple[int, ...], ...]:
@@ -110,7 +110,7 @@ class BatchLayout:
             probed=tuple(fields["probed"]),
             probes=fields["probes"],
             law=fields["law"],
-            edition=Edition(fields["version"]),
+            edition=ReleaseFormat(fields["version"]),
         )
 
 
@@ -128,11 +128,11 @@ class BatchPlan:
     """
 
     measurements: tuple[MeasurementPlan, ...]
-    terms: Terms
+    terms: QueryBudget
     layout: BatchLayout
 
     @classmethod
-    def of(cls, measurements: Sequence[MeasurementPlan], terms: Terms, find: Find) -> Self:
+    def of(cls, measurements: Sequence[MeasurementPlan], terms: QueryBudget, find: Find) -> Self:
         """Returns the plan of a batch, given what was released before."""
         keys = [one.request_key(terms) for one in measurements]
         first = tuple(keys.index(key) for key in keys)
@@ -150,7 +150,7 @@ class BatchPlan:
     # ----------------------------------------------------------------------------------------------------------- shares
 
     @property
-    def considered_terms(self) -> Terms:
+    def considered_terms(self) -> QueryBudget:
         """Returns the share of each question, if nothing were kept and nothing followed."""
         return share_terms(self.terms, self.layout.considered, self.layout.law)
 
@@ -160,11 +160,11 @@ class BatchPlan:
         return self.layout.law if self.layout.considered > 1 else None
 
     @property
-    def share(self) -> Terms:
+    def share(self) -> QueryBudget:
         """Returns the share of each question that is measured."""
         return self.share_of((0,))
 
-    def share_of(self, part: Sequence[int]) -> Terms:
+    def share_of(self, part: Sequence[int]) -> QueryBudget:
         """Returns the share of questions that are measured together."""
         return share_terms(self.terms, Fraction(self.layout.shares, len(part)), self.layout.law)
 
@@ -285,7 +285,7 @@ class BatchPlan:
         found = derive(usual.without_salt, [source for source in sources if source is not None])
         return found is not None and found.is_of_single_groups and found.excess <= 1
 
-    def follows(self, place: int, released: Sequence[Released]) -> Derived | None:
+    def follows(self, place: int, released: Sequence[ReleasedStatistics]) -> DerivedStatistics | None:
         """Returns the answer to a question that was to follow from the releases of the batch."""
         return derive(self.program(place).without_salt, [one.without_salt for one in released])
 
@@ -340,25 +340,25 @@ class BatchPlan:
 
 
 @lru_cache(maxsize=256)
-def share_terms(terms: Terms, count: int | Fraction, law: Law | None) -> Terms:
+def share_terms(terms: QueryBudget, count: int | Fraction, law: Law | None) -> QueryBudget:
     """Returns the terms of each of so many questions that share a budget.
 
     Without a law, epsilon and delta are divided (basic composition). Gaussian noise is rho-zCDP, and rho adds up
     (Bun, Steinke 2016, Lemma 1.7): then each gets an epsilon that its part of the largest rho of the whole implies.
 
-    >>> share_terms(Terms(Fraction(1), Fraction(0)), 4, None)
+    >>> share_terms(QueryBudget(Fraction(1), Fraction(0)), 4, None)
     Terms(epsilon=Fraction(1, 4), delta=Fraction(0, 1))
-    >>> float(share_terms(Terms(Fraction(1), Fraction(1, 10**6)), 4, "gaussian").epsilon) > 0.47
+    >>> float(share_terms(QueryBudget(Fraction(1), Fraction(1, 10**6)), 4, "gaussian").epsilon) > 0.47
     True
     """
     if law is None or count == 1:
-        return Terms(terms.epsilon / count, terms.delta / count)
+        return QueryBudget(terms.epsilon / count, terms.delta / count)
     delta = float_below(terms.delta)
     part = Fraction(rho_for(float_below(terms.epsilon), delta)) / count
     epsilon, less = zcdp_epsilon(float_below(part), delta), 2.0**-48
     while Fraction(rho_for(epsilon, delta)) > part:
         epsilon, less = epsilon * (1 - less), 2 * less
-    return Terms(Fraction(epsilon), terms.delta)
+    return QueryBudget(Fraction(epsilon), terms.delta)
 
 
 def probe_key(probe: Probe) -> str:
@@ -393,11 +393,11 @@ def _is_manifold(one: MeasurementPlan) -> bool:
     return bool(plan.sets or plan.beside or plan.rest or plan.bands)
 
 
-def _silent(program: Program) -> Released | None:
+def _silent(program: Program) -> ReleasedStatistics | None:
     """A release with the noise of a program and numbers of nobody; None if its groups are private."""
     if program.selection is not None:
         return None
     keys = program.reading.public_keys if program.question.keys else ((),)
     if keys is None:
         return None
-    return Released(program.without_salt, keys, np.zeros((len(keys), program.width), dtype=object))
+    return ReleasedStatistics(program.without_salt, keys, np.zeros((len(keys), program.width), dtype=object))

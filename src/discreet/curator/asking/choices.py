@@ -10,20 +10,20 @@ from typing import Any
 from discreet import check
 from discreet.accounting import Risk, risk
 from discreet.curator.asking.explanation import ROWS, errors, forecast
-from discreet.curator.catalog.declarations import Terms
+from discreet.curator.catalog.declarations import QueryBudget
 from discreet.curator.measurement_plan import MeasurementPlan
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.measurement.program.program import choose
 from discreet.mechanisms.base import CONFIDENCE
 from discreet.plan.model.nodes import Question
-from discreet.plan.model.schema import Bounds, ColumnSchema, Limits, TableSchema
+from discreet.plan.model.schema import ColumnBounds, ColumnSchema, Limits, TableSchema
 from discreet.plan.model.types import Type
 from discreet.privacy import ApproxDP, Loss, Neighbours, PureDP, events
 from discreet.privacy.amounts import below_one
 from discreet.report import charts, render
 from discreet.report.charts import Spec
-from discreet.report.display import Display, Displayed, amount, error, percent
+from discreet.report.display import Display, DisplayMixin, amount, error, percent
 from discreet.requests.argument_kinds import CANDIDATES
 from discreet.sql.select import parse
 
@@ -37,7 +37,7 @@ Candidate = check.Number | PureDP | ApproxDP
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class BudgetChoice:
     """One budget.
 
     Attributes:
@@ -63,7 +63,7 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choices(Displayed):
+class Choices(DisplayMixin):
     """Budgets side by side, in the order in which they were named; nothing was read and nothing was spent.
 
     Attributes:
@@ -72,7 +72,7 @@ class Choices(Displayed):
         rows: of the imagined group on which errors of means depend.
     """
 
-    choices: tuple[Choice, ...]
+    choices: tuple[BudgetChoice, ...]
     confidence: Fraction
     rows: int
 
@@ -163,7 +163,7 @@ def choose_epsilon(
     schema = _example_schema(bounds, limits or Limits(), Neighbours(neighbours))
     questions = _questions(schema)
 
-    def forecast_choice(terms: Terms) -> Choice:
+    def forecast_choice(terms: QueryBudget) -> BudgetChoice:
         programs = [choose(q, schema, epsilon=terms.epsilon, delta=terms.delta) for q in questions]
         found = {name: error for p in programs for name, error in errors(p, confidence=chance, rows=imagined).items()}
         promise = events.Approx(terms.epsilon, terms.delta) if terms.delta else events.Pure(terms.epsilon)
@@ -174,10 +174,12 @@ def choose_epsilon(
     return Choices(choices=choices, confidence=chance, rows=imagined)
 
 
-def compare(measurement: MeasurementPlan, budgets: Sequence[Terms], *, confidence: Fraction, rows: int) -> Choices:
+def compare(
+    measurement: MeasurementPlan, budgets: Sequence[QueryBudget], *, confidence: Fraction, rows: int
+) -> Choices:
     """Compares budgets for one question, from its program at each of them."""
 
-    def forecast_choice(terms: Terms) -> Choice:
+    def forecast_choice(terms: QueryBudget) -> BudgetChoice:
         program, found = forecast(measurement, terms, confidence=confidence, rows=rows)
         event = measurement.price(terms)
         return _choice(terms, found, event, program.contribution.neighbours)
@@ -196,20 +198,22 @@ def check_candidates(candidates: Sequence[Candidate]) -> list[Candidate]:
     return list(candidates)
 
 
-def terms_of(candidate: Candidate, delta: Fraction) -> Terms:
+def terms_of(candidate: Candidate, delta: Fraction) -> QueryBudget:
     """Returns a candidate as an epsilon and a delta; a budget brings its own."""
     if isinstance(candidate, ApproxDP):
-        return Terms(check.positive(epsilon=candidate.epsilon), candidate.delta)
+        return QueryBudget(check.positive(epsilon=candidate.epsilon), candidate.delta)
     if isinstance(candidate, PureDP):
-        return Terms(check.positive(epsilon=candidate.epsilon), Fraction(0))
-    return Terms(check.positive(epsilon=candidate), delta)
+        return QueryBudget(check.positive(epsilon=candidate.epsilon), Fraction(0))
+    return QueryBudget(check.positive(epsilon=candidate), delta)
 
 
-def _choice(terms: Terms, found: Mapping[str, float], event: events.Event, neighbours: Neighbours) -> Choice:
+def _choice(
+    terms: QueryBudget, found: Mapping[str, float], event: events.Event, neighbours: Neighbours
+) -> BudgetChoice:
     """The posterior may be exceeded with ten times delta: with delta itself anything may be told."""
     chance = min(max(_LEAST_CHANCE, 10 * terms.delta), _LARGEST_CHANCE)
     budget = ApproxDP(terms.epsilon, terms.delta) if terms.delta else PureDP(terms.epsilon)
-    return Choice(budget=budget, errors=found, risk=risk(event, chance=chance, neighbours=neighbours))
+    return BudgetChoice(budget=budget, errors=found, risk=risk(event, chance=chance, neighbours=neighbours))
 
 
 def _example_schema(
@@ -218,7 +222,7 @@ def _example_schema(
     columns = {_UNIT: ColumnSchema(name=_UNIT, type=Type.INT)}
     if bounds is not None:
         low, high = (check.rational(bounds=end) for end in bounds)
-        columns[_COLUMN] = ColumnSchema(name=_COLUMN, type=Type.FLOAT, bounds=Bounds(low, high))
+        columns[_COLUMN] = ColumnSchema(name=_COLUMN, type=Type.FLOAT, bounds=ColumnBounds(low, high))
     return TableSchema(name=_TABLE, columns=columns, unit=_UNIT, limits=limits, neighbours=neighbours, account=_TABLE)
 
 
@@ -228,7 +232,7 @@ def _questions(schema: TableSchema) -> list[Question]:
     return [parse(sql, {_TABLE: schema}) for sql in asked]
 
 
-def _record(choice: Choice) -> dict[str, Any]:
+def _record(choice: BudgetChoice) -> dict[str, Any]:
     budget = choice.budget
     return {
         "epsilon": float(getattr(budget, "epsilon", 0)),
@@ -241,7 +245,7 @@ def _record(choice: Choice) -> dict[str, Any]:
     }
 
 
-def _cells(choice: Choice) -> tuple[str, ...]:
+def _cells(choice: BudgetChoice) -> tuple[str, ...]:
     risks = amount(100 * choice.risk.power), f"{amount(100 * choice.risk.posterior)} %"
     return (str(choice.budget), *map(error, choice.errors.values()), *risks)
 

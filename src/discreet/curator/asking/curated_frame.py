@@ -17,7 +17,7 @@ from discreet.progress import Progress
 from discreet.sql.frame import TableFrame
 
 
-class Answering(Protocol):
+class QueryHandler(Protocol):
     """What a frame asks: a curator, whose methods take a question and the options that they take."""
 
     def ask(self, *question: Any, **options: Any) -> Answer:
@@ -45,7 +45,7 @@ class CuratedFrame(TableFrame):
     (('n', 'n_low', 'n_high'), 'epsilon=0.25')
     """
 
-    curator: Answering = field(repr=False, compare=False)
+    curator: QueryHandler = field(repr=False, compare=False)
 
     def ask(
         self,

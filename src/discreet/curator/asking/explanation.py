@@ -10,32 +10,32 @@ from fractions import Fraction
 
 import numpy as np
 
-from discreet.curator.catalog.declarations import Terms
+from discreet.curator.catalog.declarations import QueryBudget
 from discreet.curator.measurement_plan import MeasurementPlan, of_each_probe
 from discreet.curator.replay.replay import Replay
 from discreet.dataclass import dataclass
 from discreet.exact.integer_columns import column_of, round_column
-from discreet.ledger import Book, Remaining
+from discreet.ledger import Ledger, RemainingBudget
 from discreet.ledger.account import AccountState
 from discreet.ledger.tallies import prices
-from discreet.measurement.program.execution import Released, notes
-from discreet.measurement.program.program import Edition, Program
-from discreet.measurement.releases.additive import Measure, grains_of
-from discreet.plan.model.nodes import Call, Expression, Step
+from discreet.measurement.program.execution import ReleasedStatistics, notes
+from discreet.measurement.program.program import Program, ReleaseFormat
+from discreet.measurement.releases.additive import AdditiveNoise, grains_of
+from discreet.plan.model.nodes import Expression, FunctionCall, PostProcessingStep
 from discreet.plan.model.readings import Statistic
 from discreet.plan.model.schema import Limits
 from discreet.plan.post.outputs import Cell, Measured, NoisyTime
 from discreet.plan.post.steps import AttachQuestion, FilterGroups, Regroup
 from discreet.privacy import Loss
 from discreet.privacy.events import Event
-from discreet.report.display import Display, Displayed, error, percent
+from discreet.report.display import Display, DisplayMixin, error, percent
 
 ROWS = 1000  # of an imagined group
 _NOTICED = 1.01  # smaller noise that is worth a word
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Explanation(Displayed):
+class Explanation(DisplayMixin):
     """A question before it is asked: nothing was read and nothing was spent.
 
     Attributes:
@@ -126,8 +126,8 @@ class Explanation(Displayed):
 
 def explanation(
     measurement: MeasurementPlan,
-    terms: Terms,
-    book: Book,
+    terms: QueryBudget,
+    book: Ledger,
     state: AccountState,
     *,
     confidence: Fraction,
@@ -136,7 +136,7 @@ def explanation(
     """Returns the explanation of a question whose account stands as it does."""
     program, found = forecast(measurement, terms, confidence=confidence, rows=rows)
     account, event = book.account(measurement.account), measurement.price(terms)
-    remaining = Remaining.of(state.spent, state.budget).loss
+    remaining = RemainingBudget.of(state.spent, state.budget).loss
     return Explanation(
         program=program.without_salt,
         account=account.name,
@@ -156,8 +156,8 @@ def explanation(
 def with_offers(
     found: Explanation,
     measurement: MeasurementPlan,
-    terms: Terms,
-    book: Book,
+    terms: QueryBudget,
+    book: Ledger,
     replay: Replay,
     *,
     who: tuple[str, str],
@@ -183,18 +183,18 @@ def with_offers(
     )
 
 
-def _precision_gain(measurement: MeasurementPlan, terms: Terms, now: Program) -> float:
+def _precision_gain(measurement: MeasurementPlan, terms: QueryBudget, now: Program) -> float:
     """The least ratio of standard deviations, over all numbers, by limits alone and now."""
     if measurement.missing or not now.question.keys:
         return 1.0
-    before = measurement.program(terms, measurement.facts, edition=Edition.BY_LIMITS)
+    before = measurement.program(terms, measurement.facts, edition=ReleaseFormat.BY_LIMITS)
     both = [(before.estimators[name], each) for name, each in now.estimators.items()]
     ratios = [one.variance(before.noise) / other.variance(now.noise) for one, other in both]
     return math.sqrt(min(ratios, default=Fraction(1)))
 
 
 def forecast(
-    measurement: MeasurementPlan, terms: Terms, *, confidence: Fraction, rows: int
+    measurement: MeasurementPlan, terms: QueryBudget, *, confidence: Fraction, rows: int
 ) -> tuple[Program, dict[str, float]]:
     """Returns the program of a question, and its errors: infinite where they depend on facts still to be found."""
     program = (
@@ -216,7 +216,7 @@ def example_answer(program: Program, *, confidence: Fraction, rows: int) -> dict
     return {name: max((row[name] for row in (first, *others)), key=_width) for name in first}
 
 
-def _example_release(program: Program, rows: int) -> Released:
+def _example_release(program: Program, rows: int) -> ReleasedStatistics:
     """One group, with one of each question beside."""
     steps = [step for step in program.question.steps if not isinstance(step, FilterGroups)]
     alone = tuple(map(_of_one_group, steps))
@@ -226,10 +226,10 @@ def _example_release(program: Program, rows: int) -> Released:
     statistics += [number for draws in program.draws for number in draws.example_numbers(rows)]
     beside = [_example_release(one, rows) for one in program.beside]
     alike = replace(program, question=question, tables=None)  # one group has the noise of the noisiest
-    return Released(alike, [key], np.array([statistics], dtype=object), beside)
+    return ReleasedStatistics(alike, [key], np.array([statistics], dtype=object), beside)
 
 
-def _of_one_group(step: Step) -> Step:
+def _of_one_group(step: PostProcessingStep) -> PostProcessingStep:
     """The step as it works if the one group is what it looks for: of equal keys, and of those that a FILTER takes."""
     if isinstance(step, AttachQuestion):
         return replace(step, on=())
@@ -242,10 +242,10 @@ def _of_one_group(step: Step) -> Step:
 
 def _unfiltered_argument(argument: Expression | None) -> Expression | None:
     """What an aggregate takes of groups that satisfy its FILTER, which is CASE WHEN it holds."""
-    return argument.arguments[1] if isinstance(argument, Call) and argument.function == "if" else argument
+    return argument.arguments[1] if isinstance(argument, FunctionCall) and argument.function == "if" else argument
 
 
-def _in_the_middle(measure: Measure, rows: int) -> list[int]:
+def _in_the_middle(measure: AdditiveNoise, rows: int) -> list[int]:
     """What meets noise of such a group."""
     exact = [_middle(statistic, rows) for statistic in measure.form.statistics]
     pairs = zip(exact, grains_of([measure]), strict=True)
@@ -284,7 +284,7 @@ def _noises(program: Program) -> list[str]:
     return [*map(str, program.measures), *(law for draws in program.draws for law in draws.laws)]
 
 
-def to_come(measurement: MeasurementPlan, terms: Terms) -> tuple[str, ...]:
+def to_come(measurement: MeasurementPlan, terms: QueryBudget) -> tuple[str, ...]:
     """Returns what will be found out first, and for how much."""
     missing = measurement.missing
     return tuple(
@@ -294,7 +294,7 @@ def to_come(measurement: MeasurementPlan, terms: Terms) -> tuple[str, ...]:
     )
 
 
-def caps(book: Book, account: str, analyst: str, project: str) -> dict[str, Loss]:
+def caps(book: Ledger, account: str, analyst: str, project: str) -> dict[str, Loss]:
     """Returns what the caps leave that a question would count against, too, by whose they are."""
     found: dict[str, Loss] = {}
     if book.analyst_cap(analyst, account=account) is not None:

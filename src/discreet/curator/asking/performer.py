@@ -11,9 +11,9 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 
-from discreet.curator.catalog.declarations import Terms
+from discreet.curator.catalog.declarations import QueryBudget
 from discreet.curator.measurement_plan import MeasurementPlan, SettledProgram, of_each_probe, replay_key
-from discreet.curator.paid_release import ChargeRequest, Kept, Outcome, Run
+from discreet.curator.paid_release import ChargedRelease, ChargeRequest, ChargeRun, ReleaseOutcome
 from discreet.curator.replay.replay import Replay
 from discreet.curator.replay.stored_releases import MeasurementResult, edition_of, pack, unpack, write_facts
 from discreet.dataclass import dataclass
@@ -22,14 +22,14 @@ from discreet.ledger.serialization import read_header
 from discreet.measurement.probes.probes import Fact, Facts, Probe
 from discreet.measurement.profile.parts import ProfilePlan
 from discreet.measurement.program.execution import Reader, run
-from discreet.measurement.program.program import Edition, Program
+from discreet.measurement.program.program import Program, ReleaseFormat
 from discreet.measurement.releases.releaser import Releaser
 from discreet.plan.canonical import canonical
 from discreet.privacy import events
 
 
 @dataclass(frozen=True, kw_only=True)
-class WantedProfile:
+class ProfileRequest:
     """A profile that is bought with a question, in one charge: of its table, or of its own rows.
 
     Args:
@@ -58,10 +58,10 @@ class WantedProfile:
         """Reads, adds noise, and returns what is kept of it."""
         made, private = run(self.program, engine, releaser), releaser.bits.private
         about = {"columns": list(self.plan.columns), "by": [list(one) for one in self.plan.by]}
-        return pack(made, Terms(self.epsilon, Fraction(0)), private=private, beside={"profile": about})
+        return pack(made, QueryBudget(self.epsilon, Fraction(0)), private=private, beside={"profile": about})
 
 
-def with_profile(request: ChargeRequest, wanted: WantedProfile | None) -> ChargeRequest:
+def with_profile(request: ChargeRequest, wanted: ProfileRequest | None) -> ChargeRequest:
     """Returns the one charge of a question and of a profile; under a key, it is known by what that may cost, too."""
     if wanted is None:
         return request
@@ -69,7 +69,7 @@ def with_profile(request: ChargeRequest, wanted: WantedProfile | None) -> Charge
     return replace(request, event=event, terms=f"{request.terms} profile {wanted.epsilon}")
 
 
-class Performer:
+class ReleaseExecutor:
     """Reads for charges, stage by stage, and adds noise.
 
     Args:
@@ -85,17 +85,17 @@ class Performer:
         """Tells whether its noise protects somebody, or is seeded for a test."""
         return self._releaser.bits.private
 
-    def release(self, measurement: MeasurementPlan, settled: SettledProgram, bought: Terms) -> Outcome:
+    def release(self, measurement: MeasurementPlan, settled: SettledProgram, bought: QueryBudget) -> ReleaseOutcome:
         """Reads what a program asks for, adds noise, and returns it as it is kept."""
         made = run(settled.program, self._engine, self._releaser)
         beside = write_facts(settled, bought)
-        return Outcome(
+        return ReleaseOutcome(
             event=settled.program.event,
             replay_key=measurement.replay_key(settled.program, settled.facts),
             payload=pack(made, settled.terms, private=self.private, beside=beside),
         )
 
-    def probe(self, probe: Probe, epsilon: Fraction, charge: Run) -> Fact | None:
+    def probe(self, probe: Probe, epsilon: Fraction, charge: ChargeRun) -> Fact | None:
         """Returns what a probe found, kept under a key of its own; if its charge was run before, what was found then.
 
         It is kept at once, so that nobody pays for it again, even if the question fails.
@@ -104,7 +104,7 @@ class Performer:
             InternalError: if what was kept then cannot be read.
         """
         made = run(probe.program(epsilon), self._engine, self._releaser)
-        payload = pack(made, Terms(epsilon, Fraction(0)), private=self.private)
+        payload = pack(made, QueryBudget(epsilon, Fraction(0)), private=self.private)
         key, question = replay_key(made.program, probe.tables), canonical(made.program.question)
         kept = charge.keep(key, payload, event=made.program.event, question=question)
         if kept == payload.encode():
@@ -112,9 +112,11 @@ class Performer:
         first = unpack(kept, lambda epsilon, _: probe.program(epsilon), private=self.private)
         if first is None:
             raise InternalError("What was released for a charge cannot be read.")
-        return probe.find_fact(first, former=(edition_of(read_header(kept)) or Edition.ONE_GRID) < Edition.UNCUT)
+        return probe.find_fact(
+            first, former=(edition_of(read_header(kept)) or ReleaseFormat.ONE_GRID) < ReleaseFormat.UNCUT
+        )
 
-    def profile(self, wanted: WantedProfile, charge: Run) -> events.Event:
+    def profile(self, wanted: ProfileRequest, charge: ChargeRun) -> events.Event:
         """Keeps a profile that a charge has paid for, and returns what the charge leaves for the question itself."""
         rest = wanted.without(charge.receipt.event)
         if rest is not charge.receipt.event and not wanted.kept:
@@ -137,10 +139,10 @@ class PaidQuestion:
     """
 
     measurement: MeasurementPlan
-    terms: Terms
-    profile: WantedProfile | None
+    terms: QueryBudget
+    profile: ProfileRequest | None
     payable: Callable[[], MeasurementPlan]
-    performer: Performer
+    performer: ReleaseExecutor
     replay: Replay
 
     @cached_property
@@ -160,7 +162,7 @@ class PaidQuestion:
     def prepare(self) -> None:
         """Does nothing: what cannot be paid for was refused when it was looked for."""
 
-    def execute(self, charge: Run) -> Outcome:
+    def execute(self, charge: ChargeRun) -> ReleaseOutcome:
         """Finds facts that are missing, then measures the question at what they leave.
 
         A charge that is run again spends what it was made for, whatever was found out since: the share of its probes
@@ -176,7 +178,7 @@ class PaidQuestion:
         charge.require_paid(found.program.event)
         return self.performer.release(measurement, found, terms)
 
-    def read(self, kept: Kept) -> MeasurementResult | None:
+    def read(self, kept: ChargedRelease) -> MeasurementResult | None:
         """Returns the release that is stored, with the event of all that was released for it."""
         found = self.replay.unpack_release(self.measurement, kept.payload)
         return None if found is None else replace(found, event=kept.event)
@@ -189,7 +191,7 @@ def stage_name(tables: Sequence[str], *, probing: bool) -> str:
 
 
 def settle_program(
-    measurement: MeasurementPlan, terms: Terms, facts: Facts, charge: Run, *, probed: bool
+    measurement: MeasurementPlan, terms: QueryBudget, facts: Facts, charge: ChargeRun, *, probed: bool
 ) -> SettledProgram:
     """Returns the question's own program, from what probes leave if the charge was made for some."""
     if not probed:

@@ -12,12 +12,12 @@ import numpy as np
 
 from discreet import check
 from discreet.curator.catalog.catalog import BoundQuestion
-from discreet.curator.catalog.declarations import Terms
+from discreet.curator.catalog.declarations import QueryBudget
 from discreet.curator.measurement_plan import MeasurementPlan, add_bounds, unbounded_aggregates
 from discreet.curator.replay.replay import Replay
 from discreet.errors import DiscreetError, InternalError, InvalidParameter, UnknownTable, UnsupportedQuery
 from discreet.hint_text import Hint
-from discreet.ledger import Book
+from discreet.ledger import Ledger
 from discreet.measurement.aggregates import aggregation
 from discreet.measurement.probes.magnitudes import choosable
 from discreet.measurement.probes.probes import (
@@ -30,8 +30,8 @@ from discreet.measurement.probes.probes import (
     describe_counted_rows,
     read_by,
 )
-from discreet.measurement.program.error_targets import COUNTED, Fewest, Target, check_plain, means, solve
-from discreet.measurement.program.execution import Released
+from discreet.measurement.program.error_targets import COUNTED, ErrorTarget, Fewest, check_plain, means, solve
+from discreet.measurement.program.execution import ReleasedStatistics
 from discreet.measurement.program.group_steps import is_of_shown_groups
 from discreet.measurement.program.other_group import with_other
 from discreet.measurement.program.program import Program
@@ -50,7 +50,7 @@ CHOOSE = "choose"
 RequestedLimits = Limits | Literal["choose"] | None
 """Limits of a question: its own, those that are found out, or the table's."""
 
-_ANY = Terms(Fraction(1), Fraction(0))
+_ANY = QueryBudget(Fraction(1), Fraction(0))
 
 
 class RequestedBudget(Protocol):
@@ -88,7 +88,7 @@ class Planner:
     """
 
     def __init__(
-        self, book: Book, replay: Replay, *, read: Callable[[str], BoundQuestion], salt: str | None = None
+        self, book: Ledger, replay: Replay, *, read: Callable[[str], BoundQuestion], salt: str | None = None
     ) -> None:
         self._book, self._replay, self._read, self._salt = book, replay, read, salt
 
@@ -133,7 +133,7 @@ class Planner:
             sql=bound.sql,
         )
 
-    def payable(self, measurement: MeasurementPlan, terms: Terms) -> MeasurementPlan:
+    def payable(self, measurement: MeasurementPlan, terms: QueryBudget) -> MeasurementPlan:
         """Returns what is to be found or charged for: the question itself, or one of the same groups that is stored.
 
         Raises:
@@ -150,12 +150,12 @@ class Planner:
         accepts = partial(self._is_payable, limits=measurement.limits, terms=terms)
         raise refusal_of_shown_groups(measurement, accepts)
 
-    def is_of_shown_groups(self, measurement: MeasurementPlan, terms: Terms) -> bool:
+    def is_of_shown_groups(self, measurement: MeasurementPlan, terms: QueryBudget) -> bool:
         """Tells whether a question adds up groups of which only those large enough are shown."""
         several = any(adds_up_groups(one) for one in (measurement.plan, *measurement.plan.beside))
         return several and is_of_shown_groups(measurement.planned_program(terms))
 
-    def _is_payable(self, sql: str, *, limits: Limits | None, terms: Terms) -> bool:
+    def _is_payable(self, sql: str, *, limits: Limits | None, terms: QueryBudget) -> bool:
         """Whether a text could be asked at these terms."""
         try:
             other = self.plan(self._read(sql), limits=limits)
@@ -168,7 +168,7 @@ class Planner:
         """Returns the secret by which rows of the people of an account are kept."""
         return self._book.account(account).salt.hex() if self._salt is None else self._salt
 
-    def terms(self, measurement: MeasurementPlan, requested: RequestedBudget, budget: Loss) -> Terms:
+    def terms(self, measurement: MeasurementPlan, requested: RequestedBudget, budget: Loss) -> QueryBudget:
         """Returns the epsilon and delta of a question: as it names them, or solved from the error it names.
 
         Raises:
@@ -182,15 +182,15 @@ class Planner:
             if requested.epsilon is None:
                 hint = "Pass what it may cost, e.g. {epsilon:0.1}, or how near it must be: {within:20} {max_epsilon:1}."
                 raise InvalidParameter("epsilon", None, "to be given", Hint(hint))
-            return Terms.of(requested.epsilon, requested.delta, budget)
+            return QueryBudget.of(requested.epsilon, requested.delta, budget)
         if requested.epsilon is not None:
             either = "Name what it may cost, or how near it must be, not both."
             raise InvalidParameter("within", requested.within, "without an epsilon", either)
-        target = Target.of(requested.within, requested.confidence, requested.max_epsilon)
-        delta = Terms.of(target.max_epsilon, requested.delta, budget).delta
-        return Terms(self._solve_epsilon(measurement, target, delta), delta)
+        target = ErrorTarget.of(requested.within, requested.confidence, requested.max_epsilon)
+        delta = QueryBudget.of(target.max_epsilon, requested.delta, budget).delta
+        return QueryBudget(self._solve_epsilon(measurement, target, delta), delta)
 
-    def _solve_epsilon(self, measurement: MeasurementPlan, target: Target, delta: Fraction) -> Fraction:
+    def _solve_epsilon(self, measurement: MeasurementPlan, target: ErrorTarget, delta: Fraction) -> Fraction:
         check_plain(measurement.plan)
         if measurement.missing:
             raise UnsupportedQuery(
@@ -288,7 +288,7 @@ def limits_probes(plan: Question, schema: TableSchema, schemas: Schemas, salt: s
     return [LimitsProbe(counted=each, plan=plan, schemas=schemas, fallback=usual[each], salt=salt) for each in counted]
 
 
-def _least(released: Released, argument: object, outside: Fraction) -> int:
+def _least(released: ReleasedStatistics, argument: object, outside: Fraction) -> int:
     """Returns a number of values that every group has, but for this probability each."""
     program = released.program
     (linear, *_) = (

@@ -9,16 +9,16 @@ from functools import cached_property
 from hashlib import sha256
 
 from discreet.check import Number, positive, probability
-from discreet.curator.asking.performer import WantedProfile
+from discreet.curator.asking.performer import ProfileRequest
 from discreet.curator.catalog.catalog import Catalog
-from discreet.curator.catalog.declarations import Terms
+from discreet.curator.catalog.declarations import QueryBudget
 from discreet.curator.measurement_plan import MeasurementPlan
-from discreet.curator.paid_release import ChargeRequest, Kept, Outcome, Run, release_once
+from discreet.curator.paid_release import ChargedRelease, ChargeRequest, ChargeRun, ReleaseOutcome, release_once
 from discreet.curator.replay.replay import Replay, profile_key
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.hint_text import Hint
-from discreet.ledger import Book, Caller
+from discreet.ledger import Caller, Ledger
 from discreet.measurement.profile.parts import ProfilePlan, choose_columns_and_keys
 from discreet.measurement.profile.profile import Profile
 from discreet.measurement.program.execution import Reader
@@ -45,7 +45,7 @@ class Profiler:
     def __init__(
         self,
         catalog: Catalog,
-        book: Book,
+        book: Ledger,
         engine: Reader,
         releaser: Releaser,
         *,
@@ -72,14 +72,14 @@ class Profiler:
         salt = self._salt(self._catalog.account_of(table))
         return ProfilePlan(table=schema.name, schemas=self._catalog.schemas, columns=wanted, by=keys, salt=salt)
 
-    def of_table(self, plan: ProfilePlan, epsilon: Fraction) -> WantedProfile:
+    def of_table(self, plan: ProfilePlan, epsilon: Fraction) -> ProfileRequest:
         """Returns the profile of a table as it is wanted."""
         place = profile_key(plan.schema)
         known = self._replay.profile(plan, place)
         kept = known is not None and _serves(known, plan, epsilon)
-        return WantedProfile(plan=plan, epsilon=epsilon, place=place, kept=kept)
+        return ProfileRequest(plan=plan, epsilon=epsilon, place=place, kept=kept)
 
-    def of_question(self, measurement: MeasurementPlan, terms: Terms, epsilon: Fraction) -> WantedProfile:
+    def of_question(self, measurement: MeasurementPlan, terms: QueryBudget, epsilon: Fraction) -> ProfileRequest:
         """Returns the profile of a question's own rows as it is wanted.
 
         Raises:
@@ -92,11 +92,11 @@ class Profiler:
         place = measurement.profile_place(terms)
         known = self._replay.profile(plan, place)
         kept = known is not None and known.epsilon >= epsilon
-        return WantedProfile(plan=plan, epsilon=epsilon, place=place, kept=kept)
+        return ProfileRequest(plan=plan, epsilon=epsilon, place=place, kept=kept)
 
     def reserve_profile(
-        self, measurement: MeasurementPlan, terms: Terms, profile: Number | None, coverage: Number | None
-    ) -> tuple[Terms, WantedProfile]:
+        self, measurement: MeasurementPlan, terms: QueryBudget, profile: Number | None, coverage: Number | None
+    ) -> tuple[QueryBudget, ProfileRequest]:
         """Returns what is left for a question itself, and the profile that is bought with it.
 
         Args:
@@ -118,13 +118,13 @@ class Profiler:
         rest = replace(terms, epsilon=terms.epsilon * (1 - share))
         return rest, self.of_question(measurement, rest, terms.epsilon * share)
 
-    def buy(self, wanted: WantedProfile, caller: Caller) -> Profile:
+    def buy(self, wanted: ProfileRequest, caller: Caller) -> Profile:
         """Returns a profile that was paid now, or one that is kept and as good; see `Curator.profile`."""
         account = self._catalog.account_of(wanted.plan.table)
         paid = PaidProfile(wanted, account, self._engine, self._releaser, self._replay)
         return release_once(self._book, paid, caller, lambda bought: bought.result)
 
-    def buy_missing(self, wanted: WantedProfile | None, caller: Caller) -> None:
+    def buy_missing(self, wanted: ProfileRequest | None, caller: Caller) -> None:
         """Buys a profile alone that is not kept, for a question whose answer is."""
         if wanted is not None and not wanted.kept:
             self.buy(wanted, replace(caller, key=None))
@@ -142,7 +142,7 @@ class PaidProfile:
         replay: which finds what is kept.
     """
 
-    wanted: WantedProfile
+    wanted: ProfileRequest
     account: str
     engine: Reader
     releaser: Releaser
@@ -157,7 +157,7 @@ class PaidProfile:
             event=program.event,
             question=canonical(program.question),
             replay_key=sha256(f"{self.wanted.place} {plan.columns} {plan.by}".encode()).hexdigest(),
-            terms=Terms(self.wanted.epsilon, Fraction(0)).text,
+            terms=QueryBudget(self.wanted.epsilon, Fraction(0)).text,
         )
 
     @property
@@ -172,13 +172,13 @@ class PaidProfile:
     def prepare(self) -> None:
         """Does nothing: the plan was checked."""
 
-    def execute(self, charge: Run) -> Outcome:
+    def execute(self, charge: ChargeRun) -> ReleaseOutcome:
         """Reads and adds noise."""
         charge.require_paid(self.wanted.program.event)
         payload = self.wanted.release_profile(self.engine, self.releaser)
-        return Outcome(event=self.wanted.program.event, replay_key=self.wanted.place, payload=payload)
+        return ReleaseOutcome(event=self.wanted.program.event, replay_key=self.wanted.place, payload=payload)
 
-    def read(self, kept: Kept) -> Profile | None:
+    def read(self, kept: ChargedRelease) -> Profile | None:
         """Returns the stored profile."""
         return self.replay.unpacked_profile(kept.payload, self.wanted.plan)
 

@@ -7,26 +7,26 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 
-from discreet.curator.catalog.declarations import Terms
+from discreet.curator.catalog.declarations import QueryBudget
 from discreet.curator.measurement_plan import MeasurementPlan
 from discreet.curator.replay.stored_releases import MeasurementResult
 from discreet.engines.memory.engine import Memory
 from discreet.measurement.probes.probes import BoundsProbe, Fact, Probe
-from discreet.measurement.program.execution import Released, run
+from discreet.measurement.program.execution import ReleasedStatistics, run
 from discreet.measurement.program.program import Program
 from discreet.measurement.releases.exact_groups import ExactGroups
 from discreet.measurement.releases.releaser import Releaser
 from discreet.noise import SeededBits, uniform_below
 from discreet.plan.expressions.functions import LAST_DAY
-from discreet.plan.model.nodes import Call, Expression, Literal, Question, Value
+from discreet.plan.model.nodes import Expression, FunctionCall, Literal, Question, Value
 from discreet.plan.model.readings import Reading
-from discreet.plan.model.schema import Bounds, ColumnSchema, TableSchema
+from discreet.plan.model.schema import ColumnBounds, ColumnSchema, TableSchema
 from discreet.plan.model.types import Type
 
 NOTE = "Made-up rows: nothing was read and nothing was spent. Columns, types and errors are those of a real answer."
 SALT = "rehearsal"
 
-INVENTED = Bounds(Fraction(0), Fraction(4))
+INVENTED = ColumnBounds(Fraction(0), Fraction(4))
 """Of columns that have none."""
 
 _SEED = 1  # every rehearsal of a question is the same one
@@ -38,7 +38,7 @@ _GROWTH = 1 << 5
 Row = dict[str, Value]
 
 
-def rehearse_query(measurement: MeasurementPlan, terms: Terms, rows: int) -> MeasurementResult:
+def rehearse_query(measurement: MeasurementPlan, terms: QueryBudget, rows: int) -> MeasurementResult:
     """Returns what a question would release about invented people; facts that are missing are made up as well."""
     facts = measurement.facts
     for probe in measurement.missing:
@@ -55,7 +55,7 @@ def _made_up(probe: Probe) -> Fact:
     return probe.assumed_fact
 
 
-def rehearsal(program: Program, tables: Sequence[TableSchema], rows: int) -> Released:
+def rehearsal(program: Program, tables: Sequence[TableSchema], rows: int) -> ReleasedStatistics:
     """Returns what a program releases about invented people, with seeded noise.
 
     Private groups show only what many people share, so a rehearsal without any row is repeated on a larger crowd.
@@ -113,11 +113,11 @@ def _values(column: ColumnSchema, named: list[Literal]) -> list[Value]:
     return [*_INVENTED[column.type](column.bounds or INVENTED), *asked]
 
 
-def _whole(bounds: Bounds) -> Iterator[Value]:
+def _whole(bounds: ColumnBounds) -> Iterator[Value]:
     yield from sorted({max(math.ceil(bounds.low), math.floor(value)) for value in _spread(bounds)})
 
 
-def _spread(bounds: Bounds) -> Iterator[Fraction]:
+def _spread(bounds: ColumnBounds) -> Iterator[Fraction]:
     yield from (bounds.low + bounds.width * place / 4 for place in range(5))
 
 
@@ -125,7 +125,7 @@ _DAYS = [dt.date(2025, month, 1) for month in (1, 4, 7, 10)]
 _MIDNIGHT = dt.time()
 
 
-def _days(bounds: Bounds) -> Iterator[dt.date]:
+def _days(bounds: ColumnBounds) -> Iterator[dt.date]:
     """Days within bounds; those without any are four of our own choice."""
     if bounds is INVENTED:
         yield from _DAYS
@@ -133,7 +133,7 @@ def _days(bounds: Bounds) -> Iterator[dt.date]:
         yield from (dt.date.fromordinal(min(math.floor(value), LAST_DAY)) for value in _spread(bounds))
 
 
-_INVENTED: dict[Type, Callable[[Bounds], Iterator[Value]]] = {
+_INVENTED: dict[Type, Callable[[ColumnBounds], Iterator[Value]]] = {
     Type.INT: _whole,
     Type.FLOAT: lambda bounds: (float(value) for value in _spread(bounds)),
     Type.BOOL: lambda _: iter((False, True)),
@@ -163,6 +163,6 @@ def _literals(question: Question) -> Iterator[Literal]:
 def _inside(expression: Expression) -> Iterator[Literal]:
     if isinstance(expression, Literal):
         yield expression
-    elif isinstance(expression, Call):
+    elif isinstance(expression, FunctionCall):
         for argument in expression.arguments:
             yield from _inside(argument)

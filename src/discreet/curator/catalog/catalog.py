@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from discreet import check
-from discreet.curator.catalog.declarations import End, Terms, columns_of, declaration, declare, key_block
+from discreet.curator.catalog.declarations import End, QueryBudget, columns_of, declaration, declare, key_block
 from discreet.curator.catalog.public_tables import Keys, Unique, public_schema, resolve_keys
 from discreet.curator.catalog.unit_of_privacy import UnitLike, account_of, owner, relation_of
 from discreet.dataclass import dataclass
@@ -21,16 +21,16 @@ from discreet.engines.base import Engine
 from discreet.engines.duckdb.sources import files_of
 from discreet.engines.folders.folder import Folder
 from discreet.errors import DeclarationChanged, InvalidParameter, UnknownTable, UnsupportedQuery
-from discreet.ledger import Book
+from discreet.ledger import Ledger
 from discreet.ledger.redeclaration import differences
-from discreet.ledger.stewardship import Origin, require_one_budget
+from discreet.ledger.stewardship import DataOrigin, require_one_budget
 from discreet.measurement.probes.magnitudes import supposing
 from discreet.plan.analysis.join_rows import cut_rows, with_cuts
 from discreet.plan.analysis.relation_schema import add_source, describe
 from discreet.plan.analysis.value_bounds import bounds
 from discreet.plan.model.nodes import Question, Relation, expressions_in
-from discreet.plan.model.relations import PerUnit, Windowed, children, tables
-from discreet.plan.model.schema import Files, Limits, TableSchema
+from discreet.plan.model.relations import UnitAggregation, WindowedRelation, children, tables
+from discreet.plan.model.schema import FileSchema, Limits, TableSchema
 from discreet.plan.model.types import Type
 from discreet.privacy import Loss, Neighbours, Unit
 from discreet.progress import stage
@@ -47,16 +47,16 @@ Day = dt.date | None
 """The public day that CURRENT_DATE stands for; None if the word is refused."""
 
 
-def _folds(relation: Relation) -> Iterator[PerUnit | Windowed]:
-    if isinstance(relation, PerUnit | Windowed):
+def _folds(relation: Relation) -> Iterator[UnitAggregation | WindowedRelation]:
+    if isinstance(relation, UnitAggregation | WindowedRelation):
         yield relation
     for child in children(relation):
         yield from _folds(child)
 
 
-def _lacks_bounds(folded: PerUnit | Windowed, schemas: Mapping[str, TableSchema]) -> bool:
+def _lacks_bounds(folded: UnitAggregation | WindowedRelation, schemas: Mapping[str, TableSchema]) -> bool:
     rows = describe(folded.source, schemas)
-    made = folded.folds if isinstance(folded, PerUnit) else folded.windows
+    made = folded.folds if isinstance(folded, UnitAggregation) else folded.windows
     added = [fold.argument for fold in made if fold.kind in ("sum", "mean")]
     return any(x is not None and bounds(x, rows) is None for x in added)
 
@@ -89,12 +89,12 @@ class Catalog:
         today: what CURRENT_DATE stands for.
     """
 
-    def __init__(self, book: Book, engine: Engine, today: Day = None) -> None:
+    def __init__(self, book: Ledger, engine: Engine, today: Day = None) -> None:
         self._book, self._engine, self._today = book, engine, today
         self._protected: dict[str, TableSchema] = {}
         self._public: dict[str, TableSchema] = {}
         self._sources: dict[str, tuple[Any, dict[str, Type]]] = {}
-        self._published: dict[str, tuple[Any, Origin]] = {}
+        self._published: dict[str, tuple[Any, DataOrigin]] = {}
         self._accounts: dict[str, str] = {}  # of the tables; a table never changes its account
 
     # ------------------------------------------------------------------------------------------------- declarations
@@ -163,7 +163,7 @@ class Catalog:
                 self._engine.register(name, *self._sources[name])
             raise
         self._sources[name] = source, columns
-        pays = Terms.of(1, None, self._book.account(account).budget).delta > 0
+        pays = QueryBudget.of(1, None, self._book.account(account).budget).delta > 0
         self._protected[name] = replace(schema, private_groups=pays)
 
     def _with_files(self, schema: TableSchema, folder: Folder) -> TableSchema:
@@ -177,7 +177,7 @@ class Catalog:
                 hint = f"Pass account={self._accounts[table]!r} to share its budget."
                 told = f"to have no files of table {table!r}, which have a budget"
                 raise InvalidParameter("source", str(folder.root), told, hint)
-        files = Files(schema.name, folder.sides, *folder.limits, folder.suffix)
+        files = FileSchema(schema.name, folder.sides, *folder.limits, folder.suffix)
         column = replace(schema.columns[folder.file_column], files=files)
         return replace(schema, columns={**schema.columns, column.name: column})
 
@@ -187,7 +187,7 @@ class Catalog:
         return {name: source for name, (source, _) in self._sources.items() if isinstance(source, Folder)}
 
     def _attach(
-        self, schema: TableSchema, account: str, budget: Loss | None, origin: Origin, replacing: str | None
+        self, schema: TableSchema, account: str, budget: Loss | None, origin: DataOrigin, replacing: str | None
     ) -> None:
         """Enters a table in the book; tables of one account may call the same people's ids differently."""
         who = Unit.row() if schema.unit is None else Unit(account, _ID)
@@ -216,13 +216,13 @@ class Catalog:
         """A source in an error: where it is, or what it is; never what it holds."""
         return ", ".join(self._files(source)) or type(source).__name__
 
-    def _origin_with_one_budget(self, name: str, source: Any, account: str, identity: str | None) -> Origin:
+    def _origin_with_one_budget(self, name: str, source: Any, account: str, identity: str | None) -> DataOrigin:
         """Where data come from, if they have no budget in another account and are not public.
 
         Raises:
             InvalidParameter: otherwise.
         """
-        origin = Origin.of(self._files(source), identity)
+        origin = DataOrigin.of(self._files(source), identity)
         for table, (public, files) in self._published.items():
             if public is source or origin.is_origin_of(files.fields):
                 hint = "Anybody may know what is public; leave one of the two out."
@@ -238,13 +238,13 @@ class Catalog:
                 raise InvalidParameter("source", self._describe_source(source), condition, hint)
         return origin
 
-    def _origin_that_is_public(self, source: Any) -> Origin:
+    def _origin_that_is_public(self, source: Any) -> DataOrigin:
         """Where data come from, if they are not protected.
 
         Raises:
             InvalidParameter: naming the table that they are.
         """
-        origin = Origin.of(self._files(source), None)
+        origin = DataOrigin.of(self._files(source), None)
         held = [table for table, (known, _) in self._sources.items() if known is source]
         held += [table for table, told in self._book.origins().items() if origin.is_origin_of(told)]
         if held:

@@ -20,15 +20,15 @@ from discreet.curator.catalog.unit_of_privacy import ARROW, Owner
 from discreet.curator.catalog.unit_of_privacy import owner as owner_of
 from discreet.dataclass import dataclass
 from discreet.engines.base import Engine
-from discreet.engines.duckdb.sources import Csv, Frame, source_of
+from discreet.engines.duckdb.sources import ArrowFrame, Csv, source_of
 from discreet.errors import InvalidParameter
 from discreet.hint_text import Hint
 from discreet.ledger.redeclaration import LONGEST_LIST
 from discreet.ledger.serialization import LONGEST_TEXT, canonical
 from discreet.plan.expressions.functions.date_functions import day_number
-from discreet.plan.model.identity import Same
+from discreet.plan.model.identity import IdentityKey
 from discreet.plan.model.nodes import UNIT, Value
-from discreet.plan.model.schema import Bounds, ColumnSchema, Limits, TableSchema
+from discreet.plan.model.schema import ColumnBounds, ColumnSchema, Limits, TableSchema
 from discreet.plan.model.types import Type
 from discreet.plan.validation import are_plainly, check_value
 from discreet.privacy import ZCDP, ApproxDP, Loss, Neighbours, PureDP
@@ -84,7 +84,7 @@ def untyped_columns(source: Any) -> tuple[str, ...]:
         kind = source_of(source)
     except InvalidParameter:  # a table of another engine, which knows its types
         return ()
-    return kind.header if isinstance(kind, Csv) else kind.texts if isinstance(kind, Frame) else ()
+    return kind.header if isinstance(kind, Csv) else kind.texts if isinstance(kind, ArrowFrame) else ()
 
 
 def declare(
@@ -165,7 +165,7 @@ def _columns_hint(columns: Mapping[str, Type]) -> str:
     return f"Its columns are {', '.join(sorted(columns))}."
 
 
-def _bounds(column: str, kind: Type, pair: Any, *, option: str = "bounds") -> Bounds:
+def _bounds(column: str, kind: Type, pair: Any, *, option: str = "bounds") -> ColumnBounds:
     if not kind.is_number and kind not in (Type.DATE, Type.TIMESTAMP):
         condition = "to be of a column of numbers or dates"
         raise InvalidParameter(f"{option}[{column!r}]", kind.value, condition, "Leave it out.")
@@ -174,9 +174,9 @@ def _bounds(column: str, kind: Type, pair: Any, *, option: str = "bounds") -> Bo
         raise InvalidParameter(f"{option}[{column!r}]", pair, "to be a pair (low, high)", "Pass e.g. (0, 120).")
     if kind.is_number:
         low, high = (check.rational(bounds=end) for end in ends)
-        return Bounds(low, high)
+        return ColumnBounds(low, high)
     first, last = (_moment(column, end) for end in ends)
-    return Bounds(
+    return ColumnBounds(
         day_number(first), day_number(last) + (0 if isinstance(last, dt.datetime) or kind is Type.DATE else 1)
     )
 
@@ -235,7 +235,7 @@ def declaration(schema: TableSchema) -> str:
     Keys are written out where the ledger has room for the text (`LONGEST_TEXT`); otherwise a digest and the number of
     keys stand for each list of more than `LONGEST_LIST` characters, see `key_block`.
     """
-    return _declaration(Same(schema))
+    return _declaration(IdentityKey(schema))
 
 
 def key_block(schema: TableSchema, digest: str) -> bytes:
@@ -245,13 +245,13 @@ def key_block(schema: TableSchema, digest: str) -> bytes:
         KeyError: if no column has these keys.
     """
     for column in schema.stored_columns.values():
-        if column.keys is not None and _write_keys(Same(column.keys)).digest == digest:
+        if column.keys is not None and _write_keys(IdentityKey(column.keys)).digest == digest:
             return _keys_text(column.keys).encode()
     raise KeyError(digest)
 
 
 @lru_cache(maxsize=64)
-def _declaration(same: Same[TableSchema]) -> str:
+def _declaration(same: IdentityKey[TableSchema]) -> str:
     schema = same.value
     columns = [schema.stored_columns[name] for name in sorted(schema.stored_columns)]
     rest: dict[str, Any] = {
@@ -262,7 +262,7 @@ def _declaration(same: Same[TableSchema]) -> str:
     files = {column.name: str(column.files) for column in columns if column.files is not None}
     if files:  # other declarations are written as they always were
         rest["files"] = files
-    lists = {column.name: _write_keys(Same(column.keys)) for column in columns if column.keys is not None}
+    lists = {column.name: _write_keys(IdentityKey(column.keys)) for column in columns if column.keys is not None}
     frame = len(_put_together(columns, {}, rest)) - len("null") * len(lists)
     if frame + sum(listed.length for listed in lists.values()) <= LONGEST_TEXT:
         return _put_together(columns, {name: listed.text for name, listed in lists.items()}, rest)
@@ -279,7 +279,7 @@ def _put_together(columns: Iterable[ColumnSchema], lists: Mapping[str, str], res
     return f'{{"columns":{{{described}}},{canonical(rest)[1:]}'
 
 
-def _written_bounds(bounds: Bounds | None) -> str:
+def _written_bounds(bounds: ColumnBounds | None) -> str:
     return "null" if bounds is None else canonical([str(bounds.low), str(bounds.high)])
 
 
@@ -300,7 +300,7 @@ class _WrittenKeys(NamedTuple):
 
 
 @lru_cache(maxsize=64)  # tables that differ in found bounds alone have the same keys
-def _write_keys(keys: Same[tuple[Value, ...]]) -> _WrittenKeys:
+def _write_keys(keys: IdentityKey[tuple[Value, ...]]) -> _WrittenKeys:
     text = _keys_text(keys.value)
     kept = text if len(text) <= LONGEST_TEXT else ""
     return _WrittenKeys(kept, len(text), len(keys.value), sha256(text.encode()).hexdigest())
@@ -329,17 +329,17 @@ DELTA_SHARE = Fraction(1, 100)
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class QueryBudget:
     """What a question may spend: an epsilon, and a chance delta of more."""
 
     epsilon: Fraction
     delta: Fraction
 
     @classmethod
-    def of(cls, epsilon: check.Number | None, delta: check.Number | None, budget: Loss) -> Terms:
+    def of(cls, epsilon: check.Number | None, delta: check.Number | None, budget: Loss) -> QueryBudget:
         """Returns the terms that a question names, under an account of this budget.
 
-        >>> Terms.of("0.1", None, ApproxDP(1, "1e-6")).delta
+        >>> QueryBudget.of("0.1", None, ApproxDP(1, "1e-6")).delta
         Fraction(1, 100000000)
 
         Raises:

@@ -14,10 +14,10 @@ from discreet.engines.base import Engine
 from discreet.errors import InvalidParameter, QueryFailed
 from discreet.plan.analysis.group_keys import MOST_DECIMALS, from_whole, shift_decimals, whole_key
 from discreet.plan.expressions.calls import call
-from discreet.plan.model.nodes import Column, Value
+from discreet.plan.model.nodes import ColumnRef, Value
 from discreet.plan.model.readings import Reading, Split, Statistic
-from discreet.plan.model.relations import Fold, PerUnit, Table
-from discreet.plan.model.schema import Bounds, ColumnSchema, TableSchema
+from discreet.plan.model.relations import BaseTable, Fold, UnitAggregation
+from discreet.plan.model.schema import ColumnBounds, ColumnSchema, TableSchema
 from discreet.plan.model.types import Type
 from discreet.sql.functions.operators import FALSE
 
@@ -76,7 +76,7 @@ def _check_unique(table: str, names: tuple[str, ...], columns: Mapping[str, Type
     unknown = next((name for name in names if name not in columns), None)
     if unknown is not None or not names:
         raise InvalidParameter("unique", unknown or "[]", f"to name columns of {table!r}")
-    keys = tuple(Column(name, columns[name]) for name in names)
+    keys = tuple(ColumnRef(name, columns[name]) for name in names)
     if any(key.type is Type.FLOAT for key in keys):
         raise InvalidParameter(
             "unique", ", ".join(names), "not to be of type float", "Use whole numbers, texts or days."
@@ -97,7 +97,7 @@ def _combinations(
         None if one has doubles of many, if there are more than `MOST_LOOKED_UP`, or if the table cannot be read.
     """
     schema = TableSchema(name=table, columns=columns)
-    given = [Column(name, columns[name].type) for name in (*names, last)]
+    given = [ColumnRef(name, columns[name].type) for name in (*names, last)]
     keys = [(each, 0.0) if each.type is not Type.FLOAT else whole_key(each, schema) for each in given]
     known = [key for key in keys if key is not None]
     if len(known) < len(keys):
@@ -133,8 +133,8 @@ def _count_repeats(table: str, columns: Mapping[str, Type], engine: Engine) -> d
 
 def _sizes(table: str, column: str, engine: Engine) -> tuple[int, ...]:
     """How many rows have the same value in a column, each number once: as if the column said whose rows they are."""
-    folded = PerUnit(Table(table, column), (), (Fold(name="#rows", kind="count", type=Type.INT),))
-    split = Split(argument=Column("#rows", Type.INT), exponent=0, low=0, high=_MOST_ALIKE)
+    folded = UnitAggregation(BaseTable(table, column), (), (Fold(name="#rows", kind="count", type=Type.INT),))
+    split = Split(argument=ColumnRef("#rows", Type.INT), exponent=0, low=0, high=_MOST_ALIKE)
     cells = engine.read_public(Reading(table=table, source=folded, split=split)).get((), ())
     return cells[: len(cells) // 2]
 
@@ -148,7 +148,7 @@ _STEPS, _SHIFT = 1 << 20, 9  # a reading looks at 2^21 steps, in cells of 2^9: 1
 _COARSEST, _FINEST = 43, -60  # exponents of a step: values up to 2^63, and down to nothing
 
 
-def kept_to(table: str, column: str, kind: Type, engine: Engine | None) -> Bounds | None:
+def kept_to(table: str, column: str, kind: Type, engine: Engine | None) -> ColumnBounds | None:
     """Limits that hold every number in a column of a public table, about a thousandth wider than they must be.
 
     Returns:
@@ -156,13 +156,13 @@ def kept_to(table: str, column: str, kind: Type, engine: Engine | None) -> Bound
     """
     if engine is None or not kind.is_number:
         return None
-    limits = _around(table, Column(column, kind), engine)
+    limits = _around(table, ColumnRef(column, kind), engine)
     if limits is None or kind is Type.FLOAT:
         return limits
-    return Bounds(Fraction(math.floor(limits.low)), Fraction(math.ceil(limits.high)))
+    return ColumnBounds(Fraction(math.floor(limits.low)), Fraction(math.ceil(limits.high)))
 
 
-def _around(table: str, column: Column, engine: Engine) -> Bounds | None:
+def _around(table: str, column: ColumnRef, engine: Engine) -> ColumnBounds | None:
     found, exponent = None, _COARSEST
     while exponent >= _FINEST:
         try:
@@ -172,14 +172,14 @@ def _around(table: str, column: Column, engine: Engine) -> Bounds | None:
         if not cells or cells[0] == 0 or cells[-1] == 2 * _STEPS >> _SHIFT:
             return found
         first, last = (cells[0] << _SHIFT) - _STEPS - 1, (cells[-1] + 1 << _SHIFT) - _STEPS
-        found = Bounds(first * Fraction(2) ** exponent, last * Fraction(2) ** exponent)
+        found = ColumnBounds(first * Fraction(2) ** exponent, last * Fraction(2) ** exponent)
         if (max(abs(first), abs(last)) << 1) >= _STEPS:
             return found
         exponent -= (_STEPS // (max(abs(first), abs(last)) + 1)).bit_length() - 1
     return found
 
 
-def _cells(table: str, column: Column, exponent: int, engine: Engine) -> tuple[int, ...]:
+def _cells(table: str, column: ColumnRef, exponent: int, engine: Engine) -> tuple[int, ...]:
     """Cells that hold a value, in ascending order; the first and the last one hold everything beyond as well."""
     split = Split(argument=column, exponent=exponent, low=-_STEPS, high=_STEPS, shift=_SHIFT)
     numbers = engine.read_public(Reading(table=table, split=split)).get((), ())
@@ -190,7 +190,7 @@ def written_with(table: str, column: str, kind: Type, engine: Engine | None) -> 
     """Returns the fewest decimals that write every double in a column of a public table; None if there are too many."""
     if engine is None or kind is not Type.FLOAT:
         return None
-    value = Column(column, kind)
+    value = ColumnRef(column, kind)
     for decimals in range(MOST_DECIMALS + 1):
         again = call("equal", from_whole(shift_decimals(value, decimals), 10.0**decimals), value)
         others = call("and", call("not", call("is_null", value)), call("not", call("coalesce", again, FALSE)))
@@ -207,7 +207,7 @@ def without_null(table: str, columns: Mapping[str, Type], engine: Engine | None)
     """Returns the columns of a public table in which every row has a value now; none without an engine."""
     if engine is None or not columns:
         return frozenset()
-    nulls = tuple(Statistic(kind="nulls", argument=Column(name, kind)) for name, kind in columns.items())
+    nulls = tuple(Statistic(kind="nulls", argument=ColumnRef(name, kind)) for name, kind in columns.items())
     try:
         found = engine.read_public(Reading(table=table, statistics=nulls))
     except QueryFailed:
@@ -253,10 +253,10 @@ def _resolve_reference(
     if kind is not None and found is not kind:
         hint = f"It is {found.value}; declare both alike with types=..."
         raise InvalidParameter(option, reference, f"to be of type {kind.value}, like {column!r}", hint)
-    return _values(option, table, Column(source, found), engine)
+    return _values(option, table, ColumnRef(source, found), engine)
 
 
-def _values(option: str, table: str, column: Column, engine: Engine) -> list[Value]:
+def _values(option: str, table: str, column: ColumnRef, engine: Engine) -> list[Value]:
     """The distinct values of a public column in their order; NULL is no key."""
     if column.type is Type.FLOAT:
         raise InvalidParameter(option, f"{table}.{column.name}", "not to be of type float", "Group by bands instead.")

@@ -9,7 +9,7 @@ from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.plan.analysis.relation_schema import name_units, part_link, unit_column
 from discreet.plan.model.nodes import UNIT
-from discreet.plan.model.schema import ColumnSchema, Reach, TableSchema
+from discreet.plan.model.schema import ColumnSchema, TableSchema, UnitLink
 from discreet.plan.model.types import Type
 from discreet.privacy import Neighbours
 
@@ -37,7 +37,7 @@ class Owner:
 
     unit: str | None
     parts: tuple[str, ...] = ()
-    reach: Reach | None = None
+    reach: UnitLink | None = None
     column: ColumnSchema | None = None
     people: str = ""
     target: TableSchema | None = None
@@ -140,15 +140,15 @@ def _on_a_way(name: str, unit: str, columns: Mapping[str, Type], known: Schemas)
     return Owner(unit=UNIT, reach=reach, column=unit_column(target), people=name_units(target), target=target)
 
 
-def _steps(unit: str) -> Iterator[tuple[str, Reach]]:
+def _steps(unit: str) -> Iterator[tuple[str, UnitLink]]:
     for text in unit.split(","):
         step = _STEP.fullmatch(text)
         if step is None:
             raise InvalidParameter("unit", unit, 'to be a column, or steps "column -> table.column"', _HINT)
-        yield (step["own"] or "").strip(), Reach(step["column"].strip(), step["table"].strip(), step["key"].strip())
+        yield (step["own"] or "").strip(), UnitLink(step["column"].strip(), step["table"].strip(), step["key"].strip())
 
 
-def _end(name: str, reach: Reach, unit: str, known: Schemas) -> TableSchema:
+def _end(name: str, reach: UnitLink, unit: str, known: Schemas) -> TableSchema:
     """The table that a step leads to."""
     if reach.table == name or name in _tables_on_path(reach.table, known):
         raise InvalidParameter("unit", unit, "not to lead back to its own table", _HINT)
@@ -172,7 +172,7 @@ def _tables_on_path(table: str, known: Schemas) -> Iterator[str]:
         schema = known.get(schema.reach.table)
 
 
-def _check_further(unit: str, target: TableSchema, steps: Sequence[tuple[str, Reach]], known: Schemas) -> None:
+def _check_further(unit: str, target: TableSchema, steps: Sequence[tuple[str, UnitLink]], known: Schemas) -> None:
     """Further steps only repeat what was declared about the tables on the way."""
     at: TableSchema | None = target
     for own, step in steps:
@@ -184,7 +184,7 @@ def _check_further(unit: str, target: TableSchema, steps: Sequence[tuple[str, Re
         at = following
 
 
-def _declared_step(at: TableSchema, step: Reach, following: TableSchema | None) -> bool:
+def _declared_step(at: TableSchema, step: UnitLink, following: TableSchema | None) -> bool:
     if at.reach is not None:
         return at.reach == step
     same_people = following is not None and following.account == at.account

@@ -12,7 +12,7 @@ from discreet.curator.config.toml_file import Config
 from discreet.dataclass import dataclass
 from discreet.engines.by_source import by_source, engine_at
 from discreet.errors import LedgerMissing
-from discreet.ledger import Book, is_there
+from discreet.ledger import Ledger, is_there
 from discreet.ledger.redeclaration import check_same_people, differences
 from discreet.ledger.stewardship import TableRecord
 
@@ -47,7 +47,7 @@ def declared_changes(config: Config) -> tuple[TableChange, ...]:
         return ()
     wanted = _as_entered(config)
     try:
-        with Book(config.ledger, read_only=True) as book:
+        with Ledger(config.ledger, read_only=True) as book:
             present = book.origins()
     except LedgerMissing:  # a server tells it only when it is asked
         return ()
@@ -58,7 +58,7 @@ def declared_changes(config: Config) -> tuple[TableChange, ...]:
 def _as_entered(config: Config) -> Mapping[str, TableRecord]:
     engine = engine_at(config.engine) or by_source()
     try:
-        with Book() as scratch:
+        with Ledger() as scratch:
             enrol(config, Catalog(scratch, engine, config.today), scratch)
             return scratch.origins()
     finally:

@@ -14,11 +14,11 @@ from typing import Any, Protocol
 
 from discreet.curator.catalog.catalog import Catalog
 from discreet.curator.catalog.public_tables import Unique
-from discreet.curator.config.toml_file import Analyst, Config, PublicTable, Table, load
+from discreet.curator.config.toml_file import Analyst, Config, ProtectedTable, PublicTable, load
 from discreet.engines.duckdb.sources import Csv, source_of
 from discreet.engines.folders.folder import Folder
 from discreet.errors import DeclarationChanged, InvalidParameter
-from discreet.ledger import Book, Role, is_anchored, is_there, open_book, require_never_there, require_there
+from discreet.ledger import Ledger, Role, is_anchored, is_there, open_book, require_never_there, require_there
 from discreet.ledger.serialization import write_loss
 from discreet.privacy import Loss
 
@@ -47,13 +47,13 @@ Kept = str | os.PathLike[str] | None
 """The file of a ledger's anchor; None to find it by the ledger's id, "" to keep none for a new ledger."""
 
 
-def book_at(ledger: str | os.PathLike[str] | Book, anchor: Kept = None, *, for_tests: bool = False) -> Book:
+def book_at(ledger: str | os.PathLike[str] | Ledger, anchor: Kept = None, *, for_tests: bool = False) -> Ledger:
     """Opens the ledger of a curator, with its anchor.
 
     A new ledger for tests has none, so that copies of it can be charged side by side; one that has an anchor is
     compared, whoever opens it.
     """
-    if isinstance(ledger, Book):  # open already, which tests do
+    if isinstance(ledger, Ledger):  # open already, which tests do
         return ledger
     place = os.fspath(ledger)
     if for_tests and not is_anchored(place):
@@ -61,7 +61,7 @@ def book_at(ledger: str | os.PathLike[str] | Book, anchor: Kept = None, *, for_t
     return open_book(place, anchor=None if anchor is None else os.fspath(anchor))
 
 
-def declared_book(config: Config, *, read_only: bool = False, new: bool = False) -> Book:
+def declared_book(config: Config, *, read_only: bool = False, new: bool = False) -> Ledger:
     """Opens the book that is declared.
 
     Args:
@@ -122,7 +122,7 @@ NOTHING: Replacing = {}
 def enrol(
     config: Config,
     catalog: Catalog,
-    book: Book,
+    book: Ledger,
     *,
     book_decides: bool = False,
     replacing: Replacing = NOTHING,
@@ -177,7 +177,7 @@ def register(registry: Registry, public: PublicTable) -> None:
         registry.public(str(public.source), name=public.name, types=public.types, unique=public.unique)
 
 
-def _protect(catalog: Catalog, table: Table, budget: Loss | None, replacing: str | None = None) -> None:
+def _protect(catalog: Catalog, table: ProtectedTable, budget: Loss | None, replacing: str | None = None) -> None:
     catalog.protect(
         _folder(table) or str(table.source),
         name=table.name,
@@ -189,7 +189,7 @@ def _protect(catalog: Catalog, table: Table, budget: Loss | None, replacing: str
     )
 
 
-def _folder(table: Table) -> Folder | None:
+def _folder(table: ProtectedTable) -> Folder | None:
     """The folder that a table is; None if it is none."""
     if table.files is None:
         return None
@@ -228,19 +228,19 @@ def naming(place: str, *, account: str = "") -> Iterator[None]:
         raise InvalidParameter(name, error.value, error.condition, error.hint) from None
 
 
-def _appoint(book: Book, analyst: Analyst) -> None:
+def _appoint(book: Ledger, analyst: Analyst) -> None:
     """Only what is new: every appointment is an entry."""
     account, cap = analyst.account, book.analyst_cap(analyst.name, account=analyst.account)
     if book.role(account, analyst.name) is not Role.ANALYST or cap != analyst.cap:
         book.stewardship.appoint(analyst.name, Role.ANALYST, account=account, cap=analyst.cap)
 
 
-def _check_types(place: str, table: Table | PublicTable, *, typed: bool) -> None:
+def _check_types(place: str, table: ProtectedTable | PublicTable, *, typed: bool) -> None:
     """CSV carries no types: the refusal proposes a line made of the header, which is public, and of nothing else."""
     if isinstance(table.source, str):  # a database knows its types; whether it has the table, its engine finds out
         return
     with naming(place):
-        if isinstance(table, Table) and _folder(table) is not None:
+        if isinstance(table, ProtectedTable) and _folder(table) is not None:
             return
         source = source_of(str(table.source))
     if isinstance(source, Csv) and not typed:

@@ -29,7 +29,7 @@ Read = Callable[[str, Any], Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
+class ProtectedTable:
     """A table to protect; `declared` holds the arguments of `Curator.protect`, and `files` those of a folder of files.
 
     Both are as they were written.
@@ -80,7 +80,7 @@ class Config:
     """
 
     ledger: str
-    tables: tuple[Table, ...]
+    tables: tuple[ProtectedTable, ...]
     public: tuple[PublicTable, ...]
     budgets: Mapping[str, Loss]
     analysts: tuple[Analyst, ...]
@@ -171,10 +171,10 @@ def _former_anchor(ledger: str, folder: Path) -> str:
     return str(folder / ("discreet.anchor" if is_postgres(ledger) else f"{ledger}.anchor"))
 
 
-def _table(name: str, given: Mapping[str, Any], folder: Path | None) -> Table:
+def _table(name: str, given: Mapping[str, Any], folder: Path | None) -> ProtectedTable:
     fields = _require_fields(f"tables.{name}", _fields(f"tables.{name}", given, _TABLE), "source", "unit")
     unit = fields.pop("unit")
-    return Table(
+    return ProtectedTable(
         name=name,
         source=_locate_source(fields.pop("source"), folder),
         account=fields.pop("account", ""),
@@ -189,9 +189,9 @@ def _locate_source(source: str, folder: Path | None) -> Path | str:
     return source if folder is None or "://" in source else folder / source
 
 
-def _on_their_ways(tables: Sequence[Table]) -> tuple[Table, ...]:
+def _on_their_ways(tables: Sequence[ProtectedTable]) -> tuple[ProtectedTable, ...]:
     """Tables in an order in which each comes after the one that its unit's way leads to, and shares its account."""
-    waiting, ready = list(tables), dict[str, Table]()
+    waiting, ready = list(tables), dict[str, ProtectedTable]()
     while waiting:
         table = next((t for t in waiting if target_of(t.unit) in (None, *ready)), None)
         if table is None:
@@ -251,7 +251,7 @@ def _on_account(place: str, account: str, budgets: Mapping[str, Loss]) -> str:
     return f"{place}.{account}"
 
 
-def _check_names(tables: tuple[Table, ...], public: tuple[PublicTable, ...]) -> None:
+def _check_names(tables: tuple[ProtectedTable, ...], public: tuple[PublicTable, ...]) -> None:
     places = [(f"tables.{table.name}", table.name) for table in tables]
     places += [(f"public.{table.name}", table.name) for table in public]
     names = [name.casefold() for _, name in places]
@@ -261,7 +261,7 @@ def _check_names(tables: tuple[Table, ...], public: tuple[PublicTable, ...]) -> 
             raise InvalidParameter(place, name, "to be the name of one table only", hint)
 
 
-def _check_budgets(tables: tuple[Table, ...], budgets: Mapping[str, Loss]) -> None:
+def _check_budgets(tables: tuple[ProtectedTable, ...], budgets: Mapping[str, Loss]) -> None:
     accounts = {table.account: table.name for table in tables}
     for account, table in accounts.items():
         if account not in budgets:

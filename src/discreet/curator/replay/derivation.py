@@ -32,25 +32,35 @@ from discreet.dataclass import dataclass
 from discreet.errors import InternalError
 from discreet.exact import float_above, float_below
 from discreet.measurement.aggregates import aggregation
-from discreet.measurement.intervals.estimators import Estimator, Ratio, sum_over_groups
+from discreet.measurement.intervals.estimators import Estimator, RatioEstimator, sum_over_groups
 from discreet.measurement.intervals.noise import Noise
-from discreet.measurement.program.execution import Released
+from discreet.measurement.program.execution import ReleasedStatistics
 from discreet.measurement.program.program import Program
 from discreet.plan.analysis.group_keys import in_order, rest_of
 from discreet.plan.canonical import read_back, replay_order
 from discreet.plan.expressions.calls import call
 from discreet.plan.expressions.evaluation import evaluate
 from discreet.plan.model.group_columns import Key
-from discreet.plan.model.nodes import Aggregate, Call, Column, Expression, Literal, Question, Value, fits, substitute
+from discreet.plan.model.nodes import (
+    Aggregate,
+    ColumnRef,
+    Expression,
+    FunctionCall,
+    Literal,
+    Question,
+    Value,
+    fits,
+    substitute,
+)
 from discreet.plan.model.nodes import Key as NamedKey
 from discreet.plan.model.schema import TableSchema
 from discreet.plan.model.types import Type
-from discreet.plan.post.outputs import Cell, Noisy
+from discreet.plan.post.outputs import Cell, NoisyNumber
 from discreet.privacy import events
 
 Parts = tuple[tuple[int, ...], ...]
 """For each group of a question, the places of the released groups that it is made of."""
-
+Alike = Sequence[tuple[ReleasedStatistics, Parts]]  # releases of the same keys
 MOST_PARTS = 10_000  # released groups in one of a question's
 
 
@@ -59,36 +69,35 @@ class _OutsideTheKeys(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """One aggregate of a question, from one release.
+class AggregateSource:
+    """One aggregate of a question, from the release `released`.
 
     Args:
-        released: the release.
-        estimator: how the aggregate follows from its statistics, in one of its groups.
+        estimator: how the aggregate follows from the release's statistics, in one of its groups.
         parts: which of its groups make up each group of the question.
     """
 
-    released: Released
+    released: ReleasedStatistics
     estimator: Estimator
     parts: Parts
 
     def variance(self) -> Fraction:
         """Returns the variance of the aggregate's noise in the group of the question that is made of most."""
-        noise, estimator = self._combine_groups(max([1, *(len(places) for places in self.parts)]))
+        noise, estimator = self._combine_groups(max([1, *map(len, self.parts)]))
         return estimator.variance(noise)
 
-    def cells(self, outside: Fraction) -> list[Noisy]:
+    def cells(self, outside: Fraction) -> list[NoisyNumber]:
         """Returns the aggregate of each group, with an interval that misses with at most this probability."""
         return [self._cell(places, outside) for places in self.parts]
 
-    def _cell(self, places: Sequence[int], outside: Fraction) -> Noisy:
+    def _cell(self, places: Sequence[int], outside: Fraction) -> NoisyNumber:
         if not places and self.estimator.total is not None:  # no row can be in this group
-            return Noisy(0, 0, 0)
+            return NoisyNumber(0, 0, 0)
         nothing = np.zeros((1, self._width), dtype=object)
         noisy = [self.released.noisy[[place], : self._width] for place in places] or [nothing]
         noise, estimator = self._combine_groups(len(noisy))
         (cell,) = estimator.cells(noise, np.concatenate(noisy, axis=1), outside)
-        if not isinstance(cell, Noisy):
+        if not isinstance(cell, NoisyNumber):
             raise InternalError("What is drawn was to be added up.")
         return cell
 
@@ -98,17 +107,16 @@ class Source:
 
     def _combine_groups(self, count: int) -> tuple[Noise, Estimator]:
         """The noise of so many groups side by side, and the estimator that adds them up."""
-        noise = self.released.program.noise
-        shifts = [place * self._width for place in range(count)]
-        return noise.repeat_for_groups(count), sum_over_groups(self.estimator, shifts)
+        noise, width = self.released.program.noise, self._width
+        return noise.repeat_for_groups(count), sum_over_groups(self.estimator, range(0, count * width, width))
 
 
 @dataclass(frozen=True, slots=True)
 class Quotient:
     """A mean as the quotient of a released sum and a released count, held to the bounds of its values."""
 
-    top: Source
-    bottom: Source
+    top: AggregateSource
+    bottom: AggregateSource
     low: Fraction
     high: Fraction
 
@@ -116,24 +124,24 @@ class Quotient:
         """Returns the variance of the residual sum - m count, at the end m that makes it largest."""
         return self.top.variance() + max(abs(self.low), abs(self.high)) ** 2 * self.bottom.variance()
 
-    def cells(self, outside: Fraction) -> list[Noisy]:
+    def cells(self, outside: Fraction) -> list[NoisyNumber]:
         """Returns the mean of each group; each of the two may miss with half of the probability."""
         pairs = zip(self.top.cells(outside / 2), self.bottom.cells(outside / 2), strict=True)
         return [self._quotient(top, bottom) for top, bottom in pairs]
 
-    def _quotient(self, top: Noisy, bottom: Noisy) -> Noisy:
+    def _quotient(self, top: NoisyNumber, bottom: NoisyNumber) -> NoisyNumber:
         ends = [Fraction(end) for end in (top.low, top.high)]
         counts = [Fraction(max(end, 1)) for end in (bottom.low, bottom.high)]  # a mean has one value at least
         quotients = [end / count for end in ends for count in counts]
         low, high = (self._clamp_mean(end) for end in (min(quotients), max(quotients)))
         value = self._clamp_mean(Fraction(top.value or 0) / max(Fraction(bottom.value or 1), Fraction(1)))
-        return Noisy(float(min(max(value, low), high)), float_below(low), float_above(high))
+        return NoisyNumber(float(min(max(value, low), high)), float_below(low), float_above(high))
 
     def _clamp_mean(self, mean: Fraction) -> Fraction:
         return min(max(mean, self.low), self.high)
 
 
-class Derived(Released):
+class DerivedStatistics(ReleasedStatistics):
     """The answer to a question that follows from releases; it is finished like any other.
 
     Args:
@@ -142,11 +150,11 @@ class Derived(Released):
         sources: where each of its aggregates comes from, by name.
     """
 
-    def __init__(self, program: Program, keys: Sequence[Key], sources: dict[str, Source | Quotient]) -> None:
+    def __init__(self, program: Program, keys: Sequence[Key], sources: dict[str, AggregateSource | Quotient]) -> None:
         super().__init__(program, keys, np.empty((len(keys), 0), dtype=object))
         self.sources = sources
 
-    def _estimate_cells(self, outside: Fraction) -> dict[str, list[Noisy]]:
+    def _estimate_cells(self, outside: Fraction) -> dict[str, list[NoisyNumber]]:
         return {name: source.cells(outside) for name, source in self.sources.items()}
 
     @property
@@ -154,7 +162,7 @@ class Derived(Released):
         """None, because the noise is that of other releases, and several groups may share it."""
 
     @property
-    def without_salt(self) -> Released:
+    def without_salt(self) -> ReleasedStatistics:
         """The answer itself: it was made of programs without secrets."""
         return self
 
@@ -183,12 +191,12 @@ class Derived(Released):
             said.append("Rows that have none of the public keys of those answers are not counted.")
         return tuple(said)
 
-    def _plain(self) -> Iterator[Source]:
+    def _plain(self) -> Iterator[AggregateSource]:
         for source in self.sources.values():
             yield from (source.top, source.bottom) if isinstance(source, Quotient) else (source,)
 
 
-def derive(wanted: Program, releases: Sequence[Released]) -> Derived | None:
+def derive(wanted: Program, releases: Sequence[ReleasedStatistics]) -> DerivedStatistics | None:
     """Returns the answer to a question from releases about the same rows, if it follows, with however much noise.
 
     Args:
@@ -201,7 +209,7 @@ def derive(wanted: Program, releases: Sequence[Released]) -> Derived | None:
         sources = {aggregate.name: _source(aggregate, wanted, alike) for aggregate in wanted.question.aggregates}
         complete = {name: source for name, source in sources.items() if source is not None}
         if len(complete) == len(sources):
-            return Derived(wanted, keys, complete)
+            return DerivedStatistics(wanted, keys, complete)
     return None
 
 
@@ -240,25 +248,25 @@ def may_serve(wanted: Program, given: Question, header: Mapping[str, Any], *, as
     )
 
 
-def _source(aggregate: Aggregate, wanted: Program, alike: Sequence[tuple[Released, Parts]]) -> Source | Quotient | None:
+def _source(aggregate: Aggregate, wanted: Program, alike: Alike) -> AggregateSource | Quotient | None:
     """The release that tells an aggregate most precisely, if any does."""
-    told: list[Source | Quotient] = [*_telling(aggregate, alike)]
+    told: list[AggregateSource | Quotient] = [*_telling(aggregate, alike)]
     mean, parts = wanted.estimators[aggregate.name], aggregation(aggregate.kind).quotient
-    if parts is not None and isinstance(mean, Ratio):
+    if parts is not None and isinstance(mean, RatioEstimator):
         tops, bottoms = ([*_telling(replace(aggregate, kind=kind), alike)] for kind in parts)
         told += [Quotient(top, bottom, mean.low, mean.high) for top in tops for bottom in bottoms]
     return min(told, key=lambda source: source.variance(), default=None)
 
 
-def _telling(aggregate: Aggregate, alike: Sequence[tuple[Released, Parts]]) -> Iterator[Source]:
+def _telling(aggregate: Aggregate, alike: Alike) -> Iterator[AggregateSource]:
     """An aggregate from each release that has it."""
     for release, parts in alike:
         for given in release.program.question.aggregates:
             if replace(given, name=aggregate.name) == aggregate:
-                yield Source(release, release.program.estimators[given.name], parts)
+                yield AggregateSource(release, release.program.estimators[given.name], parts)
 
 
-def _match_groups(wanted: Program, release: Released) -> tuple[tuple[Key, ...], Parts] | None:
+def _match_groups(wanted: Program, release: ReleasedStatistics) -> tuple[tuple[Key, ...], Parts] | None:
     """The groups of a question as unions of released ones; None if they are not."""
     given = release.program
     if given.groupings or wanted.groupings:
@@ -278,7 +286,7 @@ def _match_groups(wanted: Program, release: Released) -> tuple[tuple[Key, ...], 
     return (tuple(keys), parts) if _alike(wanted, release, parts) else None
 
 
-def _alike(wanted: Program, release: Released, parts: Parts) -> bool:
+def _alike(wanted: Program, release: ReleasedStatistics, parts: Parts) -> bool:
     """Whether contributions are bounded alike, and aggregates of unions are sums."""
     alone = all(len(places) <= 1 for places in parts)
     asked_for = [aggregation(aggregate.kind) for aggregate in wanted.question.aggregates]
@@ -301,7 +309,7 @@ def _assign_groups(wanted: Question, given: Question, keys: Sequence[Key]) -> di
     if not there <= here:
         raise _OutsideTheKeys
     known: dict[Expression, Expression] = {
-        key.expression: Column(f"#key{place}", key.expression.type) for place, key in enumerate(given.keys)
+        key.expression: ColumnRef(f"#key{place}", key.expression.type) for place, key in enumerate(given.keys)
     }
     further = [substitute(condition, known, _unknown) for condition in here - there]
     made = [substitute(key.expression, known, _unknown) for key in wanted.keys]
@@ -314,7 +322,7 @@ def _assign_groups(wanted: Question, given: Question, keys: Sequence[Key]) -> di
     return found
 
 
-def _unknown(column: Column) -> Expression:
+def _unknown(column: ColumnRef) -> Expression:
     raise _OutsideTheKeys(column.name)
 
 
@@ -322,7 +330,7 @@ def conditions(where: Expression | None) -> frozenset[Expression]:
     """Returns what WHERE demands, one by one."""
     if where is None:
         return frozenset()
-    if isinstance(where, Call) and where.function == "and":
+    if isinstance(where, FunctionCall) and where.function == "and":
         return frozenset().union(*(conditions(part) for part in where.arguments))
     return frozenset({where})
 
@@ -389,12 +397,12 @@ def complete_key(key: Expression, schema: TableSchema) -> Expression | None:
 
     >>> from discreet.plan.model.schema import ColumnSchema
     >>> visits = TableSchema(name="visits", columns={"ward": ColumnSchema(name="ward", type=Type.TEXT, keys=("A",))})
-    >>> rest_of(complete_key(Column("ward", Type.TEXT), visits)).value
+    >>> rest_of(complete_key(ColumnRef("ward", Type.TEXT), visits)).value
     'elsewhere'
     """
     if _is_complete(key):
         return key
-    column = schema.columns.get(key.name) if isinstance(key, Column) else None
+    column = schema.columns.get(key.name) if isinstance(key, ColumnRef) else None
     if column is None or column.keys is None or key.type not in _LABELS:
         return None
     label = next(label for label in _LABELS[key.type]() if label not in column.keys)
@@ -416,7 +424,7 @@ def _matching_name(own: Aggregate, several: Question) -> str | None:
     return next(alike, None)
 
 
-class CubePart(Released):
+class CubePart(ReleasedStatistics):
     """The groups of one grouping, finished as those of a question by itself.
 
     Args:
@@ -425,7 +433,7 @@ class CubePart(Released):
         found: where the question stands among them.
     """
 
-    def __init__(self, asked: Question, whole: Released, found: PlaceInCube) -> None:
+    def __init__(self, asked: Question, whole: ReleasedStatistics, found: PlaceInCube) -> None:
         part = whole.program.groupings[found.place]
         counts = [len(one.reading.public_keys or ((),)) for one in whole.program.groupings]
         start, keys = sum(counts[: found.place]), part.reading.public_keys or ((),)
@@ -444,7 +452,7 @@ class CubePart(Released):
         """None, because groups share their noise."""
 
     @property
-    def without_salt(self) -> Released:
+    def without_salt(self) -> ReleasedStatistics:
         """The answer itself: its program has no secrets."""
         return self
 

@@ -15,11 +15,11 @@ from hashlib import sha256
 from itertools import count
 from typing import Any, NamedTuple
 
-from discreet.curator.catalog.declarations import Terms, declaration
+from discreet.curator.catalog.declarations import QueryBudget, declaration
 from discreet.curator.measurement_plan import MeasurementPlan, area, replay_key
 from discreet.curator.replay.derivation import (
     CubePart,
-    Derived,
+    DerivedStatistics,
     PlaceInCube,
     conditions,
     derive,
@@ -44,17 +44,17 @@ from discreet.curator.replay.stored_releases import (
 )
 from discreet.errors import UnsupportedQuery
 from discreet.exact import root_above
-from discreet.ledger import Book, StoredHeader
+from discreet.ledger import Ledger, StoredHeader
 from discreet.ledger.serialization import at_most, read_header
 from discreet.ledger.store.base import AnswerPlace
 from discreet.measurement.probes.probes import NOTHING, Fact, Facts, Probe, describe_counted_rows
 from discreet.measurement.profile.parts import ProfilePlan
 from discreet.measurement.profile.profile import Profile
-from discreet.measurement.program.execution import Released
-from discreet.measurement.program.program import Edition, Program
+from discreet.measurement.program.execution import ReleasedStatistics
+from discreet.measurement.program.program import Program, ReleaseFormat
 from discreet.mechanisms.base import Law
 from discreet.plan.canonical import recall
-from discreet.plan.model.identity import Same
+from discreet.plan.model.identity import IdentityKey
 from discreet.plan.model.nodes import Question
 from discreet.plan.model.schema import Limits, TableSchema
 from discreet.privacy import events
@@ -68,13 +68,15 @@ class Replay:
         private: whether releases were made with secure noise. What a test released is never given as a private answer.
     """
 
-    def __init__(self, book: Book, *, private: bool) -> None:
+    def __init__(self, book: Ledger, *, private: bool) -> None:
         self._book, self._private = book, private
         self._facts: dict[str, Fact] = {}
 
     # --------------------------------------------------------------------------------------------------- free answers
 
-    def find(self, measurement: MeasurementPlan, terms: Terms, law: Law | None = None) -> MeasurementResult | None:
+    def find(
+        self, measurement: MeasurementPlan, terms: QueryBudget, law: Law | None = None
+    ) -> MeasurementResult | None:
         """Returns what was released before, or follows from it, if it is as good as what is asked for.
 
         Args:
@@ -95,7 +97,7 @@ class Replay:
             return None
         return MeasurementResult(released=derived, facts=measurement.facts, event=derived.event, private=self._private)
 
-    def offer(self, measurement: MeasurementPlan, terms: Terms) -> str | None:
+    def offer(self, measurement: MeasurementPlan, terms: QueryBudget) -> str | None:
         """Returns what earlier answers tell for nothing, in words: as precisely as asked for, or less."""
         if self.find(measurement, terms) is not None:
             return "Earlier answers tell this as precisely: ask, and nothing is charged."
@@ -115,7 +117,7 @@ class Replay:
                 return f"Earlier answers tell this with {told}: ask with an epsilon of {most} or less."
         return None
 
-    def _same(self, measurement: MeasurementPlan, terms: Terms, law: Law | None) -> MeasurementResult | None:
+    def _same(self, measurement: MeasurementPlan, terms: QueryBudget, law: Law | None) -> MeasurementResult | None:
         """Returns a stored release of the same question that is as good as the one asked for, or was paid as much."""
         facts = measurement.facts
         for probe in measurement.missing:  # where nothing was found, a fixed range was taken
@@ -155,7 +157,7 @@ class Replay:
             _FORMER[kept.place] = found
         return found
 
-    def same_groups(self, measurement: MeasurementPlan, terms: Terms) -> Iterator[Question]:
+    def same_groups(self, measurement: MeasurementPlan, terms: QueryBudget) -> Iterator[Question]:
         """Yields a question with what was released of its groups beside it, so that a stored release may serve it.
 
         A SELECT over groups need not use all numbers that were released of them.
@@ -189,7 +191,9 @@ class Replay:
     def _place(self, measurement: MeasurementPlan, several: Question) -> PlaceInCube | None:
         return place_in(measurement.plan, several, describe_counted_rows(measurement.plan, measurement.schemas))
 
-    def part_of(self, measurement: MeasurementPlan, several: Question, whole: Released) -> MeasurementResult | None:
+    def part_of(
+        self, measurement: MeasurementPlan, several: Question, whole: ReleasedStatistics
+    ) -> MeasurementResult | None:
         """Returns one grouping of several that were fitted to each other as the answer to a question.
 
         None if it is none of them, or people's rows were limited by other keys than its own.
@@ -204,7 +208,7 @@ class Replay:
 
     def _derive_answer(
         self, measurement: MeasurementPlan, wanted: Program, related: Sequence[StoredHeader], *, as_precise: bool
-    ) -> Derived | None:
+    ) -> DerivedStatistics | None:
         """Returns the answer as it follows from releases about the same rows.
 
         Args:
@@ -216,7 +220,7 @@ class Replay:
         plan = measurement.plan
         if plan.sets or plan.beside or plan.rest or plan.bands:
             return None
-        asked, found = conditions(plan.where), list[Released]()
+        asked, found = conditions(plan.where), list[ReleasedStatistics]()
         for kept in related:
             demanded = stored_conditions(kept.question)
             if demanded is None or not demanded <= asked:  # most are turned down here
@@ -263,7 +267,7 @@ class Replay:
     def _find_facts(self, place: str, probe: Probe) -> Iterator[Fact]:
         for stored in self._book.read_answers(place):
             released = unpack(stored.payload, lambda epsilon, _: probe.program(epsilon), private=self._private)
-            former = (edition_of(read_header(stored.payload)) or Edition.ONE_GRID) < Edition.UNCUT
+            former = (edition_of(read_header(stored.payload)) or ReleaseFormat.ONE_GRID) < ReleaseFormat.UNCUT
             found = None if released is None else probe.find_fact(released, former=former)
             if found is not None:
                 yield found
@@ -283,7 +287,7 @@ class Replay:
             return None
         return Profile.of(kept, released, epsilon=Fraction(fields["epsilon"]), private=self._private)
 
-    def portrait(self, measurement: MeasurementPlan, terms: Terms) -> Profile | None:
+    def portrait(self, measurement: MeasurementPlan, terms: QueryBudget) -> Profile | None:
         """Returns the profile of a question's own rows, or of the table that it is about, if one was bought."""
         of_table = profile_key(measurement.schemas[measurement.plan.table])
         for place in (measurement.profile_place(terms), of_table):
@@ -292,7 +296,7 @@ class Replay:
                 return None if plan is None else self.profile(plan, place)
         return None
 
-    def releases(self, measurement: MeasurementPlan, program: Program) -> Iterator[tuple[int, Released]]:
+    def releases(self, measurement: MeasurementPlan, program: Program) -> Iterator[tuple[int, ReleasedStatistics]]:
         """Returns the releases of a question that are kept, each with the sequence of its entry, oldest first."""
         for stored in self._book.read_answers(measurement.replay_key(program, measurement.facts)):
             found = self.unpack_release(measurement, stored.payload)
@@ -321,7 +325,7 @@ class _StoredProgram(NamedTuple):
 
     program: Program
     facts: Facts
-    edition: Edition
+    edition: ReleaseFormat
 
     def open_release(self, payload: bytes, *, private: bool) -> MeasurementResult:
         """Returns the release with its keys and numbers."""
@@ -360,10 +364,10 @@ def _with_numbers_of(plan: Question, other: Question) -> Question | None:
 
 def profile_key(schema: TableSchema) -> str:
     """Returns under which key profiles of a table are kept: by its declaration and the version of its data."""
-    return _profile_key(Same(schema))
+    return _profile_key(IdentityKey(schema))
 
 
 @lru_cache(maxsize=64)  # a declaration may hold very many keys
-def _profile_key(table: Same[TableSchema]) -> str:
+def _profile_key(table: IdentityKey[TableSchema]) -> str:
     about = json.dumps([declaration(table.value), table.value.version, table.value.neighbours.value])
     return f"profile:{sha256(about.encode()).hexdigest()}"

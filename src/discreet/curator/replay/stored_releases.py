@@ -10,18 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from discreet.curator.catalog.declarations import Terms
+from discreet.curator.catalog.declarations import QueryBudget
 from discreet.curator.measurement_plan import Rebuild, SettledProgram
 from discreet.dataclass import dataclass
 from discreet.exact.integer_columns import column_of, in_words_or_objects
 from discreet.ledger.serialization import read_body, read_header, with_body
 from discreet.measurement.probes.probes import Fact, Facts
-from discreet.measurement.program.execution import Released
-from discreet.measurement.program.program import Edition, Program
+from discreet.measurement.program.execution import ReleasedStatistics
+from discreet.measurement.program.program import Program, ReleaseFormat
 from discreet.measurement.releases.additive import Integers
 from discreet.mechanisms.base import Law
 from discreet.plan.model.group_columns import KeyRows
-from discreet.plan.model.schema import Bounds
+from discreet.plan.model.schema import ColumnBounds
 from discreet.privacy import events
 
 LISTS, WORDS = BODIES = 1, 2
@@ -38,8 +38,8 @@ _FORMER = ("keys", "noisy", "blocks")  # what an answer in one line, as all once
 
 
 def pack(
-    released: Released,
-    terms: Terms,
+    released: ReleasedStatistics,
+    terms: QueryBudget,
     *,
     private: bool,
     beside: Mapping[str, Any] | None = None,
@@ -55,7 +55,7 @@ def pack(
     program = released.program
     header = {
         **(beside or {}),
-        "version": int(Edition.NOW),
+        "version": int(ReleaseFormat.NOW),
         "private": private,
         "epsilon": str(terms.epsilon),
         "delta": str(terms.delta),
@@ -75,7 +75,7 @@ def _variances(program: Program) -> list[Fraction]:
     return [] if None in known else [one.variance(program.noise) for one in known if one is not None]
 
 
-def _block(released: Released) -> dict[str, Any]:
+def _block(released: ReleasedStatistics) -> dict[str, Any]:
     return {
         "count": released.key_rows.length,
         "columns": [_written_column(column) for column in released.key_rows.columns],
@@ -105,13 +105,13 @@ def header_of(payload: bytes | str) -> Mapping[str, Any]:
     return {**groups, **{name: value for name, value in fields.items() if name not in _FORMER}}
 
 
-def edition_of(fields: Mapping[str, Any]) -> Edition | None:
+def edition_of(fields: Mapping[str, Any]) -> ReleaseFormat | None:
     """Returns by whose rules a release was made: its noise and its intervals stay what they were; None if unknown."""
-    known: dict[Any, Edition] = {int(edition): edition for edition in Edition}
+    known: dict[Any, ReleaseFormat] = {int(edition): edition for edition in ReleaseFormat}
     return known.get(fields["version"])
 
 
-def unpack(payload: bytes | str, rebuild: Rebuild, *, private: bool) -> Released | None:
+def unpack(payload: bytes | str, rebuild: Rebuild, *, private: bool) -> ReleasedStatistics | None:
     """Reads the release that `pack` wrote, if its program can be rebuilt from its header."""
     program = rebuild_program(read_header(payload), rebuild, private=private)
     return None if program is None else open_body(payload, program)
@@ -129,14 +129,16 @@ def rebuild_program(fields: Mapping[str, Any], rebuild: Rebuild, *, private: boo
     return program if events.to_json(program.event) == fields["event"] else None
 
 
-def open_body(payload: bytes | str, program: Program) -> Released:
+def open_body(payload: bytes | str, program: Program) -> ReleasedStatistics:
     """Reads the body of a release, whose program is known from its header."""
     fields = read_body(payload)
     blocks = zip(program.beside, fields.get("blocks", ()), strict=True)
     return _release(program, fields, [_release(*block) for block in blocks])
 
 
-def _release(program: Program, fields: Mapping[str, Any], beside: Sequence[Released] = ()) -> Released:
+def _release(
+    program: Program, fields: Mapping[str, Any], beside: Sequence[ReleasedStatistics] = ()
+) -> ReleasedStatistics:
     """A release from columns; from rows, where it is in one line."""
     if "columns" in fields:
         length = fields["count"]
@@ -146,7 +148,7 @@ def _release(program: Program, fields: Mapping[str, Any], beside: Sequence[Relea
     else:
         keys = KeyRows.of([tuple(_read(value) for value in key) for key in fields["keys"]])
         noisy = np.array(fields["noisy"], dtype=object).reshape(keys.length, program.width)
-    return Released(program, keys, noisy, beside)
+    return ReleasedStatistics(program, keys, noisy, beside)
 
 
 def _read_numbers(column: Written) -> Integers:
@@ -197,7 +199,7 @@ def _read(value: Any) -> Any:
     return dt.date.fromisoformat(text) if kind == "date" else dt.datetime.fromisoformat(text)
 
 
-def write_facts(settled: SettledProgram, bought: Terms) -> dict[str, Any]:
+def write_facts(settled: SettledProgram, bought: QueryBudget) -> dict[str, Any]:
     """Writes the facts of a program, the law it is held to, and what was paid with its probes, as JSON fields."""
     if not settled.facts.known:
         return {} if settled.law is None else {"law": settled.law}
@@ -225,7 +227,7 @@ def _read_fact(fact: int | list[str]) -> Fact:
     if isinstance(fact, int):
         return fact
     low, high = fact
-    return Bounds(Fraction(low), Fraction(high))
+    return ColumnBounds(Fraction(low), Fraction(high))
 
 
 def law_of(fields: Mapping[str, Any]) -> Law | None:
@@ -234,7 +236,7 @@ def law_of(fields: Mapping[str, Any]) -> Law | None:
     return law
 
 
-def was_bought_for(fields: Mapping[str, Any], terms: Terms) -> bool:
+def was_bought_for(fields: Mapping[str, Any], terms: QueryBudget) -> bool:
     """Tells whether a release was paid with at least this budget, probes included: asking again for it is free."""
     epsilon, delta = fields.get("bought", ("0", "0"))
     return Fraction(epsilon) >= terms.epsilon and Fraction(delta) >= terms.delta
@@ -252,8 +254,8 @@ class MeasurementResult:
         edition: by whose rules it was made.
     """
 
-    released: Released
+    released: ReleasedStatistics
     facts: Facts
     event: events.Event
     private: bool
-    edition: Edition = Edition.NOW
+    edition: ReleaseFormat = ReleaseFormat.NOW

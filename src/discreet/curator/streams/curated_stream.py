@@ -19,11 +19,11 @@ from discreet.curator.streams.release_step import release_step
 from discreet.curator.streams.stream_plan import StreamPlan
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter, StreamError
-from discreet.ledger import Book, Receipt, Remaining
+from discreet.ledger import Ledger, Receipt, RemainingBudget
 from discreet.measurement.program.execution import Reader
 from discreet.plan.model.nodes import Value
 from discreet.plan.model.readings import Reading
-from discreet.plan.post.outputs import Cell, Noisy
+from discreet.plan.post.outputs import Cell, NoisyNumber
 from discreet.privacy import Loss, events
 from discreet.progress import Progress, telling
 from discreet.stream.state_file import Entry, Keeper, RunCount
@@ -42,7 +42,7 @@ class LedgerWitness:
         question: which was charged, as JSON.
     """
 
-    book: Book
+    book: Ledger
     receipt: Receipt
     question: str
 
@@ -83,7 +83,7 @@ class LedgerWitness:
         return [json.loads(self.book.read_answers(self._place(t))[0].payload)["noisy"] for t in range(1, count + 1)]
 
 
-class LooseState:
+class InMemoryState:
     """The state of a stream whose ledger dies with the process: nothing but the ledger keeps it."""
 
     def __init__(self, witness: LedgerWitness) -> None:
@@ -320,7 +320,7 @@ class CuratedStream:
     def _answer(self, places: Sequence[int], *, replayed: bool) -> Answer:
         question, receipt, book = self._plan.bound.plan, self._witness.receipt, self._witness.book
         state = book.admit(receipt.account, receipt.analyst)
-        remaining = Remaining.of(state.spent, state.budget)
+        remaining = RemainingBudget.of(state.spent, state.budget)
         lifetime = f"The whole stream was charged once, {receipt.cost}: {self._lifetime}."
         return Answer(
             columns=columns(question),
@@ -357,7 +357,7 @@ class CuratedStream:
             value, *interval = (float(number) * scale for number in numbers)
             known: dict[str, Cell] = dict(zip(names, line, strict=True))
             known[plan.key.name] = plan.calendar.ends(place)[0]
-            known[aggregate.name] = Noisy(value, min(interval), max(interval))
+            known[aggregate.name] = NoisyNumber(value, min(interval), max(interval))
             rows.append({name: known[read] for name, read in plan.outputs})
         return rows
 

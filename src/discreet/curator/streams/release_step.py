@@ -7,7 +7,7 @@ from typing import Protocol, TypeVar
 
 from discreet.curator.paid_release import NOTHING
 from discreet.errors import AccountLocked, QueryFailed
-from discreet.ledger import Book, Receipt
+from discreet.ledger import Ledger, Receipt
 from discreet.progress import stage
 
 Result = TypeVar("Result")
@@ -31,7 +31,7 @@ class PaidStep(Protocol[Result, Released_co]):
         """Adds noise, writes the private state, has the ledger keep the release, and returns what may be shown."""
 
 
-def release_step(book: Book, step: PaidStep[Result, Shown], receipt: Receipt, *, name: str, question: str) -> Shown:
+def release_step(book: Ledger, step: PaidStep[Result, Shown], receipt: Receipt, *, name: str, question: str) -> Shown:
     """Releases the next period of a stream; its charge has paid for all of them, and goes on.
 
     Args:
@@ -63,6 +63,6 @@ def release_step(book: Book, step: PaidStep[Result, Shown], receipt: Receipt, *,
     return step.keep(values)
 
 
-def _fail_step(book: Book, receipt: Receipt, question: str) -> None:
+def _fail_step(book: Ledger, receipt: Receipt, question: str) -> None:
     """Uses up a failure credit, by a charge of nothing that fails; the stream's own charge goes on."""
     book.fail(book.charge(receipt.account, NOTHING, analyst=receipt.analyst, question=question))

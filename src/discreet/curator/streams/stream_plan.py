@@ -13,21 +13,21 @@ from typing import Literal as Choice
 
 from discreet import check
 from discreet.curator.catalog.catalog import BoundQuestion
-from discreet.curator.catalog.declarations import Terms
+from discreet.curator.catalog.declarations import QueryBudget
 from discreet.curator.measurement_plan import MeasurementPlan
 from discreet.dataclass import dataclass
 from discreet.engines.row_choice import normalize_id
 from discreet.errors import InvalidParameter, UnsupportedQuery
 from discreet.exact import root_above
 from discreet.hint_text import Hint
-from discreet.measurement.intervals.estimators import Total
+from discreet.measurement.intervals.estimators import TotalEstimator
 from discreet.measurement.program.program import Program
 from discreet.measurement.releases.exact_groups import ExactGroups
 from discreet.measurement.releases.open_exact import open_exact, opens
 from discreet.mechanisms.base import Law
 from discreet.plan.analysis.relation_schema import follows_from_id
 from discreet.plan.expressions.calls import call
-from discreet.plan.model.nodes import Column, Expression, Key, Literal, Question, Value
+from discreet.plan.model.nodes import ColumnRef, Expression, Key, Literal, Question, Value
 from discreet.plan.model.readings import Reading
 from discreet.plan.model.types import Type
 from discreet.privacy import Neighbours
@@ -46,7 +46,7 @@ _START = Hint("Pass {start:'2026-01-01'}, for instance.")
 
 
 @dataclass(frozen=True, slots=True)
-class Calendar:
+class PeriodCalendar:
     """Periods of equal length, one after the other.
 
     Args:
@@ -57,7 +57,7 @@ class Calendar:
     Raises:
         InvalidParameter: if they do not go together.
 
-    >>> Calendar("month", dt.date(2026, 1, 1), Type.DATE).first(2)
+    >>> PeriodCalendar("month", dt.date(2026, 1, 1), Type.DATE).first(2)
     datetime.date(2026, 3, 1)
     """
 
@@ -79,7 +79,7 @@ class Calendar:
             raise InvalidParameter("start", self.start, "to be the first of a month", "Months begin there.")
 
     @classmethod
-    def of(cls, every: Every, start: Start, kind: Type) -> Calendar:
+    def of(cls, every: Every, start: Start, kind: Type) -> PeriodCalendar:
         """Returns the calendar of a key of some type."""
         if isinstance(start, dt.datetime):
             raise InvalidParameter("start", start, "to be a day, without a time", "Periods begin at midnight.")
@@ -118,7 +118,7 @@ class Calendar:
 
 _PERIODS = (Type.DATE, Type.TIMESTAMP)
 _EXAMPLE = different("SELECT day, COUNT(*) AS n FROM visits GROUP BY day")
-_ANY = Terms(Fraction(1), Fraction(1, 10**9))  # decides neither what is read nor how far one unit moves it
+_ANY = QueryBudget(Fraction(1), Fraction(1, 10**9))  # decides neither what is read nor how far one unit moves it
 LARGEST_LINES = 10_000  # groups that are released in every period
 
 
@@ -160,7 +160,7 @@ def check_plain(plan: Question) -> None:
             )
     named = {key.name for key in plan.keys} | {aggregate.name for aggregate in plan.aggregates}
     if len(plan.aggregates) != 1 or any(
-        not isinstance(output.expression, Column) or output.expression.name not in named for output in plan.outputs
+        not isinstance(output.expression, ColumnRef) or output.expression.name not in named for output in plan.outputs
     ):
         raise UnsupportedQuery(
             "A stream releases one COUNT or SUM, as it is, for each period.", f"Ask one stream for each: {_EXAMPLE}."
@@ -183,7 +183,7 @@ class StreamPlan:
 
     bound: BoundQuestion
     key: Key
-    calendar: Calendar
+    calendar: PeriodCalendar
     program: Program
     periods: int
     horizon: int | None
@@ -198,13 +198,13 @@ class StreamPlan:
     def outputs(self) -> list[tuple[str, str]]:
         """Returns the columns of an answer, each with the key or aggregate that it shows."""
         shown = ((output.name, output.expression) for output in self.bound.plan.outputs)
-        return [(name, column.name) for name, column in shown if isinstance(column, Column)]
+        return [(name, column.name) for name, column in shown if isinstance(column, ColumnRef)]
 
     @property
     def scale(self) -> Fraction:
         """Returns what one unit of the statistic stands for."""
         (total,) = self.program.estimators.values()
-        if not isinstance(total, Total):
+        if not isinstance(total, TotalEstimator):
             raise UnsupportedQuery("A stream releases counts and sums of whole numbers.", f"Ask {_EXAMPLE}.")
         ((_, weight),) = total.linear.weights
         return weight
@@ -261,7 +261,7 @@ class StreamPlan:
         if not self.remembers or reading.bounding is None:
             return replace(reading, where=where)
         known = _public_key_conditions(reading)
-        unit = Column(reading.bounding.unit, self.bound.rows.columns[reading.bounding.unit].type)
+        unit = ColumnRef(reading.bounding.unit, self.bound.rows.columns[reading.bounding.unit].type)
         where = reduce(lambda one, other: call("and", one, other), (where, *known))
         return replace(reading, where=where, keys=(unit, *reading.keys), public_keys=None)
 
@@ -341,7 +341,7 @@ def without_period(plan: Question, key: Key) -> Question:
     outputs = tuple(
         output
         for output in plan.outputs
-        if not (isinstance(output.expression, Column) and output.expression.name == key.name)
+        if not (isinstance(output.expression, ColumnRef) and output.expression.name == key.name)
     )
     return replace(plan, keys=tuple(other for other in plan.keys if other != key), outputs=outputs)
 
@@ -365,7 +365,12 @@ def plain_program(measurement: MeasurementPlan, law: Law) -> Program:
     program = measurement.program(_ANY, measurement.facts, law)
     single = len(program.measures) == 1 and len(program.measures[0].form.statistics) == 1 and not program.draws
     (estimator,) = program.estimators.values()
-    if not single or not isinstance(estimator, Total) or estimator.rounding or any(program.measures[0].form.grains):
+    if (
+        not single
+        or not isinstance(estimator, TotalEstimator)
+        or estimator.rounding
+        or any(program.measures[0].form.grains)
+    ):
         raise UnsupportedQuery(
             "A stream releases counts and sums of whole numbers.",
             f"Ask {_EXAMPLE}; sum a column of another kind as whole numbers, such as cents.",
@@ -389,7 +394,7 @@ def default_start(bound: BoundQuestion, key: Key, today: dt.date) -> dt.date | i
     Raises:
         InvalidParameter: if periods are whole numbers, of which no first one is known.
     """
-    if isinstance(key.expression, Column):
+    if isinstance(key.expression, ColumnRef):
         column = bound.rows.columns[key.expression.name]
         days = [value for value in column.keys or () if isinstance(value, dt.date)]
         wholes = [value for value in column.keys or () if isinstance(value, int)]

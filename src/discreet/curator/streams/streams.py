@@ -13,12 +13,12 @@ from typing import Any
 from discreet import check
 from discreet.curator.asking.planner import Planner
 from discreet.curator.catalog.catalog import BoundQuestion, Catalog
-from discreet.curator.catalog.declarations import Terms
+from discreet.curator.catalog.declarations import QueryBudget
 from discreet.curator.paid_release import ChargeRequest, charge_request
-from discreet.curator.streams.curated_stream import CuratedStream, LedgerWitness, LooseState
+from discreet.curator.streams.curated_stream import CuratedStream, InMemoryState, LedgerWitness
 from discreet.curator.streams.stream_plan import (
-    Calendar,
     Every,
+    PeriodCalendar,
     Start,
     StreamPlan,
     check_plain,
@@ -30,7 +30,7 @@ from discreet.curator.streams.stream_plan import (
 )
 from discreet.errors import InvalidParameter, StreamError
 from discreet.hint_text import Hint
-from discreet.ledger import OWNER, Book, Caller, Receipt
+from discreet.ledger import OWNER, Caller, Ledger, Receipt
 from discreet.ledger.serialization import name as named
 from discreet.measurement.program.execution import Reader, check_readable
 from discreet.measurement.program.program import Program
@@ -58,7 +58,7 @@ class Streams:
         planner: which plans what is read in a period.
     """
 
-    def __init__(self, catalog: Catalog, book: Book, engine: Reader, releaser: Releaser, *, planner: Planner) -> None:
+    def __init__(self, catalog: Catalog, book: Ledger, engine: Reader, releaser: Releaser, *, planner: Planner) -> None:
         self._catalog, self._book, self._engine, self._releaser = catalog, book, engine, releaser
         self._planner = planner
         self._open: dict[str, CuratedStream] = {}
@@ -254,7 +254,7 @@ class Streams:
         plan = StreamPlan(
             bound=bound,
             key=key,
-            calendar=Calendar.of(every, first, key.expression.type),
+            calendar=PeriodCalendar.of(every, first, key.expression.type),
             program=program,
             periods=_periods(bound, key, program, periods, horizon),
             horizon=horizon,
@@ -290,10 +290,10 @@ class Streams:
         confidence: Fraction,
     ) -> CuratedStream:
         """A stream as it stands: at its start, or after the periods that its state and the ledger agree on."""
-        kept: LooseState | StateFile
+        kept: InMemoryState | StateFile
         runs = None
         if path is None:
-            kept = LooseState(witness)
+            kept = InMemoryState(witness)
         else:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             known = told | {"charge": witness.receipt.hash, "private": self._releaser.bits.private}
@@ -334,7 +334,7 @@ def _budget(
         if epsilon is not None or delta is not None:
             raise InvalidParameter("rho", rho, "without epsilon and delta", "A stream has one budget.")
         return ZCDP(check.positive(rho=rho))
-    terms = Terms.of(epsilon, delta, account)
+    terms = QueryBudget.of(epsilon, delta, account)
     return ApproxDP(terms.epsilon, terms.delta) if terms.delta else PureDP(terms.epsilon)
 
 

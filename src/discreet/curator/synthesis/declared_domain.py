@@ -19,7 +19,7 @@ from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.plan.expressions.calls import call
 from discreet.plan.model.nodes import Expression, Literal, Value
-from discreet.plan.model.schema import Bounds
+from discreet.plan.model.schema import ColumnBounds
 from discreet.plan.model.types import Type
 from discreet.sql.examples import quote_name
 from discreet.sql.scope import lookup
@@ -134,7 +134,7 @@ def _column(column: RowColumn, rows: TrainingRows, given: ColumnDomain | None, c
         return DomainColumn(name=column.name, domain=domain, part=PlainText(column.column))
     if not isinstance(domain, Bins) or not column.column.type.is_number:
         _misfit(column, domain)
-    number = number_of(column, rows.source, Bounds(Fraction(domain.edges[0]), Fraction(domain.edges[-1])))
+    number = number_of(column, rows.source, ColumnBounds(Fraction(domain.edges[0]), Fraction(domain.edges[-1])))
     return DomainColumn(name=column.name, domain=domain, part=number)
 
 
@@ -153,12 +153,12 @@ def _domain_from_schema(column: RowColumn, rows: TrainingRows, cut: Cut) -> Colu
     return _unknown(column, rows)
 
 
-def equal_bins(bounds: Bounds, bins: int, *, whole: bool, within: str = "uniform") -> Bins:
+def equal_bins(bounds: ColumnBounds, bins: int, *, whole: bool, within: str = "uniform") -> Bins:
     """Returns bins of equal width between bounds; of whole numbers as equal as they can be, and no more than numbers.
 
-    >>> equal_bins(Bounds(Fraction(0), Fraction(119)), 4, whole=True).edges
+    >>> equal_bins(ColumnBounds(Fraction(0), Fraction(119)), 4, whole=True).edges
     (0.0, 30.0, 60.0, 90.0, 120.0)
-    >>> equal_bins(Bounds(Fraction(0), Fraction(2)), 16, whole=True).size
+    >>> equal_bins(ColumnBounds(Fraction(0), Fraction(2)), 16, whole=True).size
     4
     """
     if whole:
@@ -170,7 +170,7 @@ def equal_bins(bounds: Bounds, bins: int, *, whole: bool, within: str = "uniform
     return Bins(ends, whole=False, within=within)
 
 
-def _pieces(bounds: Bounds) -> Calendar:
+def _pieces(bounds: ColumnBounds) -> Calendar:
     """Months, if they are few, else quarters, else years; of whole years."""
     first, last = (dt.date.fromordinal(int(end)).year for end in (bounds.low, bounds.high))  # 1 is 0001-01-01
     for part, per_year in (("year_month", 12), ("quarter", 4)):

@@ -19,8 +19,8 @@ from discreet.errors import InvalidParameter
 from discreet.measurement.program.execution import Reader, nobodys
 from discreet.measurement.releases.releaser import Releaser
 from discreet.noise import Bits
-from discreet.plan.model.nodes import Column
-from discreet.plan.model.readings import Bounding, Groups, Reading
+from discreet.plan.model.nodes import ColumnRef
+from discreet.plan.model.readings import ContributionBounding, Groups, Reading
 from discreet.privacy.events import Event
 from discreet.synthetic.domain import Domain, FrameKind
 from discreet.synthetic.generator import Generator
@@ -182,15 +182,15 @@ def _key(people: SynthesisPlan, events: SynthesisPlan) -> str:
     return next(name for name in names if name not in taken)
 
 
-def _unit(plan: SynthesisPlan) -> Column:
+def _unit(plan: SynthesisPlan) -> ColumnRef:
     unit = plan.rows.schema.unit or ""
-    return Column(unit, plan.rows.schema.columns[unit].type)
+    return ColumnRef(unit, plan.rows.schema.columns[unit].type)
 
 
 def _reading(plan: SynthesisPlan, most: int) -> Reading:
     """All rows that a unit may have, with whose they are, as the engine counts ids."""
     whose = _unit(plan)
-    limit = Bounding(unit=whose.name, groups=most, rows=most, salt=plan.salt)
+    limit = ContributionBounding(unit=whose.name, groups=most, rows=most, salt=plan.salt)
     keys = (whose, *(column.key for column in plan.columns))
     return replace(plan.reading, keys=keys, bounding=limit)
 

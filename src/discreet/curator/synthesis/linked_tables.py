@@ -13,7 +13,7 @@ from discreet.curator.synthesis.synthetic_table import MOST_KEPT, plain_values, 
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.lazy import load, pa
-from discreet.ledger import Remaining
+from discreet.ledger import RemainingBudget
 from discreet.noise import SeededBits, source_of
 from discreet.privacy import Loss
 from discreet.privacy.events import Event
@@ -52,7 +52,7 @@ class SyntheticTables:
     names: tuple[str, str]
     model: LinkedModel = field(repr=False)
     cost: Loss
-    remaining: Remaining
+    remaining: RemainingBudget
     event: Event = field(repr=False)
     replayed: bool
     notes: tuple[str, ...]

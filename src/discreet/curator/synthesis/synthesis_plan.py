@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import check, synthetic
-from discreet.curator.catalog.declarations import Terms, declaration
+from discreet.curator.catalog.declarations import QueryBudget, declaration
 from discreet.curator.paid_release import ChargeRequest
 from discreet.curator.synthesis.declared_domain import (
     BINS,
@@ -35,9 +35,9 @@ from discreet.mechanisms import PartitionSelection
 from discreet.noise import Bits
 from discreet.plan.canonical import canonical
 from discreet.plan.expressions.calls import call
-from discreet.plan.model.nodes import Aggregate, Column, Key, Output, Question, Relation
-from discreet.plan.model.readings import Bounding, Groups, Reading, Statistic
-from discreet.plan.model.relations import Reached, Table, children
+from discreet.plan.model.nodes import Aggregate, ColumnRef, Key, Output, Question, Relation
+from discreet.plan.model.readings import ContributionBounding, Groups, Reading, Statistic
+from discreet.plan.model.relations import BaseTable, LinkedTable, children
 from discreet.plan.model.schema import TableSchema
 from discreet.privacy import ZCDP, ApproxDP, Loss, Neighbours
 from discreet.privacy.events import Event
@@ -107,7 +107,7 @@ class SynthesisPlan:
         """
         keys, most = tuple(column.key for column in self.columns), self.rows_per_unit
         unit = self.rows.schema.unit
-        limit = None if unit is None else Bounding(unit=unit, groups=most, rows=most, salt=self.salt)
+        limit = None if unit is None else ContributionBounding(unit=unit, groups=most, rows=most, salt=self.salt)
         return Reading(
             table=self.table,
             source=self.rows.relation,
@@ -117,10 +117,10 @@ class SynthesisPlan:
         )
 
     @property
-    def _whose(self) -> tuple[Column, ...]:
+    def _whose(self) -> tuple[ColumnRef, ...]:
         """The id of whose row it is, as the engine counts it, if a person may have several."""
         unit = self.rows.schema.unit
-        return (Column(unit, self.rows.schema.columns[unit].type),) if unit and self.rows_per_unit > 1 else ()
+        return (ColumnRef(unit, self.rows.schema.columns[unit].type),) if unit and self.rows_per_unit > 1 else ()
 
     def key_reading(self, name: str) -> Reading:
         """How many people have each text of a column whose keys are to be found.
@@ -205,7 +205,9 @@ class SynthesisPlan:
             source=self.rows.relation,
             keys=tuple(Key(f"#{place}", column.key) for place, column in enumerate(self.columns)),
             aggregates=(Aggregate(name="#n", kind="count"),),
-            outputs=tuple(Output(column.name, Column(column.name, column.column.type)) for column in self.rows.columns),
+            outputs=tuple(
+                Output(column.name, ColumnRef(column.name, column.column.type)) for column in self.rows.columns
+            ),
         )
 
     @property
@@ -327,7 +329,7 @@ def generator_of(
     if isinstance(given, str):
         if given.lower() not in _KNOWN:
             raise InvalidParameter("generator", given, f"to be one of {', '.join(_KNOWN)}")
-        found = Terms.of(epsilon, delta, budget)
+        found = QueryBudget.of(epsilon, delta, budget)
         if not found.delta:
             hint: str = Hint("Generators add normal noise: pass {delta:1e-9}, say. A pure budget cannot pay it.")
             raise InvalidParameter("delta", delta or 0, "to be positive", hint)
@@ -377,7 +379,7 @@ def _check_one_table(rows: TrainingRows, schemas: Mapping[str, TableSchema]) -> 
 
 def _named_tables(relation: Relation) -> Iterator[str]:
     """The tables that a text names; not those that tell whose rows they are."""
-    if isinstance(relation, Table | Reached):
+    if isinstance(relation, BaseTable | LinkedTable):
         yield relation.name
         return
     for child in children(relation):

@@ -10,13 +10,20 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 from discreet import check
 from discreet.curator.asking.explanation import caps
 from discreet.curator.catalog.catalog import Catalog
-from discreet.curator.paid_release import Bought, ChargeRequest, Kept, Outcome, Run, release_once
+from discreet.curator.paid_release import (
+    ChargedRelease,
+    ChargeRequest,
+    ChargeRun,
+    PricedResult,
+    ReleaseOutcome,
+    release_once,
+)
 from discreet.curator.synthesis.linked_tables import KeptTables, SyntheticTables, most_people
 from discreet.curator.synthesis.synthetic_table import KeptTable, SyntheticTable, checked_rows, most_rows
 from discreet.dataclass import dataclass
 from discreet.errors import InternalError, InvalidParameter
 from discreet.lazy import load, pa
-from discreet.ledger import OWNER, Book, Caller
+from discreet.ledger import OWNER, Caller, Ledger
 from discreet.ledger.tallies import prices
 from discreet.measurement.program.execution import Reader, check_readable
 from discreet.measurement.releases.releaser import Releaser
@@ -91,7 +98,7 @@ class Synthesizer:
     """
 
     def __init__(
-        self, catalog: Catalog, book: Book, engine: Reader, releaser: Releaser, *, salt: Callable[[str], str]
+        self, catalog: Catalog, book: Ledger, engine: Reader, releaser: Releaser, *, salt: Callable[[str], str]
     ) -> None:
         self._catalog, self._book, self._engine, self._releaser, self._salt = catalog, book, engine, releaser, salt
 
@@ -131,7 +138,7 @@ class Synthesizer:
         def draw(model: Any) -> KeptTable:
             return KeptTable.sample_from(model, wanted, self._releaser.bits)
 
-        def show(bought: Bought[KeptTable]) -> SyntheticTable:
+        def show(bought: PricedResult[KeptTable]) -> SyntheticTable:
             return self._build_table(plan, bought, wanted)
 
         caller = Caller(analyst=analyst, project=project, key=key)
@@ -176,7 +183,7 @@ class Synthesizer:
         def draw(model: Any) -> KeptTables:
             return KeptTables.sample_from(model, plan.key, wanted, self._releaser.bits)
 
-        def show(bought: Bought[KeptTables]) -> SyntheticTables:
+        def show(bought: PricedResult[KeptTables]) -> SyntheticTables:
             kept, left = bought.result, bought.remaining
             if wanted is not None and wanted != kept.rows:
                 kept = draw(kept.model)
@@ -347,7 +354,7 @@ class Synthesizer:
         columns = ", ".join(quote_name(name) for name in names)
         return f"SELECT {columns} FROM {quote_name(schema.name)}"  # noqa: S608 - read by our own parser, names quoted
 
-    def _build_table(self, plan: SynthesisPlan, bought: Bought[KeptTable], rows: int | None) -> SyntheticTable:
+    def _build_table(self, plan: SynthesisPlan, bought: PricedResult[KeptTable], rows: int | None) -> SyntheticTable:
         """What is kept, with as many rows as are wanted, and what this call is about."""
         kept, remaining = bought.result, bought.remaining
         if rows is not None and rows != kept.rows:
@@ -385,7 +392,7 @@ class PaidSynthesis(Generic[TableKind]):
     plan: AnyPlan
     keeps: type[TableKind]
     draw: Callable[[Any], TableKind]
-    book: Book
+    book: Ledger
     engine: Reader
     releaser: Releaser
 
@@ -406,21 +413,21 @@ class PaidSynthesis(Generic[TableKind]):
     def prepare(self) -> None:
         """Does nothing: the plan was checked."""
 
-    def execute(self, charge: Run) -> Outcome:
+    def execute(self, charge: ChargeRun) -> ReleaseOutcome:
         """Reads and fits; the charge may be one of another version, if it pays for what this one releases."""
         plan = self.plan
         charge.require_paid(plan.event)
         model = plan.learn_model(self.engine, self.releaser)
         if model.event != plan.event or model.private is not self.releaser.bits.private:
             raise InternalError("A generator released something else than it planned.")
-        return Outcome(event=plan.event, replay_key=plan.replay_key, payload=self.draw(model).to_json())
+        return ReleaseOutcome(event=plan.event, replay_key=plan.replay_key, payload=self.draw(model).to_json())
 
-    def read(self, kept: Kept) -> TableKind | None:
+    def read(self, kept: ChargedRelease) -> TableKind | None:
         """Returns the stored table."""
         return _table(self.keeps, kept.payload, private=self.releaser.bits.private)
 
 
-def newest(book: Book, plan: AnyPlan, keeps: type[TableKind], *, private: bool) -> TableKind | None:
+def newest(book: Ledger, plan: AnyPlan, keeps: type[TableKind], *, private: bool) -> TableKind | None:
     """Returns the newest stored table of the same kind."""
     found = (_table(keeps, stored.payload, private=private) for stored in reversed(book.read_answers(plan.replay_key)))
     return next((kept for kept in found if kept is not None), None)

@@ -13,10 +13,10 @@ from discreet import check
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.lazy import load
-from discreet.ledger import Remaining
+from discreet.ledger import RemainingBudget
 from discreet.privacy import Loss
 from discreet.privacy.events import Event
-from discreet.report.display import Display, Displayed
+from discreet.report.display import Display, DisplayMixin
 
 if TYPE_CHECKING:
     from discreet.noise import Bits
@@ -30,7 +30,7 @@ _SHOWN = 5  # rows of a table that prints itself
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class SyntheticTable(Displayed):
+class SyntheticTable(DisplayMixin):
     """Made-up rows like those of a protected table, to hand on.
 
     Attributes:
@@ -48,7 +48,7 @@ class SyntheticTable(Displayed):
     table: Any = field(repr=False)
     model: Model = field(repr=False)
     cost: Loss
-    remaining: Remaining
+    remaining: RemainingBudget
     event: Event = field(repr=False)
     replayed: bool
     notes: tuple[str, ...]

@@ -26,7 +26,7 @@ from discreet.learn.persistence.plain_data import LONGEST_ITEM
 from discreet.plan.expressions.calls import call
 from discreet.plan.expressions.functions.date_functions import day_number
 from discreet.plan.model.nodes import Expression, Literal, Value
-from discreet.plan.model.schema import Bounds, Files
+from discreet.plan.model.schema import ColumnBounds, FileSchema
 from discreet.plan.model.types import Type
 from discreet.sql.examples import clip_expression, quote_name
 from discreet.sql.training_rows import RowColumn, RowSource
@@ -134,7 +134,7 @@ class OneHot:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Labels:
+class ClassLabels:
     """A target of classes: whole numbers or texts, public or still to be found."""
 
     value: Expression
@@ -207,7 +207,7 @@ class Amounts:
         return np.asarray(np.nan_to_num(self.number.decode(values)[:, 0], nan=(low + high) / 2))
 
 
-Target = Labels | Amounts
+Target = ClassLabels | Amounts
 
 
 def membership_condition(value: Expression, keys: Sequence[Value]) -> Expression:
@@ -215,7 +215,7 @@ def membership_condition(value: Expression, keys: Sequence[Value]) -> Expression
     return call("in", value, *(Literal(key, value.type) for key in keys))
 
 
-def feature_of(column: RowColumn, source: RowSource, *, own: Bounds | None, norm: Fraction | None) -> Feature:
+def feature_of(column: RowColumn, source: RowSource, *, own: ColumnBounds | None, norm: Fraction | None) -> Feature:
     """Makes features of a column.
 
     Args:
@@ -229,7 +229,7 @@ def feature_of(column: RowColumn, source: RowSource, *, own: Bounds | None, norm
     """
     value, public = _numeric_value(column), column.schema
     if value is not None:
-        declared = Bounds(Fraction(0), Fraction(1)) if column.column.type is Type.BOOL else _in_days(column)
+        declared = ColumnBounds(Fraction(0), Fraction(1)) if column.column.type is Type.BOOL else _in_days(column)
         if declared is not None or own is not None:
             return _number(column, source, value, declared or own)
         if norm is not None:
@@ -239,20 +239,20 @@ def feature_of(column: RowColumn, source: RowSource, *, own: Bounds | None, norm
     return OneHot(name=column.name, value=column.column, keys=_plain_keys(public.keys))
 
 
-def amounts_of(column: RowColumn, source: RowSource, own: Bounds | None) -> Amounts:
+def amounts_of(column: RowColumn, source: RowSource, own: ColumnBounds | None) -> Amounts:
     """Makes a target of numbers; `own` are the learner's limits.
 
     Raises:
         UnsupportedQuery: if nothing public bounds it.
     """
     value = _numeric_value(column)
-    declared = Bounds(Fraction(0), Fraction(1)) if column.column.type is Type.BOOL else _in_days(column)
+    declared = ColumnBounds(Fraction(0), Fraction(1)) if column.column.type is Type.BOOL else _in_days(column)
     if value is None or (declared is None and own is None):
         _refuse_unbounded(column, source)
     return Amounts(number=_number(column, source, value, declared or own))
 
 
-def number_of(column: RowColumn, source: RowSource, limits: Bounds) -> Number:
+def number_of(column: RowColumn, source: RowSource, limits: ColumnBounds) -> Number:
     """Makes a number of a column, clipped to limits that are given, whatever is declared.
 
     Raises:
@@ -264,7 +264,7 @@ def number_of(column: RowColumn, source: RowSource, limits: Bounds) -> Number:
     return _number(column, source, value, limits)
 
 
-def labels_of(column: RowColumn, source: RowSource, classes: Sequence[Value] | None) -> Labels:
+def labels_of(column: RowColumn, source: RowSource, classes: Sequence[Value] | None) -> ClassLabels:
     """Makes a target of classes; those that the learner was given count before those that are declared.
 
     Raises:
@@ -274,16 +274,16 @@ def labels_of(column: RowColumn, source: RowSource, classes: Sequence[Value] | N
     value: Expression = column.column
     if value.type is Type.BOOL:
         value = call("to_int", value)
-        return Labels(value=value, classes=(0, 1) if classes is None else _of_type(classes, Type.INT))
+        return ClassLabels(value=value, classes=(0, 1) if classes is None else _of_type(classes, Type.INT))
     if value.type not in (Type.INT, Type.TEXT):
         reason = f"A class is a whole number, a text or a truth value, not {value.type.value}."
         name = quote_name(column.name)
         classes_of = f"CASE WHEN {name} > 0 THEN 1 WHEN {name} <= 0 THEN 0 END AS {name}"
         source.refuse(reason, f"Make classes of it, such as {classes_of}.", column.at)
     if classes is not None:
-        return Labels(value=value, classes=_of_type(classes, value.type))
+        return ClassLabels(value=value, classes=_of_type(classes, value.type))
     keys = None if column.schema.keys is None else _plain_keys(column.schema.keys)
-    return Labels(value=value, classes=keys if keys is not None and len(keys) > 1 else None)
+    return ClassLabels(value=value, classes=keys if keys is not None and len(keys) > 1 else None)
 
 
 def _plain_keys(keys: Sequence[Value]) -> tuple[Value, ...]:
@@ -309,15 +309,15 @@ def _numeric_value(column: RowColumn) -> Expression | None:
     return column.column if kind.is_number else None
 
 
-def _in_days(column: RowColumn) -> Bounds | None:
+def _in_days(column: RowColumn) -> ColumnBounds | None:
     """Declared bounds; those of days count from 1970, as the numbers do."""
     declared = column.schema.bounds
     if declared is None or column.column.type is not Type.DATE:
         return declared
-    return Bounds(declared.low - day_number(_EPOCH), declared.high - day_number(_EPOCH))
+    return ColumnBounds(declared.low - day_number(_EPOCH), declared.high - day_number(_EPOCH))
 
 
-def _number(column: RowColumn, source: RowSource, value: Expression, limits: Bounds | None) -> Number:
+def _number(column: RowColumn, source: RowSource, value: Expression, limits: ColumnBounds | None) -> Number:
     if limits is None:
         _refuse_unbounded(column, source)
     exponent = 0 if value.type is Type.INT else Grid.finer_than(limits.width / FINE).exponent
@@ -326,13 +326,13 @@ def _number(column: RowColumn, source: RowSource, value: Expression, limits: Bou
 
 def _wide(column: RowColumn, source: RowSource, value: Expression, norm: Fraction) -> Number:
     """A number of which nothing is known but that rows are shortened: far limits, and steps small beside the norm."""
-    limits = Bounds(-norm * FINE, norm * FINE)
+    limits = ColumnBounds(-norm * FINE, norm * FINE)
     exponent = 0 if value.type is Type.INT else Grid.finer_than(norm / FINE).exponent
     return _on_grid(column, source, value, limits, exponent, stated=False)
 
 
 def _on_grid(
-    column: RowColumn, source: RowSource, value: Expression, limits: Bounds, exponent: int, *, stated: bool = True
+    column: RowColumn, source: RowSource, value: Expression, limits: ColumnBounds, exponent: int, *, stated: bool = True
 ) -> Number:
     step = Fraction(2) ** exponent
     low, high = math.ceil(limits.low / step), math.floor(limits.high / step)
@@ -369,7 +369,7 @@ class FileNumbers:
 
     name: str
     value: Expression
-    files: Files
+    files: FileSchema
     folder: Folder = field(repr=False)
 
     @property

@@ -11,9 +11,9 @@ from sklearn.base import BaseEstimator, is_classifier, is_regressor
 
 from discreet import check
 from discreet.curator.training.features import (
+    ClassLabels,
     Feature,
     FileNumbers,
-    Labels,
     Target,
     amounts_of,
     feature_of,
@@ -28,7 +28,7 @@ from discreet.learn import GridSearchCV
 from discreet.learn.persistence.store import fresh, name_of, parameters, write_parameters
 from discreet.learn.pipelines.pipeline import Pipeline
 from discreet.learn.pipelines.public_steps import check_steps
-from discreet.plan.model.schema import Bounds, TableSchema
+from discreet.plan.model.schema import ColumnBounds, TableSchema
 from discreet.privacy import Neighbours
 from discreet.privacy.events import Event
 from discreet.sql.scope import lookup
@@ -201,11 +201,11 @@ def _features(
         yield feature
 
 
-def _own_limits(learner: Any, place: int, name: str) -> Bounds | None:
+def _own_limits(learner: Any, place: int, name: str) -> ColumnBounds | None:
     """The limits that a learner was given for the feature in this place, or for the column of this name."""
     given = next((each for one in _all(learner) if (each := getattr(one, "bounds", None)) is not None), None)
     if isinstance(given, dict):
-        return None if name not in given else Bounds(*check.limits(bounds=given[name]))
+        return None if name not in given else ColumnBounds(*check.limits(bounds=given[name]))
     if given is None:
         return None
     if not isinstance(given, tuple | list) or len(given) != 2:
@@ -214,7 +214,7 @@ def _own_limits(learner: Any, place: int, name: str) -> Bounds | None:
     if any(end.ndim > 1 or end.dtype.kind not in "iuf" or (end.ndim and place >= end.size) for end in ends):
         raise InvalidParameter("bounds", given, "to be two numbers, or two for each feature")
     low, high = (end.item() if not end.ndim else end[place].item() for end in ends)
-    return Bounds(*check.limits(bounds=(low, high)))
+    return ColumnBounds(*check.limits(bounds=(low, high)))
 
 
 def _target(learner: Any, aim: RowColumn | None, rows: TrainingRows) -> Target | None:
@@ -228,7 +228,7 @@ def _target(learner: Any, aim: RowColumn | None, rows: TrainingRows) -> Target |
             rows.source.refuse(reason, "Give the learner classes=..., or ask the steward to declare keys.", aim.at)
         return labels
     given = next((each for one in _all(learner) for name in TARGET_BOUNDS if (each := getattr(one, name, None))), None)
-    return amounts_of(aim, rows.source, None if given is None else Bounds(*check.limits(label_bounds=given)))
+    return amounts_of(aim, rows.source, None if given is None else ColumnBounds(*check.limits(label_bounds=given)))
 
 
 def _fill_parameters(
@@ -242,12 +242,12 @@ def _fill_parameters(
         yield from _set_bounds(learner, features, known["bounds"], known.get("norm_bound"))
     if features is not None and "shape" in known and known["shape"] is None:
         yield from _fill_shape(learner, features)
-    if isinstance(target, Labels) and "classes" in known and target.classes is not None:
+    if isinstance(target, ClassLabels) and "classes" in known and target.classes is not None:
         if known["classes"] is None:
             yield "classes= are the public keys of the target."
         learner.set_params(classes=list(target.classes))
     name = next((name for name in TARGET_BOUNDS if name in known and known[name] is None), None)
-    if name is not None and target is not None and not isinstance(target, Labels):
+    if name is not None and target is not None and not isinstance(target, ClassLabels):
         learner.set_params(**{name: target.number.limits[0]})
         yield f"{name}= are the declared bounds of the target."
 

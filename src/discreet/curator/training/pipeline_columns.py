@@ -16,9 +16,9 @@ from discreet.dataclass import dataclass
 from discreet.lazy import load
 from discreet.learn import GridSearchCV, Learner, Pipeline, PublicOneHotEncoder, PublicOrdinalEncoder, PublicScaler
 from discreet.learn.pipelines.pipeline import reads_columns
-from discreet.learn.pipelines.public_steps import Column, Flow, assign_columns, follow_step
+from discreet.learn.pipelines.public_steps import Flow, PublicColumn, assign_columns, follow_step
 from discreet.plan.model.nodes import Expression, Value
-from discreet.plan.model.schema import Bounds
+from discreet.plan.model.schema import ColumnBounds
 from discreet.plan.model.types import Type
 from discreet.sql.training_rows import RowColumn, TrainingRows
 
@@ -92,12 +92,12 @@ def _number_of(found: Feature, column: RowColumn) -> Feature:
     return Number(name=column.name, value=found.value, exponent=0, low=low, high=max(high, low + 1))
 
 
-def _find_scaler_limits(step: Any) -> Iterator[tuple[str, Bounds]]:
+def _find_scaler_limits(step: Any) -> Iterator[tuple[str, ColumnBounds]]:
     """Limits that scalers of a pipeline state by name."""
     if isinstance(step, PublicScaler) and isinstance(step.bounds, dict):
         for name, pair in step.bounds.items():
             if isinstance(pair, tuple | list) and len(pair) == 2:
-                yield name, Bounds(*pair)
+                yield name, ColumnBounds(*pair)
     elif isinstance(step, PlainPipeline):
         for _, each in step.steps:
             yield from _find_scaler_limits(each)
@@ -118,12 +118,12 @@ def complete(pipeline: Pipeline, features: Sequence[Feature]) -> Iterator[str]:
         flow = follow_step(name, step, flow)
 
 
-def _columns(features: Sequence[Feature]) -> Iterator[Column]:
+def _columns(features: Sequence[Feature]) -> Iterator[PublicColumn]:
     for feature in features:
         keys = feature.keys if isinstance(feature, Text) else None
         for name, (low, high) in zip(feature.names, feature.limits, strict=True):
             known = not math.isnan(low)
-            yield Column(name=name, low=low if known else None, high=high if known else None, categories=keys)
+            yield PublicColumn(name=name, low=low if known else None, high=high if known else None, categories=keys)
 
 
 def _fill(step: Any, flow: Flow) -> Iterator[str]:

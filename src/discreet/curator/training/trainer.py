@@ -9,11 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.curator.asking.explanation import caps
 from discreet.curator.catalog.catalog import Catalog
-from discreet.curator.paid_release import Bought, ChargeRequest, Kept, Outcome, Run, release_once
+from discreet.curator.paid_release import (
+    ChargedRelease,
+    ChargeRequest,
+    ChargeRun,
+    PricedResult,
+    ReleaseOutcome,
+    release_once,
+)
 from discreet.dataclass import dataclass
 from discreet.errors import InternalError
 from discreet.lazy import load
-from discreet.ledger import Book, Caller
+from discreet.ledger import Caller, Ledger
 from discreet.ledger.tallies import prices
 from discreet.measurement.program.execution import Reader, check_readable
 from discreet.measurement.releases.releaser import Releaser
@@ -79,7 +86,7 @@ class FitPlan:
         return "\n".join([*head, *lines, *(f"- {note}" for note in self.notes)])
 
 
-class Trainer:
+class FitExecutor:
     """Fits learners; what a fit does is known before it is paid, and what failed stays paid.
 
     Args:
@@ -91,7 +98,7 @@ class Trainer:
     """
 
     def __init__(
-        self, catalog: Catalog, book: Book, engine: Reader, releaser: Releaser, *, salt: Callable[[str], str]
+        self, catalog: Catalog, book: Ledger, engine: Reader, releaser: Releaser, *, salt: Callable[[str], str]
     ) -> None:
         self._catalog, self._book, self._engine, self._releaser, self._salt = catalog, book, engine, releaser, salt
 
@@ -167,7 +174,7 @@ class PaidFit:
     """
 
     training: TrainingPlan
-    book: Book
+    book: Ledger
     engine: Reader
     releaser: Releaser
 
@@ -191,7 +198,7 @@ class PaidFit:
         """Refuses what would fail for what it is."""
         self.training.rehearse()
 
-    def execute(self, charge: Run) -> Outcome:
+    def execute(self, charge: ChargeRun) -> ReleaseOutcome:
         """Reads and fits; the charge may be one of another version, if it pays for what this one releases."""
         training = self.training
         charge.require_paid(training.charge)
@@ -201,9 +208,9 @@ class PaidFit:
         if model.event_ != training.event or model.private_ is not self.releaser.bits.private:
             raise InternalError("A learner released something else than it planned.")
         text: str = load("discreet.learn.persistence.store", "A learner").to_json(model)
-        return Outcome(event=training.charge, replay_key=training.replay_key, payload=text)
+        return ReleaseOutcome(event=training.charge, replay_key=training.replay_key, payload=text)
 
-    def read(self, kept: Kept) -> Any | None:
+    def read(self, kept: ChargedRelease) -> Any | None:
         """Returns the stored model."""
         return self._model(kept.payload)
 
@@ -217,7 +224,7 @@ class PaidFit:
         return model if model.private_ is self.releaser.bits.private else None
 
 
-def _annotate_model(bought: Bought[Any], training: TrainingPlan) -> Any:
+def _annotate_model(bought: PricedResult[Any], training: TrainingPlan) -> Any:
     """The model with what this call is about."""
     model = bought.result
     model.columns_ = [name for name, _ in training.shown_features]

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from discreet.accounting.composition import terms
 from discreet.curator.catalog.declarations import declaration
 from discreet.curator.paid_release import ChargeRequest
-from discreet.curator.training.features import Feature, FileNumbers, Labels, Number, Target
+from discreet.curator.training.features import ClassLabels, Feature, FileNumbers, Number, Target
 from discreet.curator.training.pipeline_columns import Text, order_codes, table
 from discreet.dataclass import dataclass
 from discreet.errors import InternalError
@@ -28,8 +28,8 @@ from discreet.ledger.tallies import share_of
 from discreet.measurement.probes.probes import read_by
 from discreet.measurement.program.execution import cut_notes, nobodys
 from discreet.plan.canonical import canonical
-from discreet.plan.model.nodes import Aggregate, Column, Expression, Key, Output, Question, Value
-from discreet.plan.model.readings import Bounding, Groups, Reading, Statistic
+from discreet.plan.model.nodes import Aggregate, ColumnRef, Expression, Key, Output, Question, Value
+from discreet.plan.model.readings import ContributionBounding, Groups, Reading, Statistic
 from discreet.plan.model.schema import TableSchema
 from discreet.privacy import Loss, Neighbours
 from discreet.privacy.events import Approx, Event, PoissonSampled
@@ -109,7 +109,7 @@ class TrainingPlan:
     @property
     def classes(self) -> tuple[Value, ...] | None:
         """Public classes of the target."""
-        return self.target.classes if isinstance(self.target, Labels) else None
+        return self.target.classes if isinstance(self.target, ClassLabels) else None
 
     # ------------------------------------------------------------------------------------------------------- reading
 
@@ -133,7 +133,9 @@ class TrainingPlan:
         one person count once. So one person touches `rows_per_unit` rows of the learner's input, whatever they hold.
         """
         unit = self.rows.schema.unit
-        limit = None if unit is None else Bounding(unit=unit, groups=self.rows_per_unit, rows=1, salt=self.salt)
+        limit = (
+            None if unit is None else ContributionBounding(unit=unit, groups=self.rows_per_unit, rows=1, salt=self.salt)
+        )
         return Reading(
             table=self.table,
             source=self.rows.relation,
@@ -246,7 +248,9 @@ class TrainingPlan:
             where=self.where,
             keys=tuple(Key(f"#{place}", key) for place, key in enumerate(self._keys)),
             aggregates=(Aggregate(name="#n", kind="count"),),
-            outputs=tuple(Output(column.name, Column(column.name, column.column.type)) for column in self.rows.columns),
+            outputs=tuple(
+                Output(column.name, ColumnRef(column.name, column.column.type)) for column in self.rows.columns
+            ),
         )
 
     @property
@@ -295,11 +299,11 @@ class TrainingPlan:
         learner = self.learner
         learner.set_params(random_state=0)
         X = self._make_example_rows()
-        finds = isinstance(self.target, Labels) and self.target.classes is None
+        finds = isinstance(self.target, ClassLabels) and self.target.classes is None
         if finds:
             price_event(self.event, learner.epsilon, learner.delta, self.neighbours)
         y: NDArray[Any] | None = None
-        if isinstance(self.target, Labels):
+        if isinstance(self.target, ClassLabels):
             known = self.target.classes or self._set_placeholder_classes(learner)
             y = self.target.decode([known[place % len(known)] for place in range(REHEARSED)])
         elif self.target is not None:

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from discreet.deep.clipping.joined_layers import JoinedRule, Part, Watch
-from discreet.deep.clipping.layer_rule import Call, refuse, rule_for
+from discreet.deep.clipping.joined_layers import JoinedRule, MatrixUse, Watch
+from discreet.deep.clipping.layer_rule import LayerCall, refuse, rule_for
 
 _OWN = {
     "in_proj_weight",
@@ -41,7 +41,7 @@ class AttentionRule(JoinedRule):
         """Returns what the layer gives; see `torch.nn.MultiheadAttention.forward` for what it is called with."""
         return _attend(layer, watch, *inputs, **keywords)
 
-    def parts(self, call: Call) -> list[Part]:
+    def parts(self, call: LayerCall) -> list[MatrixUse]:
         """Returns the projections: of all inputs at once where they are the same, and of the result."""
         layer: Any = call.layer
         width, inner = layer.embed_dim, len(call.inputs) - 1
@@ -54,7 +54,7 @@ class AttentionRule(JoinedRule):
             found.append((call.inputs[place], call.gradients[place], rows))
         rows = {"weight": ("out_proj.weight", 0), "bias": ("out_proj.bias", 0)}
         found.append((call.inputs[-1], call.gradients[-1], rows))
-        return [Part(a, e, rows) for a, e, rows in found if e is not None]
+        return [MatrixUse(a, e, rows) for a, e, rows in found if e is not None]
 
 
 def _attend(  # noqa: PLR0917 - the order of PyTorch

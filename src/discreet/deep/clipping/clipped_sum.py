@@ -11,8 +11,8 @@ from torch.utils import _pytree as pytree
 
 from discreet.deep import kernels
 from discreet.deep.clipping.clip_bounds import KEPT, KEPT_REDUCED, ClipRule
-from discreet.deep.clipping.layer_rule import REDUCED, Call, LayerRule, refuse, squares, weigh
-from discreet.deep.clipping.recorded_calls import Recorder
+from discreet.deep.clipping.layer_rule import REDUCED, LayerCall, LayerRule, refuse, squares, weigh
+from discreet.deep.clipping.recorded_calls import LayerCallRecorder
 from discreet.errors import InvalidParameter
 
 _FIRST = "Examples lie along the first dimension of every layer: batch_first=True, and no reshape into it."
@@ -37,7 +37,9 @@ class PerExampleGradients:
         InvalidParameter: if losses are no vector of that length, or a layer saw another number of examples.
     """
 
-    def __init__(self, recorder: Recorder, losses: Tensor, names: dict[nn.Parameter, str], examples: int) -> None:
+    def __init__(
+        self, recorder: LayerCallRecorder, losses: Tensor, names: dict[nn.Parameter, str], examples: int
+    ) -> None:
         if losses.dim() != 1 or len(losses) != examples:
             # How many examples a batch has is private, and so is the shape of what they give.
             given = f"of {losses.dim()} dimensions" if losses.dim() != 1 else "of another length"
@@ -48,17 +50,17 @@ class PerExampleGradients:
         with self._plain:
             self._read(recorder, losses)
 
-    def _read(self, recorder: Recorder, losses: Tensor) -> None:
+    def _read(self, recorder: LayerCallRecorder, losses: Tensor) -> None:
         self.calls = recorder.backward(losses.sum())
         _check_rows(self.calls, self.examples)
         self.reduced = _is_reduced(self.calls, recorder)
         self.calls = _merge_calls(self.calls, recorder)
-        uses: dict[nn.Parameter, list[tuple[LayerRule, Call, str]]] = {}
+        uses: dict[nn.Parameter, list[tuple[LayerRule, LayerCall, str]]] = {}
         for call in self.calls:
             rule, own = recorder.layers[call.layer]
             for name in own:
                 uses.setdefault(call.layer.get_parameter(name), []).append((rule, call, name))
-        self._alone: dict[Call, tuple[LayerRule, dict[str, nn.Parameter]]] = {}
+        self._alone: dict[LayerCall, tuple[LayerRule, dict[str, nn.Parameter]]] = {}
         self._shared: dict[nn.Parameter, Tensor] = {}
         for parameter, several in uses.items():
             if len(several) == 1:
@@ -124,7 +126,7 @@ class PerExampleGradients:
             return self.weighted_sums(clip.weights(dict.fromkeys(self._names.values(), unused) | used))
 
 
-def _check_rows(calls: Iterable[Call], examples: int) -> None:
+def _check_rows(calls: Iterable[LayerCall], examples: int) -> None:
     for call in calls:
         if call.kept:
             if any(len(gradient) != examples for gradient in call.kept.values()):
@@ -136,7 +138,7 @@ def _check_rows(calls: Iterable[Call], examples: int) -> None:
             raise refuse(call.layer, "whose input has one row for each example", _FIRST)
 
 
-def _is_reduced(calls: Iterable[Call], recorder: Recorder) -> bool:
+def _is_reduced(calls: Iterable[LayerCall], recorder: LayerCallRecorder) -> bool:
     """Whether more of the bound is left for rounding: as public examples told, since one example must not tell all."""
     found = [
         call for call in calls if call.autocast or any(e is not None and e.dtype in REDUCED for e in call.gradients)
@@ -147,12 +149,12 @@ def _is_reduced(calls: Iterable[Call], recorder: Recorder) -> bool:
     return bool(found) if recorder.reduced is None else recorder.reduced
 
 
-def _merge_calls(calls: Sequence[Call], recorder: Recorder) -> list[Call]:
+def _merge_calls(calls: Sequence[LayerCall], recorder: LayerCallRecorder) -> list[LayerCall]:
     """The calls, those of one layer as one where its rule can say so."""
-    layers: dict[nn.Module, list[Call]] = {}
+    layers: dict[nn.Module, list[LayerCall]] = {}
     for call in calls:
         layers.setdefault(call.layer, []).append(call)
-    found: list[Call] = []
+    found: list[LayerCall] = []
     with torch.no_grad():
         for layer, several in layers.items():
             one = recorder.layers[layer][0].merge_calls(several) if len(several) > 1 else None
@@ -160,7 +162,7 @@ def _merge_calls(calls: Sequence[Call], recorder: Recorder) -> list[Call]:
     return found
 
 
-def _add_gradients(uses: Sequence[tuple[LayerRule, Call, str]]) -> Tensor:
+def _add_gradients(uses: Sequence[tuple[LayerRule, LayerCall, str]]) -> Tensor:
     total: Any = 0
     with torch.no_grad():
         for rule, call, name in uses:

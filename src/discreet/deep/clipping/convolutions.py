@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from discreet.deep import kernels
 from discreet.deep.clipping.layer_rule import (
-    Call,
+    LayerCall,
     LayerRule,
     guard,
     pair_norms,
@@ -35,12 +35,12 @@ class ConvolutionRule(LayerRule):
 
     narrow = True
 
-    def per_example(self, call: Call, names: Sequence[str]) -> dict[str, Tensor]:
+    def per_example(self, call: LayerCall, names: Sequence[str]) -> dict[str, Tensor]:
         """Returns the gradient of each example."""
         found = {"bias": wide(call.e).flatten(2).sum(2)} if "bias" in names else {}
         return found | ({"weight": _kernels(call, *patches(call))} if "weight" in names else {})
 
-    def squared_norms(self, call: Call, names: Sequence[str]) -> dict[str, Tensor]:
+    def squared_norms(self, call: LayerCall, names: Sequence[str]) -> dict[str, Tensor]:
         """Returns the squared norms."""
         found = super().squared_norms(call, [name for name in names if name == "bias"])
         if "weight" not in names:
@@ -53,7 +53,7 @@ class ConvolutionRule(LayerRule):
             return found | super().squared_norms(call, ["weight"])
         return found | {"weight": pair_norms(a, e) + 0 * _unseen_guard(call)}
 
-    def weighted_sums(self, call: Call, names: Sequence[str], weights: Tensor) -> dict[str, Tensor]:
+    def weighted_sums(self, call: LayerCall, names: Sequence[str], weights: Tensor) -> dict[str, Tensor]:
         """Returns the weighted sums."""
         made = [name for name in names if name == "bias" or name in call.kept]
         found = super().weighted_sums(call, made, weights)
@@ -62,13 +62,13 @@ class ConvolutionRule(LayerRule):
         return found | {"weight": _kernel_gradient(call.layer, *weighted_pair(wide(call.a), wide(call.e), weights))}
 
 
-def _unseen_guard(call: Call) -> Tensor | int:
+def _unseen_guard(call: LayerCall) -> Tensor | int:
     """Something that is no finite number if a number that no patch contains is not: the weighted sum may touch it."""
     layer: Any = call.layer
     return 0 if {*layer.stride, *layer.dilation} == {1} else squares(call.a)
 
 
-def _norms_on_gpu(call: Call) -> Tensor:
+def _norms_on_gpu(call: LayerCall) -> Tensor:
     """The squared norms of kernels without patches: from pairs of pixels if these are few, else tile by tile."""
     from discreet.deep.kernels.kernel_norms import kernel_squares  # noqa: PLC0415 - Triton, where there is a GPU
     from discreet.deep.kernels.pixel_pairs import patch_pair_sums  # noqa: PLC0415 - likewise
@@ -100,7 +100,7 @@ def _zero_padded(layer: Any) -> bool:
     return layer.padding_mode == "zeros" and not isinstance(layer.padding, str)
 
 
-def _kernels(call: Call, a: Tensor, e: Tensor) -> Tensor:
+def _kernels(call: LayerCall, a: Tensor, e: Tensor) -> Tensor:
     """The gradient of the kernel for each example."""
     kernels = torch.matmul(wide(e).mT, wide(a))
     return kernels.reshape(len(kernels), *call.layer.weight.shape)
@@ -117,7 +117,7 @@ def _pad_inputs(layer: Any, a: Tensor) -> Tensor:
     return functional.pad(a, layer._reversed_padding_repeated_twice, mode)
 
 
-def patches(call: Call) -> tuple[Tensor, Tensor]:
+def patches(call: LayerCall) -> tuple[Tensor, Tensor]:
     """Returns the patches (examples, groups, positions, inputs) and the output gradients in the same order."""
     layer: Any = call.layer
     a = _pad_inputs(layer, call.a).contiguous()

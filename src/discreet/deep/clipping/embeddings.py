@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from discreet.deep.clipping.layer_rule import (
-    Call,
+    LayerCall,
     LayerRule,
     guard,
     refuse,
@@ -36,7 +36,7 @@ class EmbeddingRule(LayerRule):
             hint = "Pass scale_grad_by_freq=False and sparse=False: frequencies in a batch are private."
             raise refuse(layer, "with plain gradients", hint)
 
-    def per_example(self, call: Call, names: Sequence[str]) -> dict[str, Tensor]:
+    def per_example(self, call: LayerCall, names: Sequence[str]) -> dict[str, Tensor]:
         """Returns the gradient of each example: a whole table for each, only for tables that are shared."""
         layer: Any = call.layer
         index, e = _looked_up(call)
@@ -44,7 +44,7 @@ class EmbeddingRule(LayerRule):
         tables.scatter_add_(1, index[:, :, None].expand_as(e), e)
         return dict.fromkeys(names, tables)
 
-    def squared_norms(self, call: Call, names: Sequence[str]) -> dict[str, Tensor]:
+    def squared_norms(self, call: LayerCall, names: Sequence[str]) -> dict[str, Tensor]:
         """Returns the squared norms."""
         index, e = _looked_up(call)
         same = index[:, :, None] == index[:, None, :]
@@ -56,7 +56,7 @@ class EmbeddingRule(LayerRule):
         share = sum_error(e.shape[2] + 2, e) + guard(e)
         return dict.fromkeys(names, found + share * together)
 
-    def weighted_sums(self, call: Call, names: Sequence[str], weights: Tensor) -> dict[str, Tensor]:
+    def weighted_sums(self, call: LayerCall, names: Sequence[str], weights: Tensor) -> dict[str, Tensor]:
         """Returns the weighted sums: one table."""
         layer: Any = call.layer
         index, e = _looked_up(call)
@@ -64,14 +64,14 @@ class EmbeddingRule(LayerRule):
         table = e.new_zeros(layer.weight.shape).index_add_(0, index.flatten(), weighted)
         return dict.fromkeys(names, table)
 
-    def merge_calls(self, calls: Sequence[Call]) -> Call:
+    def merge_calls(self, calls: Sequence[LayerCall]) -> LayerCall:
         """Returns one call at the positions of all."""
         found = [_looked_up(call) for call in calls]
         index, e = (torch.cat(several, 1) for several in zip(*found, strict=True))
-        return Call(calls[0].layer, (index,), {}, (e,))
+        return LayerCall(calls[0].layer, (index,), {}, (e,))
 
 
-def _looked_up(call: Call) -> tuple[Tensor, Tensor]:
+def _looked_up(call: LayerCall) -> tuple[Tensor, Tensor]:
     """Indices (examples, positions) and gradients (examples, positions, features), zero for the index of padding."""
     layer: Any = call.layer
     index = call.a.reshape(len(call.a), -1)

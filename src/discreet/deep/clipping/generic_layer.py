@@ -20,7 +20,7 @@ from torch.func import functional_call, grad, vmap
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils import _pytree as pytree
 
-from discreet.deep.clipping.layer_rule import Call, LayerRule, refuse
+from discreet.deep.clipping.layer_rule import LayerCall, LayerRule, refuse
 
 _LOG = logging.getLogger("discreet.deep")
 _RECURRENT = (nn.RNN, nn.LSTM, nn.GRU)
@@ -39,7 +39,7 @@ class GenericRule(LayerRule):
             raise refuse(layer, "with batch_first=True", "Examples lie along the first dimension.")
         _LOG.info("%s has no rule of its own: its gradients are computed example by example.", type(layer).__name__)
 
-    def per_example(self, call: Call, names: Sequence[str]) -> dict[str, Tensor]:
+    def per_example(self, call: LayerCall, names: Sequence[str]) -> dict[str, Tensor]:
         """Returns the gradient of each example."""
         values, rebuild = _by_example(call)
         errors = _errors(call)
@@ -62,7 +62,7 @@ def _list_tensors(layer: nn.Module) -> list[tuple[str, Tensor]]:
     return [*layer.named_parameters(), *layer.named_buffers()]
 
 
-def _shared_mask(call: Call) -> Any:
+def _shared_mask(call: LayerCall) -> Any:
     """The mask of attention that is the same for all examples; None if there is none."""
     if not isinstance(call.layer, nn.MultiheadAttention):
         return None
@@ -70,7 +70,7 @@ def _shared_mask(call: Call) -> Any:
     return mask if mask is not None and mask.dim() == 2 else None
 
 
-def _by_example(call: Call) -> tuple[list[Tensor], Any]:
+def _by_example(call: LayerCall) -> tuple[list[Tensor], Any]:
     """The tensors that a layer was called with, and how to call it again with one row of each."""
     leaves, spec = pytree.tree_flatten((call.inputs, call.keywords))
     mask = _shared_mask(call)
@@ -88,7 +88,7 @@ def _by_example(call: Call) -> tuple[list[Tensor], Any]:
     return [leaves[place] for place in places], rebuild
 
 
-def _errors(call: Call) -> list[Tensor]:
+def _errors(call: LayerCall) -> list[Tensor]:
     """The output gradients that there are, with examples first; states of recurrent layers have layers first."""
     recurrent = isinstance(call.layer, _RECURRENT)
     found = [(place, e) for place, e in enumerate(call.gradients) if e is not None]

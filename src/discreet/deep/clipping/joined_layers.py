@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from discreet.deep.clipping.layer_rule import Call, LayerRule
+from discreet.deep.clipping.layer_rule import LayerCall, LayerRule
 from discreet.deep.clipping.linear_layers import LinearRule
 
 Watch = Callable[[tuple[Tensor, ...], Any], Any]
@@ -28,7 +28,7 @@ _LINEAR = LinearRule()
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class MatrixUse:
     """One matrix in its use: some rows of the layer's parameters.
 
     Attributes:
@@ -55,10 +55,10 @@ class JoinedRule(LayerRule):
         """Returns what the layer gives, in which `watch` sees what every matrix is given and gives."""
 
     @abstractmethod
-    def parts(self, call: Call) -> list[Part]:
+    def parts(self, call: LayerCall) -> list[MatrixUse]:
         """Returns the matrices of the layer in their use."""
 
-    def per_example(self, call: Call, names: Sequence[str]) -> dict[str, Tensor]:
+    def per_example(self, call: LayerCall, names: Sequence[str]) -> dict[str, Tensor]:
         """Returns the gradient of each example."""
         found: dict[str, list[tuple[int, Tensor]]] = {}
         for _, part, asked, one in self._single(call, names):
@@ -67,7 +67,7 @@ class JoinedRule(LayerRule):
                 found.setdefault(name, []).append((start, gradient))
         return {name: _below(several, call.layer.get_parameter(name), 1) for name, several in found.items()}
 
-    def squared_norms(self, call: Call, names: Sequence[str]) -> dict[str, Tensor]:
+    def squared_norms(self, call: LayerCall, names: Sequence[str]) -> dict[str, Tensor]:
         """Returns the squared norms."""
         found: dict[str, Tensor] = {}
         for place, part, asked, one in self._single(call, names):
@@ -77,7 +77,7 @@ class JoinedRule(LayerRule):
             call.kept |= {f"{place} {kind}": gradient for kind, gradient in one.kept.items()}
         return found
 
-    def weighted_sums(self, call: Call, names: Sequence[str], weights: Tensor) -> dict[str, Tensor]:
+    def weighted_sums(self, call: LayerCall, names: Sequence[str], weights: Tensor) -> dict[str, Tensor]:
         """Returns the weighted sums."""
         found: dict[str, list[tuple[int, Tensor]]] = {}
         for _, part, asked, one in self._single(call, names):
@@ -86,7 +86,7 @@ class JoinedRule(LayerRule):
                 found.setdefault(name, []).append((start, total))
         return {name: _below(several, call.layer.get_parameter(name), 0) for name, several in found.items()}
 
-    def merge_calls(self, calls: Sequence[Call]) -> Call | None:
+    def merge_calls(self, calls: Sequence[LayerCall]) -> LayerCall | None:
         """Returns one call at the positions of all; None if the layer was not used the same way each time."""
         if len({(len(call.inputs), len(call.gradients)) for call in calls}) > 1:
             return None
@@ -94,15 +94,15 @@ class JoinedRule(LayerRule):
             return None
         inputs = tuple(torch.cat(several, 1) for several in zip(*(call.inputs for call in calls), strict=True))
         found: Any = zip(*(call.gradients for call in calls), strict=True)
-        return Call(calls[0].layer, inputs, {}, tuple(torch.cat(several, 1) for several in found))
+        return LayerCall(calls[0].layer, inputs, {}, tuple(torch.cat(several, 1) for several in found))
 
-    def _single(self, call: Call, names: Sequence[str]) -> Iterator[tuple[int, Part, list[str], Call]]:
+    def _single(self, call: LayerCall, names: Sequence[str]) -> Iterator[tuple[int, MatrixUse, list[str], LayerCall]]:
         """Each matrix as a call of a linear layer, with what was kept of it, and which of its parameters are asked."""
         for place, part in enumerate(self.parts(call)):
             asked = [kind for kind, (name, _) in part.rows.items() if name in names]
             kept = {kind: call.kept[f"{place} {kind}"] for kind in asked if f"{place} {kind}" in call.kept}
             if asked:
-                yield place, part, asked, Call(call.layer, (part.a,), {}, (part.e,), kept=kept)
+                yield place, part, asked, LayerCall(call.layer, (part.a,), {}, (part.e,), kept=kept)
 
 
 def _below(several: Sequence[tuple[int, Tensor]], parameter: Tensor, dim: int) -> Tensor:

@@ -1,8 +1,8 @@
 """What a family of layers knows: the gradient of every example from a layer's input and its output's gradient.
 
-A layer is used once or several times in a forward pass. Each use is a `Call`: what went in, and, after one backward
-pass, the gradient of the sum of the losses with respect to what came out. Since no layer mixes examples, row i of that
-gradient belongs to example i alone, and
+A layer is used once or several times in a forward pass. Each use is a `LayerCall`: what went in, and, after one
+backward pass, the gradient of the sum of the losses with respect to what came out. Since no layer mixes examples, row i
+of that gradient belongs to example i alone, and
 
     gradient of example i = sum over positions t of e_it (outer) a_it
 
@@ -50,7 +50,7 @@ REDUCED = (torch.bfloat16, torch.float16)
 
 
 @dataclass(eq=False, slots=True)
-class Call:
+class LayerCall:
     """One use of a layer.
 
     Attributes:
@@ -107,22 +107,22 @@ class LayerRule(ABC):
         """Refuses options under which a layer mixes examples or changes while it is used."""
 
     @abstractmethod
-    def per_example(self, call: Call, names: Sequence[str]) -> dict[str, Tensor]:
+    def per_example(self, call: LayerCall, names: Sequence[str]) -> dict[str, Tensor]:
         """Returns the gradient of each example, along a first dimension."""
 
-    def squared_norms(self, call: Call, names: Sequence[str]) -> dict[str, Tensor]:
+    def squared_norms(self, call: LayerCall, names: Sequence[str]) -> dict[str, Tensor]:
         """Returns the squared norm of each example's gradient, in 64 bits, never below that of what is summed."""
         return {name: squares(gradient) for name, gradient in self.compute_gradients(call, names).items()}
 
-    def weighted_sums(self, call: Call, names: Sequence[str], weights: Tensor) -> dict[str, Tensor]:
+    def weighted_sums(self, call: LayerCall, names: Sequence[str], weights: Tensor) -> dict[str, Tensor]:
         """Returns the sum over examples of weight times gradient."""
         return {name: weigh(weights, gradient) for name, gradient in self.compute_gradients(call, names).items()}
 
-    def merge_calls(self, calls: Sequence[Call]) -> Call | None:  # noqa: ARG002 - most layers are used once
+    def merge_calls(self, calls: Sequence[LayerCall]) -> LayerCall | None:  # noqa: ARG002 - most layers are used once
         """Returns several calls of one layer as one call at more positions; None where that cannot be said so."""
         return None
 
-    def compute_gradients(self, call: Call, names: Sequence[str]) -> dict[str, Tensor]:
+    def compute_gradients(self, call: LayerCall, names: Sequence[str]) -> dict[str, Tensor]:
         """Returns the gradient of each example, kept with the call."""
         missing = [name for name in names if name not in call.kept]
         if missing:

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from discreet.deep import kernels
-from discreet.deep.clipping.layer_rule import Call, LayerRule, refuse, rule_for, wide
+from discreet.deep.clipping.layer_rule import LayerCall, LayerRule, refuse, rule_for, wide
 
 
 class _Scaled(LayerRule):
@@ -22,7 +22,7 @@ class _Scaled(LayerRule):
 
     small = True
 
-    def per_example(self, call: Call, names: Sequence[str]) -> dict[str, Tensor]:
+    def per_example(self, call: LayerCall, names: Sequence[str]) -> dict[str, Tensor]:
         """Returns the gradient of each example."""
         if call.a.dtype == call.e.dtype and kernels.usable(call.a, call.e):
             scale, shift = self._sums_on_gpu(call)
@@ -35,22 +35,22 @@ class _Scaled(LayerRule):
         return found
 
     @abstractmethod
-    def normalize_input(self, call: Call) -> Tensor:
+    def normalize_input(self, call: LayerCall) -> Tensor:
         """Returns the input before scale and shift, in at least 32 bits."""
 
     @abstractmethod
-    def _sum(self, call: Call, values: Tensor) -> Tensor:
+    def _sum(self, call: LayerCall, values: Tensor) -> Tensor:
         """The sum over the positions that share a scale."""
 
     @abstractmethod
-    def _sums_on_gpu(self, call: Call) -> tuple[Tensor, Tensor]:
+    def _sums_on_gpu(self, call: LayerCall) -> tuple[Tensor, Tensor]:
         """The gradients of scale and shift, from one kernel."""
 
 
 class _LastDimensions(_Scaled):
     centred = True
 
-    def _sums_on_gpu(self, call: Call) -> tuple[Tensor, Tensor]:
+    def _sums_on_gpu(self, call: LayerCall) -> tuple[Tensor, Tensor]:
         from discreet.deep.kernels.scale_sums import row_sums  # noqa: PLC0415 - Triton, where there is a GPU
 
         layer: Any = call.layer
@@ -60,24 +60,24 @@ class _LastDimensions(_Scaled):
         scale, shift = row_sums(a, e, epsilon, centred=self.centred)
         return scale.unflatten(1, layer.normalized_shape), shift.unflatten(1, layer.normalized_shape)
 
-    def _sum(self, call: Call, values: Tensor) -> Tensor:
+    def _sum(self, call: LayerCall, values: Tensor) -> Tensor:
         layer: Any = call.layer
         return values.reshape(len(values), -1, *layer.normalized_shape).sum(1)
 
 
 class _Channels(_Scaled):
     @abstractmethod
-    def groups(self, call: Call) -> int:
+    def groups(self, call: LayerCall) -> int:
         """Returns how many groups of channels are normalised apart."""
 
-    def _sums_on_gpu(self, call: Call) -> tuple[Tensor, Tensor]:
+    def _sums_on_gpu(self, call: LayerCall) -> tuple[Tensor, Tensor]:
         from discreet.deep.kernels.scale_sums import channel_sums  # noqa: PLC0415 - Triton, where there is a GPU
 
         layer: Any = call.layer
         a, e = (values.reshape(*values.shape[:2], -1) for values in (call.a, call.e))
         return channel_sums(a, e, self.groups(call), layer.eps)
 
-    def _sum(self, call: Call, values: Tensor) -> Tensor:  # noqa: ARG002 - channels are always second
+    def _sum(self, call: LayerCall, values: Tensor) -> Tensor:  # noqa: ARG002 - channels are always second
         return values.flatten(2).sum(2) if values.dim() > 2 else values
 
 
@@ -85,7 +85,7 @@ class _Channels(_Scaled):
 class LayerNormRule(_LastDimensions):
     """Normalises the last dimensions to mean 0 and variance 1."""
 
-    def normalize_input(self, call: Call) -> Tensor:
+    def normalize_input(self, call: LayerCall) -> Tensor:
         """Returns the input before scale and shift, in at least 32 bits."""
         layer: Any = call.layer
         return functional.layer_norm(wide(call.a), layer.normalized_shape, None, None, layer.eps)
@@ -97,7 +97,7 @@ class RMSNormRule(_LastDimensions):
 
     centred = False
 
-    def normalize_input(self, call: Call) -> Tensor:
+    def normalize_input(self, call: LayerCall) -> Tensor:
         """Returns the input before its scale, in at least 32 bits."""
         layer: Any = call.layer
         return functional.rms_norm(wide(call.a), layer.normalized_shape, None, layer.eps)
@@ -107,12 +107,12 @@ class RMSNormRule(_LastDimensions):
 class GroupNormRule(_Channels):
     """Normalises groups of channels."""
 
-    def groups(self, call: Call) -> int:
+    def groups(self, call: LayerCall) -> int:
         """Returns the layer's number of groups."""
         layer: Any = call.layer
         return int(layer.num_groups)
 
-    def normalize_input(self, call: Call) -> Tensor:
+    def normalize_input(self, call: LayerCall) -> Tensor:
         """Returns the input before scale and shift, in at least 32 bits."""
         layer: Any = call.layer
         return functional.group_norm(wide(call.a), layer.num_groups, None, None, layer.eps)
@@ -128,11 +128,11 @@ class InstanceNormRule(_Channels):
         if options.track_running_stats:
             raise refuse(layer, "without running statistics", "Pass track_running_stats=False.")
 
-    def groups(self, call: Call) -> int:
+    def groups(self, call: LayerCall) -> int:
         """Returns the number of channels."""
         return int(call.a.shape[1])
 
-    def normalize_input(self, call: Call) -> Tensor:
+    def normalize_input(self, call: LayerCall) -> Tensor:
         """Returns the input before scale and shift, in at least 32 bits."""
         layer: Any = call.layer
         if call.a.dim() != layer._get_no_batch_dim() + 1:

@@ -15,7 +15,7 @@ from torch.utils import _pytree as pytree
 
 from discreet.deep.clipping.generic_layer import GenericRule
 from discreet.deep.clipping.joined_layers import JoinedRule
-from discreet.deep.clipping.layer_rule import REDUCED, RULES, Call, LayerRule, refuse
+from discreet.deep.clipping.layer_rule import REDUCED, RULES, LayerCall, LayerRule, refuse
 from discreet.errors import InvalidParameter
 
 _BATCH_NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm)
@@ -32,7 +32,7 @@ Watched = tuple[Tensor, Any]
 class _Hook:
     """A forward hook that a copy of the model does not take along: a copy, such as an average, trains nothing."""
 
-    def __init__(self, recorder: Recorder | None = None) -> None:
+    def __init__(self, recorder: LayerCallRecorder | None = None) -> None:
         self.recorder = recorder
 
     def __call__(self, layer: nn.Module, inputs: tuple[Any, ...], keywords: dict[str, Any], out: Any) -> Any:
@@ -56,7 +56,9 @@ class _Forward:
     A copy of the layer computes with the copy's parameters, and trains nothing.
     """
 
-    def __init__(self, layer: nn.Module, rule: JoinedRule | None = None, recorder: Recorder | None = None) -> None:
+    def __init__(
+        self, layer: nn.Module, rule: JoinedRule | None = None, recorder: LayerCallRecorder | None = None
+    ) -> None:
         self.layer, self.rule, self.recorder = layer, rule, recorder
 
     def __call__(self, *inputs: Any, **keywords: Any) -> Any:
@@ -82,7 +84,7 @@ class _Forward:
         return _Forward, (self.layer,)
 
 
-class Recorder:
+class LayerCallRecorder:
     """Records the uses of a model's trainable layers while it is active.
 
     The gradient of a layer's output arrives at an edge of the graph, which, unlike the output itself, stays what it is
@@ -105,7 +107,7 @@ class Recorder:
 
     def __init__(self, model: nn.Module) -> None:
         self.active = self._listening = False
-        self.calls: list[Call] = []
+        self.calls: list[LayerCall] = []
         self.outputs: list[Any] = []
         self.reduced: bool | None = None
         self._compiled = any(_is_compiled(layer) for layer in model.modules())
@@ -210,14 +212,14 @@ class Recorder:
             given = pytree.tree_map_only(Tensor, lambda tensor: tensor.to(out.dtype), given)
         versions = None if torch.compiler.is_compiling() else _versions(given, named)
         autocast = _autocast(layer, out)
-        call = Call(layer, given, named, edges=edges, versions=versions, autocast=autocast)
+        call = LayerCall(layer, given, named, edges=edges, versions=versions, autocast=autocast)
         if rule.small and len(watched) == 1 and not self._tapped and not torch.compiler.is_compiling():
             out.register_hook(partial(self._record_gradient, call))
             if any(tensor.requires_grad for tensor in _tensors(inputs, keywords)):
                 call.edges = ()  # the gradient passes by on its way to the layers before, and need not be asked for
         self.calls.append(call)
 
-    def _record_gradient(self, call: Call, gradient: Tensor) -> None:
+    def _record_gradient(self, call: LayerCall, gradient: Tensor) -> None:
         """Makes the small gradients of a call's examples, and forgets its tensors."""
         if not self._listening:  # somebody else's backward pass
             return
@@ -233,7 +235,7 @@ class Recorder:
             rule.compute_gradients(call, names)
         call.inputs, call.keywords, call.gradients = (), {}, ()
 
-    def backward(self, total: Tensor) -> list[Call]:
+    def backward(self, total: Tensor) -> list[LayerCall]:
         """Runs one backward pass from the sum of losses, and returns the uses of layers with their output gradients.
 
         No gradient of a parameter is computed on the way.
@@ -258,7 +260,7 @@ class Recorder:
         return [call for call in calls if call.kept or any(e is not None for e in call.gradients)]
 
     @staticmethod
-    def _check_inputs(call: Call) -> None:
+    def _check_inputs(call: LayerCall) -> None:
         if call.versions is not None and _versions(call.inputs, call.keywords) != call.versions:
             raise refuse(call.layer, "whose input stays as it is", "Pass inplace=False to the activation behind it.")
 

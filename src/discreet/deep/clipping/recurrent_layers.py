@@ -15,8 +15,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from discreet.deep.clipping.joined_layers import JoinedRule, Part, Watch
-from discreet.deep.clipping.layer_rule import Call, refuse, rule_for
+from discreet.deep.clipping.joined_layers import JoinedRule, MatrixUse, Watch
+from discreet.deep.clipping.layer_rule import LayerCall, refuse, rule_for
 
 State = tuple[Tensor, ...]
 """What a cell hands to the next time: first what it gives, then what it remembers besides."""
@@ -65,7 +65,7 @@ class RecurrentRule(JoinedRule):
         """Returns what the layer gives; see `torch.nn.LSTM.forward` and its relatives for what it is called with."""
         return _recur(layer, watch, *inputs, **keywords)
 
-    def parts(self, call: Call) -> list[Part]:
+    def parts(self, call: LayerCall) -> list[MatrixUse]:
         """Returns both matrices of each layer and direction."""
         layer: Any = call.layer
         several = len(call.inputs) // len(call.gradients)
@@ -73,8 +73,8 @@ class RecurrentRule(JoinedRule):
         for place, (suffix, e) in enumerate(zip(_suffixes(layer), call.gradients, strict=True)):
             if e is not None:
                 x, h, *chosen = call.inputs[several * place : several * (place + 1)]
-                found.append(Part(x, e, _rows("ih", suffix, layer.bias)))
-                found.append(Part(h, _reset(e, chosen[0]) if chosen else e, _rows("hh", suffix, layer.bias)))
+                found.append(MatrixUse(x, e, _rows("ih", suffix, layer.bias)))
+                found.append(MatrixUse(h, _reset(e, chosen[0]) if chosen else e, _rows("hh", suffix, layer.bias)))
         return found
 
 

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from discreet.deep.estimators.network_learner import PUBLIC, NetworkLearner
-from discreet.deep.estimators.private_run import Run
+from discreet.deep.estimators.private_run import RunParameters
 from discreet.errors import InvalidParameter
 from discreet.learn.base import ClassPlan, ProbabilityClassifier, codes, read_labelled
 from discreet.learn.row_inputs import rows_to_predict
@@ -114,7 +114,7 @@ class Classifier(ProbabilityClassifier, NetworkLearner):
             raise InvalidParameter("classes", None, "to be given if rows_per_unit > 1", hint)
         return plan.compose_event(run.price.event)
 
-    def _planned_run(self, plan: ClassPlan) -> Run:
+    def _planned_run(self, plan: ClassPlan) -> RunParameters:
         budget: Any = plan.rest.loss
         return self._run(budget.epsilon, getattr(budget, "delta", 0))
 

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from discreet import check
 from discreet.deep.clipping import ClipRule, Flat, Normalised, PerLayer
 from discreet.deep.estimators.networks import network, with_weights
-from discreet.deep.estimators.private_run import Loss, Run
+from discreet.deep.estimators.private_run import Loss, RunParameters
 from discreet.errors import InvalidParameter
 from discreet.learn.base import Learner
 from discreet.learn.features import ends
@@ -107,13 +107,13 @@ class NetworkLearner(Learner):
         """How many numbers the network gives for an example."""
         return 1
 
-    def _run(self, epsilon: Any, delta: Any) -> Run:
+    def _run(self, epsilon: Any, delta: Any) -> RunParameters:
         """The run for a budget; refuses what is outside its domain, before anything is read."""
         if self._relation is not Neighbours.ADD_REMOVE:
             raise InvalidParameter("neighbours", self._relation.value, "to be 'add_remove'", _RELATION)
         if not isinstance(self.clipping, str) or self.clipping not in _CLIPPING:
             raise InvalidParameter("clipping", self.clipping, f"to be one of {', '.join(_CLIPPING)}")
-        return Run.of(
+        return RunParameters.of(
             epsilon=epsilon,
             delta=delta,
             size=self.size,
@@ -163,7 +163,7 @@ class NetworkLearner(Learner):
 
     def _train(
         self,
-        run: Run,
+        run: RunParameters,
         loss: Loss,
         X: Floats,
         targets: Tensor,

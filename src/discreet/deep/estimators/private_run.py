@@ -48,7 +48,7 @@ Loss = Callable[[Tensor, Tensor], Tensor]
 
 
 @dataclass(frozen=True, slots=True)
-class Price:
+class TrainingPrice:
     """What a run releases, about people; what its trainer says, about rows; and the trainer's noise multiplier."""
 
     event: Event
@@ -57,7 +57,7 @@ class Price:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class RunParameters:
     """The public parameters of a run; equal ones have equal prices.
 
     Raises:
@@ -76,7 +76,9 @@ class Run:
     rows_per_unit: int
 
     @classmethod
-    def of(cls, *, epsilon: Any, delta: Any, size: Any, epochs: Any, batch_size: Any, clip: Any, **rest: Any) -> Run:
+    def of(
+        cls, *, epsilon: Any, delta: Any, size: Any, epochs: Any, batch_size: Any, clip: Any, **rest: Any
+    ) -> RunParameters:
         """Returns the run of an estimator's parameters."""
         if size is None:
             raise InvalidParameter("size", None, "to be given", _SIZE)
@@ -103,7 +105,7 @@ class Run:
         )
 
     @property
-    def price(self) -> Price:
+    def price(self) -> TrainingPrice:
         """Returns what the run releases, whatever the network and the rows."""
         return _price(self)
 
@@ -168,12 +170,12 @@ class Run:
 
 
 @lru_cache(maxsize=256)
-def _price(run: Run) -> Price:
+def _price(run: RunParameters) -> TrainingPrice:
     """Asks the trainer itself, on no rows: neither they nor the network have a part in the price."""
     rows = run.rows_per_unit
     if rows == 1:
         with _make_pricing_trainer(run, epsilon=run.epsilon) as trainer:
-            return Price(trainer.planned_event, trainer.planned_event, trainer.noise_multiplier)
+            return TrainingPrice(trainer.planned_event, trainer.planned_event, trainer.noise_multiplier)
     with _make_pricing_trainer(run, noise_multiplier=rows) as trainer:
         steps = trainer.steps
     rate = at_least_one_of(rows, Fraction(run.batch_size, run.size))
@@ -184,7 +186,7 @@ def _price(run: Run) -> Price:
         planned = trainer.planned_event
     drawn = check.instance(PoissonSampled, step=check.instance(Repeated, run=planned).event)
     multiplier = check.instance(Gaussian, release=drawn.event).noise_multiplier
-    return Price(Repeated(PoissonSampled(rate, Gaussian(multiplier / rows)), steps), planned, noise)
+    return TrainingPrice(Repeated(PoissonSampled(rate, Gaussian(multiplier / rows)), steps), planned, noise)
 
 
 def at_least_one_of(rows: int, rate: Fraction) -> Fraction:
@@ -197,7 +199,7 @@ def at_least_one_of(rows: int, rate: Fraction) -> Fraction:
     return 1 - Fraction(none, _FINE)
 
 
-def _make_pricing_trainer(run: Run, **noise: Any) -> Trainer:
+def _make_pricing_trainer(run: RunParameters, **noise: Any) -> Trainer:
     network = nn.Linear(1, 1, device="meta").to_empty(device="cpu")  # draws no number of anybody's
     return Trainer(
         network,

@@ -21,7 +21,7 @@ Convert = Callable[[Any], Any]
 Batches = Callable[[], Iterable[Any]]
 
 
-class Plain:
+class PlainBatchStream:
     """A stream of plain batches, made anew whenever it is asked for.
 
     Args:
@@ -45,13 +45,13 @@ class Plain:
             yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
 
-def stream_of(given: Any) -> Plain:
+def stream_of(given: Any) -> PlainBatchStream:
     """Returns a stream of anything with the Arrow PyCapsule interface; only its schema is read here."""
     reader = pa.RecordBatchReader.from_stream(given)
-    return Plain(reader.schema, lambda: pa.RecordBatchReader.from_stream(given))
+    return PlainBatchStream(reader.schema, lambda: pa.RecordBatchReader.from_stream(given))
 
 
-def parquet(paths: Sequence[Path], names: Sequence[str]) -> Plain:
+def parquet(paths: Sequence[Path], names: Sequence[str]) -> PlainBatchStream:
     """Reads columns of Parquet files of the same schema, in batches."""
 
     def batches() -> Iterator[Any]:
@@ -62,10 +62,10 @@ def parquet(paths: Sequence[Path], names: Sequence[str]) -> Plain:
 
     with pq.ParquetFile(paths[0]) as file:
         schema = file.schema_arrow
-    return Plain(pa.schema([schema.field(name) for name in names]), batches)
+    return PlainBatchStream(pa.schema([schema.field(name) for name in names]), batches)
 
 
-def pandas(frame: Any, texts: Callable[[Any], Any]) -> Plain:
+def pandas(frame: Any, texts: Callable[[Any], Any]) -> PlainBatchStream:
     """Reads a frame of pandas in batches; `texts` makes a text or None of each cell of columns of Python objects."""
     kinds = [_pandas_type(kind) for kind in frame.dtypes]
     kept = [place for place, kind in enumerate(kinds) if kind is not None]
@@ -83,7 +83,7 @@ def pandas(frame: Any, texts: Callable[[Any], Any]) -> Plain:
             yield pa.RecordBatch.from_arrays([column(place, rows) for place in kept], schema=schema)
 
     schema = pa.schema([(str(frame.columns[place]), kinds[place]) for place in kept])
-    return Plain(schema, batches)
+    return PlainBatchStream(schema, batches)
 
 
 def _is_of_objects(kind: Any) -> bool:

@@ -14,7 +14,7 @@ from discreet.engines.duckdb.dialect import DIALECT
 from discreet.plan.model.types import Type
 
 
-class Form(Enum):
+class CellFormat(Enum):
     """How a cell is written; the first that fits is its form."""
 
     MISSING = "missing"
@@ -75,39 +75,41 @@ def _is(kind: Type) -> str:
 IS_MARK = f"lower({{0}}) IN ({', '.join(map(DIALECT.text_literal, MARKS))})"
 """A condition on a cell: that it is a mark of a missing value."""
 
-_FORMS: Mapping[Form, str] = {
-    Form.MISSING: "{0} IS NULL OR {0} = ''",
-    Form.WHOLE: f"{_like('[+-]?(0|[1-9][0-9]*)')} AND {_is(Type.INT)}",
-    Form.PADDED: _is(Type.INT),
-    Form.NUMBER: _is(Type.FLOAT),
-    Form.TRUTH: "lower({0}) IN ('true', 'false', 't', 'f')",
-    Form.MARK: IS_MARK,
-    Form.DAY: _is(Type.DATE),
-    Form.MOMENT: _is(Type.TIMESTAMP),
-    Form.COMMA: _like("[+-]?[0-9]{1,3},[0-9]{3}"),
-    Form.COMMA_GROUPS: _like("[+-]?[0-9]{1,3}(,[0-9]{3})+([.][0-9]+)?"),
-    Form.DECIMAL_COMMA: _like(f"[+-]?[0-9]+,[0-9]*|[+-]?[0-9]{{1,3}}({_GAP}[0-9]{{3}})+,[0-9]+"),
-    Form.POINT_GROUPS: _like("[+-]?[0-9]{1,3}([.][0-9]{3})+,[0-9]+|[+-]?[0-9]{1,3}([.][0-9]{3}){2,}"),
-    Form.OTHER_GROUPS: _like(f"[+-]?[0-9]{{1,3}}({_GAP}[0-9]{{3}})+([.][0-9]+)?"),
-    Form.DAY_FIRST: f"{_like(_SHORT_DAY)} AND {_part(1)} BETWEEN 13 AND 31 AND {_part(2)} <= 12",
-    Form.MONTH_FIRST: f"{_like(_SHORT_DAY)} AND {_part(2)} BETWEEN 13 AND 31 AND {_part(1)} <= 12",
-    Form.DAY_OR_MONTH_FIRST: f"{_like(_SHORT_DAY)} AND {_part(1)} <= 12 AND {_part(2)} <= 12",
-    Form.YEAR_FIRST: _like("[12][0-9]{3}[/.][0-9]{1,2}[/.][0-9]{1,2}([ T].*)?"),
-    Form.NAMED_MONTH: _like(
+_FORMS: Mapping[CellFormat, str] = {
+    CellFormat.MISSING: "{0} IS NULL OR {0} = ''",
+    CellFormat.WHOLE: f"{_like('[+-]?(0|[1-9][0-9]*)')} AND {_is(Type.INT)}",
+    CellFormat.PADDED: _is(Type.INT),
+    CellFormat.NUMBER: _is(Type.FLOAT),
+    CellFormat.TRUTH: "lower({0}) IN ('true', 'false', 't', 'f')",
+    CellFormat.MARK: IS_MARK,
+    CellFormat.DAY: _is(Type.DATE),
+    CellFormat.MOMENT: _is(Type.TIMESTAMP),
+    CellFormat.COMMA: _like("[+-]?[0-9]{1,3},[0-9]{3}"),
+    CellFormat.COMMA_GROUPS: _like("[+-]?[0-9]{1,3}(,[0-9]{3})+([.][0-9]+)?"),
+    CellFormat.DECIMAL_COMMA: _like(f"[+-]?[0-9]+,[0-9]*|[+-]?[0-9]{{1,3}}({_GAP}[0-9]{{3}})+,[0-9]+"),
+    CellFormat.POINT_GROUPS: _like("[+-]?[0-9]{1,3}([.][0-9]{3})+,[0-9]+|[+-]?[0-9]{1,3}([.][0-9]{3}){2,}"),
+    CellFormat.OTHER_GROUPS: _like(f"[+-]?[0-9]{{1,3}}({_GAP}[0-9]{{3}})+([.][0-9]+)?"),
+    CellFormat.DAY_FIRST: f"{_like(_SHORT_DAY)} AND {_part(1)} BETWEEN 13 AND 31 AND {_part(2)} <= 12",
+    CellFormat.MONTH_FIRST: f"{_like(_SHORT_DAY)} AND {_part(2)} BETWEEN 13 AND 31 AND {_part(1)} <= 12",
+    CellFormat.DAY_OR_MONTH_FIRST: f"{_like(_SHORT_DAY)} AND {_part(1)} <= 12 AND {_part(2)} <= 12",
+    CellFormat.YEAR_FIRST: _like("[12][0-9]{3}[/.][0-9]{1,2}[/.][0-9]{1,2}([ T].*)?"),
+    CellFormat.NAMED_MONTH: _like(
         f"(?i)[0-9]{{1,2}}[ .-]*{_MONTH}[ .,-]*[0-9]{{2,4}}|{_MONTH} *[0-9]{{1,2}}(st|nd|rd|th)?,? *[0-9]{{4}}"
     ),
-    Form.ZONED: _like("[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9:.]+ *(Z|UTC|[+-][0-9]{2}(:?[0-9]{2})?)"),
-    Form.CURRENCY: _like(f"[+-]? *{_SIGN} *{_WRITTEN}|{_WRITTEN} *{_SIGN}"),
-    Form.PERCENT: _like(f"{_WRITTEN} *%"),
+    CellFormat.ZONED: _like("[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9:.]+ *(Z|UTC|[+-][0-9]{2}(:?[0-9]{2})?)"),
+    CellFormat.CURRENCY: _like(f"[+-]? *{_SIGN} *{_WRITTEN}|{_WRITTEN} *{_SIGN}"),
+    CellFormat.PERCENT: _like(f"{_WRITTEN} *%"),
 }
 
 
 def form_of(cell: str) -> str:
-    """Writes the place of a cell's form in `Form`."""
+    """Writes the place of a cell's form in `CellFormat`."""
     cases = {
         form: f"WHEN {test.replace('{0}', cell)} THEN {place}" for place, (form, test) in enumerate(_FORMS.items())
     }
-    words = " ".join(cases[form] for form in (Form.MISSING, Form.TRUTH, Form.MARK))  # which have no digits
+    words = " ".join(
+        cases[form] for form in (CellFormat.MISSING, CellFormat.TRUTH, CellFormat.MARK)
+    )  # which have no digits
     return (
         f"CASE WHEN {cell} IS NOT NULL AND regexp_matches({cell}, '[0-9]') "
         f"THEN CASE {' '.join(cases.values())} ELSE {len(_FORMS)} END ELSE CASE {words} ELSE {len(_FORMS)} END END"

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import duckdb
 
 from discreet.engines.duckdb.dialect import DIALECT
-from discreet.engines.duckdb.sources import Stream, source_of
+from discreet.engines.duckdb.sources import RowStream, source_of
 from discreet.engines.duckdb.tables import describe_source, fetch_rows, open_database, put
 
 Row = dict[str, Any]
@@ -100,7 +100,7 @@ class _Stored:
         )
         return _Stored(self._connection, self._names, name)
 
-    def with_changes(self, without: Collection[int] = (), more: Sequence[Row] = ()) -> Stream:
+    def with_changes(self, without: Collection[int] = (), more: Sequence[Row] = ()) -> RowStream:
         self._made += 1
         extra, shown = f"{self._table}_{self._made}", ", ".join(map(DIALECT.quote_name, self._names))
         self._connection.execute(f"CREATE TABLE {extra} AS SELECT {shown} FROM {self._table} LIMIT 0")
@@ -114,7 +114,7 @@ class _Stored:
             f"SELECT {shown} FROM {self._table} WHERE {DIALECT.quote_name(_PLACE)} NOT IN ({listed}) "
             f"UNION ALL SELECT {shown} FROM {extra}"
         )
-        return Stream(lambda: self._connection.sql(sql))
+        return RowStream(lambda: self._connection.sql(sql))
 
     def _fetch_rows(self, names: Sequence[str], where: str) -> list[Row]:
         shown = ", ".join(map(DIALECT.quote_name, names))

@@ -21,7 +21,7 @@ from discreet import check
 from discreet.engines.base import Engine, check_columns
 from discreet.engines.duckdb.csv_header import PACKED
 from discreet.engines.duckdb.dialect import DIALECT, ID_FUNCTION
-from discreet.engines.duckdb.sources import Column, Csv, FileTable, Frame, Parquet, Source, source_of
+from discreet.engines.duckdb.sources import ArrowFrame, Csv, DuckDBColumn, FileTable, Parquet, Source, source_of
 from discreet.engines.duckdb.tables import (
     FATAL,
     Readable,
@@ -60,7 +60,7 @@ _UNREADABLE = "Its type cannot be read, or not whatever is stored in it: convert
 @dataclass(frozen=True)
 class _Table:
     source: Source
-    columns: Mapping[str, Column]
+    columns: Mapping[str, DuckDBColumn]
 
     @property
     def stored_columns(self) -> dict[str, tuple[Type, str]]:
@@ -111,7 +111,7 @@ class DuckDB(Engine):
         kind = source_of(source)
         if isinstance(kind, Csv):
             return {}
-        untyped = kind.texts if isinstance(kind, Frame) else ()
+        untyped = kind.texts if isinstance(kind, ArrowFrame) else ()
         return {name: column.type for name, column in describe_source(kind).items() if name not in untyped}
 
     def close(self) -> None:
@@ -156,7 +156,7 @@ class DuckDB(Engine):
             raise InternalError("Rows are chosen where contributions are bounded.")
         many = _bits(source) > _FEW
         least, most, rows = _UNKNOWN
-        if many or isinstance(source, Frame):
+        if many or isinstance(source, ArrowFrame):
             least, most, rows = self._size(reading.table, limits.unit, cursor)
         span = most - least + 1
         numbered = _FEW_ROWS < rows < span * _NUMBERED and span < min(rows * _SPREAD, _MOST_BITS)

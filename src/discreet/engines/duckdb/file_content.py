@@ -15,7 +15,7 @@ from typing import Any, Self
 import duckdb
 
 from discreet.dataclass import dataclass
-from discreet.engines.duckdb.cell_forms import IS_MARK, Form, Mend, form_of, mend_cell, reads, strip_signs
+from discreet.engines.duckdb.cell_forms import IS_MARK, CellFormat, Mend, form_of, mend_cell, reads, strip_signs
 from discreet.engines.duckdb.dialect import DIALECT, ID_FUNCTION
 from discreet.engines.duckdb.sources import Csv, rename_columns, source_of
 from discreet.engines.duckdb.tables import csv_scan, describe_source, fetch_rows, open_database, put
@@ -38,10 +38,10 @@ class ColumnForms:
     """
 
     stored: Type
-    forms: Mapping[Form, int]
+    forms: Mapping[CellFormat, int]
     distinct: int
 
-    def count(self, *forms: Form) -> int:
+    def count(self, *forms: CellFormat) -> int:
         """Counts the cells of some forms."""
         return sum(self.forms.get(form, 0) for form in forms)
 
@@ -82,7 +82,7 @@ class RowsPerUnit:
 
 SHARES = (0.5, 0.9, 0.95, 0.99, 1.0)
 _FEW_UNREAD = 3
-_PLACES = {form: place for place, form in enumerate(Form)}
+_PLACES = {form: place for place, form in enumerate(CellFormat)}
 
 
 class FileContent:
@@ -121,9 +121,13 @@ class FileContent:
         """
         terms = ["count(*)"]
         for cell, kind in self._cells.values():
-            form = form_of(cell) if kind is Type.TEXT else f"CAST({cell} IS NOT NULL AS INTEGER) * {_PLACES[Form.TEXT]}"
+            form = (
+                form_of(cell)
+                if kind is Type.TEXT
+                else f"CAST({cell} IS NOT NULL AS INTEGER) * {_PLACES[CellFormat.TEXT]}"
+            )
             terms += [f"histogram({form})", f"approx_count_distinct({cell})"]
-        (rows, *found), listed = self._row(terms, signs=signs), [*Form]
+        (rows, *found), listed = self._row(terms, signs=signs), [*CellFormat]
         return rows, {
             name: ColumnForms(
                 stored=kind,

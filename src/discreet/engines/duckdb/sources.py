@@ -58,14 +58,14 @@ class Csv:
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class ArrowFrame:
     """A frame in memory, as an object with the Arrow PyCapsule interface; `texts` are columns of Python objects."""
 
     stream: Any
     texts: tuple[str, ...] = ()
 
 
-class Stream:
+class RowStream:
     """Rows of a database of ours, of types that need no care, read anew whenever they are asked for."""
 
     def __init__(self, read: Callable[[], Any]) -> None:
@@ -75,7 +75,7 @@ class Stream:
         return self._read().__arrow_c_stream__(requested_schema)
 
 
-Source = Parquet | Csv | Frame | FileTable
+Source = Parquet | Csv | ArrowFrame | FileTable
 
 
 def source_of(given: Any) -> Source:
@@ -137,9 +137,9 @@ def rename_columns(path: Path, names: Sequence[str]) -> Csv:
     return Csv((path,), tuple(names), header.delimiter)
 
 
-def _frame(given: Any) -> Frame:
-    if isinstance(given, Stream):
-        return Frame(given)
+def _frame(given: Any) -> ArrowFrame:
+    if isinstance(given, RowStream):
+        return ArrowFrame(given)
     native = nw.from_native(given, pass_through=True, allow_series=False)
     if isinstance(native, nw.LazyFrame):
         raise InvalidParameter("source", type(given).__name__, "not to be lazy", "Collect it first.")
@@ -147,16 +147,16 @@ def _frame(given: Any) -> Frame:
         return _make_frame(given)
     objects = tuple(name for name, kind in native.schema.items() if kind == nw.Object)
     if native.implementation.is_pandas_like():
-        return Frame(arrow.pandas(nw.to_native(native), text_of), objects)
+        return ArrowFrame(arrow.pandas(nw.to_native(native), text_of), objects)
     return _make_frame(nw.to_native(native.drop(*objects)))
 
 
-def _make_frame(given: Any) -> Frame:
+def _make_frame(given: Any) -> ArrowFrame:
     """Frames can be read as often as they are asked; a reader of batches only once."""
     if not hasattr(given, "__arrow_c_stream__") or hasattr(given, "read_next_batch"):
         raise _source_error(given)
     try:
-        return Frame(arrow.stream_of(given))
+        return ArrowFrame(arrow.stream_of(given))
     except ValueError:  # a type that Arrow has not
         raise _source_error(
             given, "Leave out columns of types that Arrow does not have, such as 128-bit numbers."
@@ -235,7 +235,7 @@ UNCHECKED_TEXT = "TRY(decode(encode({0})))"
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class DuckDBColumn:
     """A column of a source: its type in DuckDB, ours, and the expression that reads it."""
 
     native: str
@@ -243,7 +243,7 @@ class Column:
     sql: str
 
 
-def columns_of(relation: Any, *, checked: bool = True) -> dict[str, Column]:
+def columns_of(relation: Any, *, checked: bool = True) -> dict[str, DuckDBColumn]:
     """Returns the readable columns of a relation, from its types alone.
 
     Args:
@@ -255,14 +255,14 @@ def columns_of(relation: Any, *, checked: bool = True) -> dict[str, Column]:
         read = _PARAMETRIC[kind.id](kind) if kind.id in _PARAMETRIC else STORED.get(str(kind))
         if read is not None:
             text = UNCHECKED_TEXT if str(kind) == "VARCHAR" and not checked else read[1]
-            found[name] = Column(str(kind), read[0], text.replace("{0}", DIALECT.quote_name(name)))
+            found[name] = DuckDBColumn(str(kind), read[0], text.replace("{0}", DIALECT.quote_name(name)))
     return found
 
 
-def csv_columns(source: Csv) -> dict[str, Column]:
+def csv_columns(source: Csv) -> dict[str, DuckDBColumn]:
     """Returns the columns of text files, as `columns_of` does: all are texts, which DuckDB checks."""
     kind, sql = STORED["VARCHAR"]
-    return {name: Column("VARCHAR", kind, sql.replace("{0}", DIALECT.quote_name(name))) for name in source.header}
+    return {name: DuckDBColumn("VARCHAR", kind, sql.replace("{0}", DIALECT.quote_name(name))) for name in source.header}
 
 
 def _decimal(kind: Any) -> tuple[Type, str]:

@@ -20,7 +20,16 @@ import duckdb
 from discreet.dataclass import dataclass
 from discreet.engines.duckdb import arrow
 from discreet.engines.duckdb.dialect import DIALECT
-from discreet.engines.duckdb.sources import Column, Csv, FileTable, Frame, Parquet, Source, columns_of, csv_columns
+from discreet.engines.duckdb.sources import (
+    ArrowFrame,
+    Csv,
+    DuckDBColumn,
+    FileTable,
+    Parquet,
+    Source,
+    columns_of,
+    csv_columns,
+)
 from discreet.errors import InvalidParameter
 
 _HARDENED: dict[str, Any] = {
@@ -39,7 +48,7 @@ _OF_RESOURCES = (duckdb.InterruptException, duckdb.OutOfMemoryException)
 
 T = TypeVar("T")
 
-Readable = tuple[Source, Mapping[str, Column]]
+Readable = tuple[Source, Mapping[str, DuckDBColumn]]
 """A source, and its columns that questions see."""
 
 
@@ -64,7 +73,7 @@ def _describer() -> duckdb.DuckDBPyConnection:
     return _DESCRIBERS[process].cursor()
 
 
-def describe_source(source: Source) -> dict[str, Column]:
+def describe_source(source: Source) -> dict[str, DuckDBColumn]:
     """Returns the columns of a source that can be read whatever is in them, from its format.
 
     Raises:
@@ -79,7 +88,7 @@ def describe_source(source: Source) -> dict[str, Column]:
             text = _PREPARE[type(source)](connection, source, "t0")
             if isinstance(source, FileTable):
                 _check_is_table(connection, source)
-            return columns_of(connection.sql(f"SELECT * FROM {text}"), checked=not isinstance(source, Frame))
+            return columns_of(connection.sql(f"SELECT * FROM {text}"), checked=not isinstance(source, ArrowFrame))
         except FATAL:
             _DESCRIBERS.pop(os.getpid(), None)
         except duckdb.Error:
@@ -103,7 +112,7 @@ def paths_of(source: Source) -> tuple[Path, ...]:
     return (source.path,) if isinstance(source, FileTable) else ()
 
 
-def write_select_list(chosen: Iterable[tuple[str, Column]]) -> str:
+def write_select_list(chosen: Iterable[tuple[str, DuckDBColumn]]) -> str:
     """Writes what stands after SELECT to read columns under their names."""
     return ", ".join(f"{column.sql} AS {DIALECT.quote_name(name)}" for name, column in chosen)
 
@@ -112,9 +121,9 @@ def put(connection: duckdb.DuckDBPyConnection, readable: Readable, name: str) ->
     """Makes columns readable under a name: a frame is copied, everything else stays where it is."""
     source, columns = readable
     text = _PREPARE[type(source)](connection, source, name)
-    kind = "TABLE" if isinstance(source, Frame) else "VIEW"
+    kind = "TABLE" if isinstance(source, ArrowFrame) else "VIEW"
     connection.execute(f"CREATE {kind} {name} AS SELECT {write_select_list(columns.items())} FROM {text}")
-    if isinstance(source, Frame):
+    if isinstance(source, ArrowFrame):
         connection.unregister(text)
 
 
@@ -203,7 +212,7 @@ def _csv(connection: duckdb.DuckDBPyConnection, source: Csv, name: str) -> str:
     return csv_scan(source)
 
 
-def _frame(connection: duckdb.DuckDBPyConnection, source: Frame, name: str) -> str:
+def _frame(connection: duckdb.DuckDBPyConnection, source: ArrowFrame, name: str) -> str:
     connection.register(f"{name}_frame", source.stream)
     return f"{name}_frame"
 
@@ -216,7 +225,7 @@ def _file_table(connection: duckdb.DuckDBPyConnection, source: FileTable, name: 
 _PREPARE: Mapping[type, Callable[[duckdb.DuckDBPyConnection, Any, str], str]] = {
     Parquet: _parquet,
     Csv: _csv,
-    Frame: _frame,
+    ArrowFrame: _frame,
     FileTable: _file_table,
 }
 """What stands after FROM, and what must be done before."""
@@ -268,7 +277,7 @@ def scan(paths: Iterable[Path], utf8: str = "strict") -> str:
     return f"read_parquet([{names}], hive_partitioning = false, utf8_validation = '{utf8}')"
 
 
-def _described_parquet(connection: duckdb.DuckDBPyConnection, source: Parquet) -> dict[str, Column]:
+def _described_parquet(connection: duckdb.DuckDBPyConnection, source: Parquet) -> dict[str, DuckDBColumn]:
     """The columns that can be read whatever is in them.
 
     Raises:
@@ -288,8 +297,8 @@ def _described_parquet(connection: duckdb.DuckDBPyConnection, source: Parquet) -
 
 
 def _with_milliseconds(
-    connection: duckdb.DuckDBPyConnection, source: Parquet, leaves: Mapping[str, _Leaf], found: dict[str, Column]
-) -> dict[str, Column]:
+    connection: duckdb.DuckDBPyConnection, source: Parquet, leaves: Mapping[str, _Leaf], found: dict[str, DuckDBColumn]
+) -> dict[str, DuckDBColumn]:
     """Beside milliseconds, which may have to be read through Arrow, only columns in which that finds the same."""
     if not any(leaves[name].in_milliseconds for name in found):
         return found
@@ -297,14 +306,16 @@ def _with_milliseconds(
     return {n: column for n, column in found.items() if n in plain and _is_same(leaves[n], column, plain[n])}
 
 
-def _is_same(leaf: _Leaf, column: Column, plain: Column) -> bool:
+def _is_same(leaf: _Leaf, column: DuckDBColumn, plain: DuckDBColumn) -> bool:
     """Whether both readers find the same in a column, also where there are values that it should not hold."""
     if leaf.native.startswith("DECIMAL"):
         return plain.native.startswith("DECIMAL") and leaf.bytes <= leaf.kept_in
     return column.native == plain.native or (column.native, plain.native) in _ALIKE
 
 
-def take_care(connection: duckdb.DuckDBPyConnection, source: Parquet, chosen: Mapping[str, Column], name: str) -> None:
+def take_care(
+    connection: duckdb.DuckDBPyConnection, source: Parquet, chosen: Mapping[str, DuckDBColumn], name: str
+) -> None:
     """Puts a temporary view in the place of a table, in which nothing fails, unless nothing can fail in it anyway."""
     leaves = _leaves(connection, source.paths[0])
     if any(leaves[column].in_milliseconds for column in chosen):
@@ -317,14 +328,14 @@ def take_care(connection: duckdb.DuckDBPyConnection, source: Parquet, chosen: Ma
 
 def _plain(
     connection: duckdb.DuckDBPyConnection, source: Parquet, names: Sequence[str], view: str
-) -> dict[str, Column]:
+) -> dict[str, DuckDBColumn]:
     """Registers columns as a stream of plain Arrow batches."""
     connection.register(view, arrow.parquet(source.paths, names))
     return columns_of(connection.sql(f"SELECT * FROM {view}"), checked=False)
 
 
 def _without_broken_texts(
-    connection: duckdb.DuckDBPyConnection, source: Parquet, chosen: Mapping[str, Column], name: str
+    connection: duckdb.DuckDBPyConnection, source: Parquet, chosen: Mapping[str, DuckDBColumn], name: str
 ) -> None:
     """Bytes that are not UTF-8 are question marks in one scan and left out in another: a text that differs has some."""
     texts = [DIALECT.quote_name(n) for n, column in chosen.items() if column.native == "VARCHAR"]

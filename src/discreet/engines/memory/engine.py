@@ -14,7 +14,7 @@ from discreet.errors import InternalError, InvalidParameter
 from discreet.plan.expressions.evaluation import evaluate
 from discreet.plan.model.group_columns import GroupColumns
 from discreet.plan.model.nodes import Expression, Value
-from discreet.plan.model.readings import Bounding, Groups, Reading, Split, Spread, Statistic
+from discreet.plan.model.readings import ContributionBounding, Groups, Reading, Split, Spread, Statistic
 from discreet.plan.model.types import Type
 
 Row = dict[str, Value]
@@ -105,7 +105,7 @@ def _pairs(reading: Reading, rows: Iterable[Row], public: set[Keys] | None) -> P
     return pairs
 
 
-def _bound_rows(pairs: Pairs, bounding: Bounding, statistics: Sequence[Statistic]) -> Pairs:
+def _bound_rows(pairs: Pairs, bounding: ContributionBounding, statistics: Sequence[Statistic]) -> Pairs:
     kept: Pairs = {}
     salt = Salt(bounding.salt)
     for unit, groups in pairs.items():
@@ -118,7 +118,7 @@ def _bound_rows(pairs: Pairs, bounding: Bounding, statistics: Sequence[Statistic
     return kept
 
 
-def _spread(spread: Spread, pairs: Pairs, bounding: Bounding | None) -> Groups:
+def _spread(spread: Spread, pairs: Pairs, bounding: ContributionBounding | None) -> Groups:
     """Units of each group by how many groups they are kept in."""
     if bounding is None:
         raise InternalError("A reading reached an engine unchecked.")

@@ -12,22 +12,22 @@ from discreet.engines.base import steps
 from discreet.engines.row_choice import Salt, normalize_id, put_together
 from discreet.errors import InternalError
 from discreet.plan.expressions.evaluation import INT_HIGH, INT_LOW, evaluate
-from discreet.plan.model.nodes import UNIT, Column, Expression, Order, Relation, Value
+from discreet.plan.model.nodes import UNIT, ColumnRef, Expression, Relation, SortKey, Value
 from discreet.plan.model.relations import (
+    BaseTable,
     Cut,
     Declared,
     Fold,
     Join,
-    Marked,
-    Matched,
+    LinkedTable,
+    MarkJoin,
     Pairs,
-    PerUnit,
-    Reached,
+    RelationUnion,
     Select,
-    Table,
-    Union,
+    SemiJoin,
+    UnitAggregation,
     Window,
-    Windowed,
+    WindowedRelation,
     besides_units,
     has_people,
     shape,
@@ -46,7 +46,7 @@ def gather(relation: Relation, tables: Tables, declared: Declared) -> list[Row]:
 
 
 @gather.register
-def _(relation: Table, tables: Tables, declared: Declared) -> list[Row]:
+def _(relation: BaseTable, tables: Tables, declared: Declared) -> list[Row]:
     del declared
     rows = tables[relation.name]
     if relation.unit is None:
@@ -57,7 +57,7 @@ def _(relation: Table, tables: Tables, declared: Declared) -> list[Row]:
 
 
 @gather.register
-def _(relation: Reached, tables: Tables, declared: Declared) -> list[Row]:
+def _(relation: LinkedTable, tables: Tables, declared: Declared) -> list[Row]:
     units: dict[Value, set[Value]] = defaultdict(set)
     for row in gather(relation.through, tables, declared):
         if row[UNIT] is not None and row[relation.key] is not None:
@@ -79,7 +79,7 @@ def _with_unit(made: Row, row: Row) -> Row:
 
 
 @gather.register
-def _(relation: PerUnit, tables: Tables, declared: Declared) -> list[Row]:
+def _(relation: UnitAggregation, tables: Tables, declared: Declared) -> list[Row]:
     groups: dict[tuple[Value, ...], list[Row]] = defaultdict(list)
     for row in gather(relation.source, tables, declared):
         if row[UNIT] is not None:
@@ -95,7 +95,7 @@ def _(relation: PerUnit, tables: Tables, declared: Declared) -> list[Row]:
 
 
 @gather.register
-def _(relation: Windowed, tables: Tables, declared: Declared) -> list[Row]:
+def _(relation: WindowedRelation, tables: Tables, declared: Declared) -> list[Row]:
     rows = [row for row in gather(relation.source, tables, declared) if row[UNIT] is not None]
     names = [name for name in shape(relation.source, declared) if name != UNIT]
     made: list[Row] = [{} for _ in rows]
@@ -193,7 +193,7 @@ def _find_join_pairs(left: Relation, right: Relation, on: Pairs, declared: Decla
     """
     if not (has_people(left, declared) and has_people(right, declared)):
         return on
-    whose = Column(UNIT, shape(left, declared)[UNIT])
+    whose = ColumnRef(UNIT, shape(left, declared)[UNIT])
     return (*besides_units(left, right, on, declared), (whose, whose))
 
 
@@ -204,7 +204,7 @@ def _partners(row: Row, on: Sequence[Expression], found: Mapping[tuple[Value, ..
 
 
 @gather.register
-def _(relation: Matched, tables: Tables, declared: Declared) -> list[Row]:
+def _(relation: SemiJoin, tables: Tables, declared: Declared) -> list[Row]:
     pairs = _find_join_pairs(relation.source, relation.other, relation.on, declared)
     on = [a for a, _ in pairs]
     found = _by_key(gather(relation.other, tables, declared), [b for _, b in pairs])
@@ -215,7 +215,7 @@ def _(relation: Matched, tables: Tables, declared: Declared) -> list[Row]:
 
 
 @gather.register
-def _(relation: Marked, tables: Tables, declared: Declared) -> list[Row]:
+def _(relation: MarkJoin, tables: Tables, declared: Declared) -> list[Row]:
     pairs = _find_join_pairs(relation.source, relation.other, relation.on, declared)
     on = [a for a, _ in pairs]
     found = _by_key(gather(relation.other, tables, declared), [b for _, b in pairs])
@@ -261,7 +261,7 @@ def _cut_order(relation: Cut, columns: Mapping[str, Type], salt: Salt, row: Row)
 
 
 @gather.register
-def _(relation: Union, tables: Tables, declared: Declared) -> list[Row]:
+def _(relation: RelationUnion, tables: Tables, declared: Declared) -> list[Row]:
     return [row for source in relation.sources for row in gather(source, tables, declared)]
 
 
@@ -370,7 +370,7 @@ def _last_peers(window: Window, rows: Sequence[Row]) -> list[int]:
     return last
 
 
-def _compare(order: Sequence[Order], columns: Sequence[str], one: Row, other: Row) -> int:
+def _compare(order: Sequence[SortKey], columns: Sequence[str], one: Row, other: Row) -> int:
     for part in order:
         found = _sign(evaluate(part.expression, one), evaluate(part.expression, other), descending=part.descending)
         if found:

@@ -17,7 +17,7 @@ from discreet.engines.base import Engine, check_columns
 from discreet.engines.postgres.dialect import DIALECT
 from discreet.engines.postgres.posix_patterns import CERTAINLY, UNCERTAIN, is_certain
 from discreet.engines.postgres.sessions import Sessions, fetch_rows
-from discreet.engines.postgres.tables import Described, describe_source
+from discreet.engines.postgres.tables import TableDescription, describe_source
 from discreet.engines.sql.dialect import Dialect
 from discreet.engines.sql.fetched import FetchedRows
 from discreet.engines.sql.relations import StoredTable
@@ -25,7 +25,7 @@ from discreet.engines.sql.statement import Statement, translate_reading
 from discreet.engines.stoppable_work import stoppable
 from discreet.errors import InvalidParameter, UnsupportedQuery
 from discreet.plan.model.group_columns import GroupColumns
-from discreet.plan.model.nodes import Call, Expression, Literal, parts_of
+from discreet.plan.model.nodes import Expression, FunctionCall, Literal, parts_of
 from discreet.plan.model.readings import Reading
 from discreet.plan.model.relations import tables
 from discreet.plan.model.types import Type
@@ -75,7 +75,7 @@ class Postgres(Engine):
             settings["work_mem"] = work_mem
         self._deadline = deadline
         self._sessions = Sessions(self._server, settings)
-        self._tables: dict[str, Described] = {}
+        self._tables: dict[str, TableDescription] = {}
 
     def __repr__(self) -> str:
         return f"Postgres({self._server})"
@@ -93,7 +93,7 @@ class Postgres(Engine):
         """Refuses groups of patterns that PostgreSQL would find elsewhere, and texts that it cannot hold."""
         del names
         for part in (part for expression in expressions for part in parts_of(expression)):
-            if isinstance(part, Call) and part.function == "extract" and not _is_certain(part):
+            if isinstance(part, FunctionCall) and part.function == "extract" and not _is_certain(part):
                 raise UnsupportedQuery(UNCERTAIN, CERTAINLY)
             if isinstance(part, Literal) and isinstance(part.value, str) and "\0" in part.value:
                 raise UnsupportedQuery("PostgreSQL has no text with U+0000 in it.", "Leave it out.")
@@ -109,7 +109,7 @@ class Postgres(Engine):
         check_columns(name, {column: kind for column, (kind, _) in found.columns.items()}, columns, hint=_UNREADABLE)
         self._tables[name] = found
 
-    def _describe_source(self, source: Any) -> Described:
+    def _describe_source(self, source: Any) -> TableDescription:
         with self._sessions.transaction() as session:
             return describe_source(session, self._table(source))
 
@@ -157,7 +157,7 @@ class Postgres(Engine):
         return made.groups(FetchedRows(rows))
 
 
-def _is_certain(extract: Call) -> bool:
+def _is_certain(extract: FunctionCall) -> bool:
     _, pattern = extract.arguments
     return isinstance(pattern, Literal) and is_certain(str(pattern.value))
 

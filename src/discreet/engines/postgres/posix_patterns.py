@@ -19,10 +19,10 @@ from discreet.plan.expressions.pattern_grammar import parse
 from discreet.plan.expressions.patterns import (
     Alternation,
     Anchor,
+    CaptureGroup,
     Characters,
     Concatenation,
-    Group,
-    Node,
+    PatternNode,
     Ranges,
     Repetition,
     groups,
@@ -46,7 +46,7 @@ def translate_pattern(pattern: str) -> str:
 
 
 @singledispatch
-def _text(node: Node) -> str:
+def _text(node: PatternNode) -> str:
     raise InternalError(f"A {type(node).__name__} is no part of a pattern.")
 
 
@@ -73,7 +73,7 @@ def _(node: Alternation) -> str:
 
 
 @_text.register
-def _(node: Group) -> str:
+def _(node: CaptureGroup) -> str:
     return f"({_text(node.part)})"
 
 
@@ -125,20 +125,20 @@ def is_certain(pattern: str) -> bool:
 
 
 @singledispatch
-def _is_certain(node: Node, after: Ranges) -> bool:  # noqa: ARG001 - of those that follow
+def _is_certain(node: PatternNode, after: Ranges) -> bool:  # noqa: ARG001 - of those that follow
     """Whether there is one way to match a part, before something that begins with one of these characters."""
     raise InternalError(f"A {type(node).__name__} is no part of a pattern.")
 
 
 @_is_certain.register(Characters)
 @_is_certain.register(Anchor)
-def _(node: Node, after: Ranges) -> bool:
+def _(node: PatternNode, after: Ranges) -> bool:
     del node, after
     return True
 
 
 @_is_certain.register
-def _(node: Group, after: Ranges) -> bool:
+def _(node: CaptureGroup, after: Ranges) -> bool:
     return _is_certain(node.part, after)
 
 
@@ -173,7 +173,7 @@ def _(node: Repetition, after: Ranges) -> bool:
     return _is_certain(node.part, unite_ranges([*(first if again else ()), *after]))
 
 
-def _first(node: Node) -> Ranges:
+def _first(node: PatternNode) -> Ranges:
     """The characters with which a match may begin."""
     if isinstance(node, Characters):
         return node.ranges
@@ -182,7 +182,7 @@ def _first(node: Node) -> Ranges:
     if isinstance(node, Concatenation):
         needed = next((i for i, part in enumerate(node.parts) if not nullable(part)), len(node.parts))
         return unite_ranges(each for part in node.parts[: needed + 1] for each in _first(part))
-    return _first(node.part) if isinstance(node, Repetition | Group) else ()
+    return _first(node.part) if isinstance(node, Repetition | CaptureGroup) else ()
 
 
 def _meet(one: Ranges, other: Ranges) -> bool:

@@ -53,7 +53,7 @@ def _numeric(modifier: int) -> tuple[Type, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Described:
+class TableDescription:
     """What the catalog says of a table: where it is, who it is, and how its columns are read."""
 
     sql: str
@@ -96,7 +96,7 @@ WHERE t.typtype <> 'd' ORDER BY a.attnum
 """
 
 
-def describe_source(session: Any, source: ServerTable) -> Described:
+def describe_source(session: Any, source: ServerTable) -> TableDescription:
     """Looks up a table and its readable columns.
 
     Raises:
@@ -119,7 +119,9 @@ def describe_source(session: Any, source: ServerTable) -> Described:
         read = _read(native, category, modifier, schema)
         if read is not None:
             columns[name] = read[0], read[1].replace("{0}", DIALECT.quote_name(name))
-    return Described(f"{DIALECT.quote_name(source.schema)}.{DIALECT.quote_name(source.table)}", columns, identity)
+    return TableDescription(
+        f"{DIALECT.quote_name(source.schema)}.{DIALECT.quote_name(source.table)}", columns, identity
+    )
 
 
 def _check_kind(session: Any, source: ServerTable, oid: int, kind: str) -> None:

@@ -17,7 +17,7 @@ from discreet.dataclass import dataclass
 from discreet.engines.base import Engine, check_columns
 from discreet.engines.spark import python_functions, session
 from discreet.engines.spark.dialect import DIALECT
-from discreet.engines.spark.sources import Column, Described, describe_source, origins_of, source_of
+from discreet.engines.spark.sources import SourceDescription, SparkColumn, describe_source, origins_of, source_of
 from discreet.engines.sql.dialect import Dialect
 from discreet.engines.sql.fetched import FetchedTable
 from discreet.engines.sql.relations import StoredTable
@@ -36,7 +36,7 @@ class _Table:
     """A view of ours, its columns, and the name under which rows are kept for it, if they are."""
 
     view: str
-    columns: Mapping[str, Column]
+    columns: Mapping[str, SparkColumn]
     kept: str
 
 
@@ -96,7 +96,7 @@ class Spark(Engine):
         if before is not None:
             _told_nothing(lambda: self._forget(before))
 
-    def _view(self, found: Described, chosen: Mapping[str, Column]) -> _Table:
+    def _view(self, found: SourceDescription, chosen: Mapping[str, SparkColumn]) -> _Table:
         view = session.new_name()
         read = [f"{column.sql} AS {DIALECT.quote_name(name)}" for name, column in chosen.items()]
         frame, kept = found.frame(chosen)
@@ -109,7 +109,7 @@ class Spark(Engine):
         if table.kept:
             self._open.catalog.dropGlobalTempView(table.kept)
 
-    def _describe_source(self, source: Any) -> Described:
+    def _describe_source(self, source: Any) -> SourceDescription:
         kind, opened = source_of(source), self._session()
         return _told_nothing(lambda: describe_source(opened, kind))
 

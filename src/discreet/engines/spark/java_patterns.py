@@ -12,10 +12,10 @@ from functools import singledispatch
 from discreet.plan.expressions.pattern_grammar import parse
 from discreet.plan.expressions.patterns import (
     Alternation,
+    CaptureGroup,
     Characters,
     Concatenation,
-    Group,
-    Node,
+    PatternNode,
     Repetition,
     size,
 )
@@ -59,18 +59,18 @@ def found_quickly(pattern: str) -> str | None:
 _ENDLESS = 1 << 60
 
 
-def _ways(node: Node) -> int:
+def _ways(node: PatternNode) -> int:
     """How many ways there are to go through a pattern from one place, at most; capped."""
     return min(_count(node), _ENDLESS)
 
 
 @singledispatch
-def _count(_node: Node) -> int:
+def _count(_node: PatternNode) -> int:
     return 1
 
 
 @_count.register
-def _(node: Group) -> int:
+def _(node: CaptureGroup) -> int:
     return _ways(node.part)
 
 

@@ -18,7 +18,7 @@ from discreet.engines.spark.dialect import EXTRACT, ID_FUNCTION, MATCHES
 from discreet.lazy import load, pa
 from discreet.plan.expressions import letter_case, pattern_grammar, pattern_matcher, patterns
 from discreet.plan.expressions.pattern_grammar import parse
-from discreet.plan.expressions.pattern_matcher import Program
+from discreet.plan.expressions.pattern_matcher import PatternProgram
 from discreet.plan.model.unit_ids import WHITE_SPACE, doubtful_and_unassigned
 
 _SENT = (errors, letter_case, pattern_grammar, pattern_matcher, patterns)
@@ -30,8 +30,8 @@ def register(session: Any) -> None:
     with _send_by_value(*_SENT), _of_this_python(session):
         for name, made in (
             (ID_FUNCTION, _ids(WHITE_SPACE, *doubtful_and_unassigned())),
-            (MATCHES, _make_search(lambda pattern: Program.of(parse(pattern)).matches, pa.bool_())),
-            (EXTRACT, _make_search(lambda pattern: Program.of(parse(pattern)).group, pa.string())),
+            (MATCHES, _make_search(lambda pattern: PatternProgram.of(parse(pattern)).matches, pa.bool_())),
+            (EXTRACT, _make_search(lambda pattern: PatternProgram.of(parse(pattern)).group, pa.string())),
         ):
             kind = "boolean" if name == MATCHES else "string"
             session.udf.register(name, functions.arrow_udf(made, kind))

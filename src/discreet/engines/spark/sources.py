@@ -93,20 +93,20 @@ class CatalogTable:
 
 
 @dataclass(frozen=True, slots=True)
-class Files:
+class ParquetFiles:
     """Parquet files, or folders of them, with the same columns."""
 
     paths: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class SparkFrame:
     """A DataFrame of PySpark."""
 
     frame: Any
 
 
-Source = CatalogTable | Files | Frame
+Source = CatalogTable | ParquetFiles | SparkFrame
 
 
 def source_of(given: Any) -> Source:
@@ -121,11 +121,11 @@ def source_of(given: Any) -> Source:
     if named and not named[1].lower().endswith((*_PARQUET, *_TEXT_FILES)):
         return CatalogTable(named[1])
     if isinstance(given, str | Path):
-        return Files((_address(given),))
+        return ParquetFiles((_address(given),))
     if isinstance(given, Sequence) and given and all(isinstance(path, str | Path) for path in given):
-        return Files(tuple(map(_address, given)))
+        return ParquetFiles(tuple(map(_address, given)))
     if callable(getattr(given, "localCheckpoint", None)) and hasattr(given, "sparkSession"):
-        return Frame(given)
+        return SparkFrame(given)
     hint = "Pass a path of Parquet files, a DataFrame of PySpark, or CatalogTable('schema.table')."
     raise InvalidParameter("source", type(given).__name__, "to be a table that Spark reads", hint)
 
@@ -150,7 +150,7 @@ def origins_of(source: Source) -> dict[str, str]:
     """Returns where a source is, and what is there now: of local files the device and inode, as for every engine."""
     if isinstance(source, CatalogTable):
         return {source.name: f"spark table {source.name}"}
-    return dict(map(_origin, source.paths)) if isinstance(source, Files) else {}
+    return dict(map(_origin, source.paths)) if isinstance(source, ParquetFiles) else {}
 
 
 def _origin(address: str) -> tuple[str, str]:
@@ -200,7 +200,7 @@ STORED: Mapping[str, tuple[Type, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class SparkColumn:
     """A column of a source: the type that Spark reads it as, ours, and the expression that makes it ours."""
 
     native: str
@@ -208,23 +208,23 @@ class Column:
     sql: str
 
 
-def columns_of(schema: Any, stored: Callable[[str, str], Column | None]) -> dict[str, Column]:
+def columns_of(schema: Any, stored: Callable[[str, str], SparkColumn | None]) -> dict[str, SparkColumn]:
     """Returns the readable columns of a schema, from their names and types in Spark."""
     fields = ((field.name, field.dataType.simpleString()) for field in schema.fields if "\0" not in field.name)
     found = {name: stored(name, native) for name, native in fields}
     return {
-        name: Column(column.native, column.type, column.sql.replace("{0}", DIALECT.quote_name(name)))
+        name: SparkColumn(column.native, column.type, column.sql.replace("{0}", DIALECT.quote_name(name)))
         for name, column in found.items()
         if column is not None
     }
 
 
-def in_memory(_name: str, native: str) -> Column | None:
+def in_memory(_name: str, native: str) -> SparkColumn | None:
     """Returns how a column of rows that Spark has is read."""
     digits = _DECIMAL.fullmatch(native)
     if digits:
-        return Column(native, Type.FLOAT, _decimal(int(digits[1]), int(digits[2])))
-    return Column(native, *STORED[native]) if native in STORED else None
+        return SparkColumn(native, Type.FLOAT, _decimal(int(digits[1]), int(digits[2])))
+    return SparkColumn(native, *STORED[native]) if native in STORED else None
 
 
 def _decimal(width: int, scale: int) -> str:
@@ -235,14 +235,14 @@ def _decimal(width: int, scale: int) -> str:
     return f"CASE WHEN {{0}} BETWEEN -{most} AND {most} THEN CAST({{0}} AS DOUBLE) END"
 
 
-def in_files(leaves: Mapping[str, Leaf] | None) -> Callable[[str, str], Column | None]:
+def in_files(leaves: Mapping[str, Leaf] | None) -> Callable[[str, str], SparkColumn | None]:
     """Returns how a column of files is read: moments as numbers where Spark's reader could fail on them."""
 
-    def file_column(name: str, native: str) -> Column | None:
+    def file_column(name: str, native: str) -> SparkColumn | None:
         leaf = None if leaves is None else leaves.get(name)
         digits = _DECIMAL.fullmatch(native)
         if leaf is not None and leaf.annotation in _UNSIGNED:
-            return Column(native, Type.INT, _UNSIGNED[leaf.annotation])
+            return SparkColumn(native, Type.INT, _UNSIGNED[leaf.annotation])
         if digits and int(digits[1]) > _DIGITS_OF_LONG:
             fits = leaf is not None and 0 < leaf.length <= _BYTES_OF_DECIMAL
             return in_memory(name, native) if fits else None
@@ -250,7 +250,7 @@ def in_files(leaves: Mapping[str, Leaf] | None) -> Callable[[str, str], Column |
             return None
         for unit, sql in (("MILLIS", _MILLISECONDS), ("NANOS", _NANOSECONDS)):
             if leaf is not None and leaf.annotation.startswith(f"TIMESTAMP({unit}"):
-                return Column("bigint", Type.TIMESTAMP, sql)
+                return SparkColumn("bigint", Type.TIMESTAMP, sql)
         return in_memory(name, native)
 
     return file_column
@@ -260,17 +260,17 @@ def in_files(leaves: Mapping[str, Leaf] | None) -> Callable[[str, str], Column |
 
 
 @dataclass(frozen=True)
-class Described:
+class SourceDescription:
     """A source as it was found: its readable columns, and how a DataFrame of some of them is made.
 
     Beside the DataFrame comes the name of the global view under which its rows are kept, "" if they are not.
     """
 
-    columns: Mapping[str, Column]
-    frame: Callable[[Mapping[str, Column]], tuple[Any, str]]
+    columns: Mapping[str, SparkColumn]
+    frame: Callable[[Mapping[str, SparkColumn]], tuple[Any, str]]
 
 
-def describe_source(session: Any, source: Source) -> Described:
+def describe_source(session: Any, source: Source) -> SourceDescription:
     """Returns the columns of a source, from its format alone, in a session of ours.
 
     Raises:
@@ -279,18 +279,18 @@ def describe_source(session: Any, source: Source) -> Described:
     return _DESCRIBED[type(source)](session, source)
 
 
-def _files(session: Any, source: Files) -> Described:
+def _files(session: Any, source: ParquetFiles) -> SourceDescription:
     found = session.read.parquet(*source.paths)
     columns = columns_of(found.schema, in_files(leaves_of(session, found.inputFiles())))
 
-    def frame(chosen: Mapping[str, Column]) -> tuple[Any, str]:
+    def frame(chosen: Mapping[str, SparkColumn]) -> tuple[Any, str]:
         schema = ", ".join(f"{DIALECT.quote_name(name)} {column.native}" for name, column in chosen.items())
         return session.read.schema(schema).parquet(*source.paths), ""
 
-    return Described(columns, frame)
+    return SourceDescription(columns, frame)
 
 
-def _catalog_table(session: Any, source: CatalogTable) -> Described:
+def _catalog_table(session: Any, source: CatalogTable) -> SourceDescription:
     """A table whose files are Parquet; what would have to be read as another type than the catalog's is left out."""
     name = ".".join(map(DIALECT.quote_name, source.name.split(".")))
     hint = "Store what it computes as a table in Parquet, or pass a DataFrame, whose rows are kept."
@@ -304,23 +304,23 @@ def _catalog_table(session: Any, source: CatalogTable) -> Described:
     found = columns_of(table.schema, in_files(leaves_of(session, files) if files else {}))
     natives = {field.name: field.dataType.simpleString() for field in table.schema.fields}
     columns = {name: column for name, column in found.items() if column.native == natives[name]}
-    return Described(columns, lambda _: (table, ""))
+    return SourceDescription(columns, lambda _: (table, ""))
 
 
-def _frame(session: Any, source: Frame) -> Described:
+def _frame(session: Any, source: SparkFrame) -> SourceDescription:
     """A DataFrame; its rows are kept when it is registered, in a view that sessions of a cluster share."""
 
-    def checkpoint_rows(chosen: Mapping[str, Column]) -> tuple[Any, str]:
+    def checkpoint_rows(chosen: Mapping[str, SparkColumn]) -> tuple[Any, str]:
         view = new_name()
         rows = source.frame.select(*map(DIALECT.quote_name, chosen)).localCheckpoint(eager=True)
         rows.createGlobalTempView(view)
         return session.table(f"global_temp.{view}"), view
 
-    return Described(columns_of(source.frame.schema, in_memory), checkpoint_rows)
+    return SourceDescription(columns_of(source.frame.schema, in_memory), checkpoint_rows)
 
 
-_DESCRIBED: Mapping[type, Callable[[Any, Any], Described]] = {
-    Files: _files,
+_DESCRIBED: Mapping[type, Callable[[Any, Any], SourceDescription]] = {
+    ParquetFiles: _files,
     CatalogTable: _catalog_table,
-    Frame: _frame,
+    SparkFrame: _frame,
 }

@@ -37,10 +37,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from discreet.engines.row_choice import BUCKET, P, Salt
-from discreet.engines.sql.group_ranks import PLACES, Rank
-from discreet.engines.sql.printer import Parts, Printer, Term, print_subquery, select
-from discreet.plan.model.nodes import UNIT, Column, Value
-from discreet.plan.model.readings import Bounding
+from discreet.engines.sql.group_ranks import PLACES, GroupRank
+from discreet.engines.sql.printer import PrintedReading, Printer, Term, print_subquery, select
+from discreet.plan.model.nodes import UNIT, ColumnRef, Value
+from discreet.plan.model.readings import ContributionBounding
 from discreet.plan.model.types import Type
 
 ALIKE = "RANGE BETWEEN CURRENT ROW AND CURRENT ROW"
@@ -58,7 +58,7 @@ class BoundedRows:
         bounding: its limits.
     """
 
-    def __init__(self, parts: Parts, bounding: Bounding) -> None:
+    def __init__(self, parts: PrintedReading, bounding: ContributionBounding) -> None:
         self.parts, self.limits = parts, bounding
         self.kind = parts.printer.declared[bounding.unit]
         self._unit = unit_of(parts.printer, bounding.unit, self.kind)
@@ -67,7 +67,7 @@ class BoundedRows:
         self.numbered = _PublicGroups(parts, salt) if parts.keys and parts.public_keys is not None else None
         self.k = parts.k if self.numbered is None else ["g"]
         kinds = None if self.numbered else [kind for _, kind in parts.keys]
-        self.rank = Rank(parts.dialect, salt, self.kind, kinds)
+        self.rank = GroupRank(parts.dialect, salt, self.kind, kinds)
         raw = parts.printer.raw(parts.named_terms)
         self._after = not self.late and parts.heavy is None and 0 < len(raw) <= len(parts.columns)
         self.carried = raw if self._after else parts.columns
@@ -173,7 +173,7 @@ class BoundedRows:
         return f"WITH own {dialect.inline} ({self.own([])}) {found}"
 
 
-def several(parts: Parts, bounding: Bounding) -> str | None:
+def several(parts: PrintedReading, bounding: ContributionBounding) -> str | None:
     """Prints a query for units with so many rows that they may exceed the limits, if most seem to have one row each.
 
     Rows of the others are counted as they come: none of their ranks is computed. Where units are counted, a unit has
@@ -193,14 +193,14 @@ def several(parts: Parts, bounding: Bounding) -> str | None:
 
 def unit_of(printer: Printer, column: str, kind: Type) -> Term:
     """Prints the id that counts (`row_choice.normalised`)."""
-    unit = printer.name(printer.print(Column(column, kind)))
+    unit = printer.name(printer.print(ColumnRef(column, kind)))
     known = kind is not Type.TEXT or column == UNIT  # which was made by this function
     return unit if known else printer.name(printer.fill(printer.dialect.normalised_id, unit))
 
 
 def _is_somebody(printer: Printer, column: str, kind: Type) -> Term:
     """That the id is not NULL, told by what is written: a database would compute the id once more to see it."""
-    unit = printer.name(printer.print(Column(column, kind)))
+    unit = printer.name(printer.print(ColumnRef(column, kind)))
     known = kind is not Type.TEXT or column == UNIT
     return printer.fill("{0} IS NOT NULL" if known else printer.dialect.is_id, unit)
 
@@ -228,7 +228,7 @@ class _PublicGroups:
     So keys are compared with the public ones once for each row, and a text's digest is computed once for each group.
     """
 
-    def __init__(self, parts: Parts, salt: Salt) -> None:
+    def __init__(self, parts: PrintedReading, salt: Salt) -> None:
         known = sorted(dict.fromkeys(parts.public_keys or ()), key=lambda keys: [(k is not None, k) for k in keys])
         numbers = [(salt.of_keys(keys) << PLACES) + place for place, keys in enumerate(known)]
         kinds, self._dialect = [kind for _, kind in parts.keys], parts.dialect
@@ -256,7 +256,7 @@ class _PublicGroups:
         return select(*keys, *(f"{name}.{column}" for column in columns), source=source)
 
 
-class PlacedRows:
+class PlacedTable:
     """The table `placed` of rows of units v in the groups that are kept, and which of them stay.
 
     Args:
@@ -317,7 +317,7 @@ class PlacedRows:
         return select(*self.names, *columns, source=moved, where=f"moved % n >= n - {self._limits.rows}")
 
 
-class Bounded:
+class BoundedQuery:
     """The common table expressions and the query over them.
 
     Args:
@@ -325,10 +325,10 @@ class Bounded:
         bounding: its limits.
     """
 
-    def __init__(self, parts: Parts, bounding: Bounding) -> None:
+    def __init__(self, parts: PrintedReading, bounding: ContributionBounding) -> None:
         self._rows = BoundedRows(parts, bounding)
         self._parts, self._limits, self._kind = parts, bounding, self._rows.kind
-        self._k, self._rank, self._placing = self._rows.k, self._rows.rank, PlacedRows(self._rows)
+        self._k, self._rank, self._placing = self._rows.k, self._rows.rank, PlacedTable(self._rows)
         self._ceiled = bool(parts.keys) and bounding.groups <= _LADDER
 
     def sql(self) -> str:

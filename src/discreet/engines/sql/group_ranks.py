@@ -13,7 +13,7 @@ PLACES = 32
 """How many bits tell public groups apart."""
 
 
-class Rank:
+class GroupRank:
     """The rank r of the groups of a table with keys k0, k1, ..., or with g: z^4 mod P, in products below 2^62."""
 
     def __init__(self, dialect: Dialect, salt: Salt, unit: Type, keys: list[Type] | None) -> None:

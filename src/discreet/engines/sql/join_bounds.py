@@ -15,9 +15,9 @@ from discreet.engines.sql.printer import print_subquery, select
 from discreet.engines.sql.relations import RelationPrinter
 from discreet.errors import InternalError
 from discreet.plan.analysis.join_rows import conjuncts
-from discreet.plan.model.nodes import UNIT, Column, Expression, Relation, Value, columns, fits, substitute
-from discreet.plan.model.readings import Bounding, Reading
-from discreet.plan.model.relations import Cut, Join, Reached, Select, children
+from discreet.plan.model.nodes import UNIT, ColumnRef, Expression, Relation, Value, columns, fits, substitute
+from discreet.plan.model.readings import ContributionBounding, Reading
+from discreet.plan.model.relations import Cut, Join, LinkedTable, Select, children
 
 _MOST = (1 << 31) - 1  # numbers stop here, so that no product of two leaves 64 bits; limits must stay below
 _UNKNOWN = "\0"  # no relation has a column of this name
@@ -50,7 +50,7 @@ def _is_join(relation: Relation) -> bool:
 
 
 def _has_join(relation: Relation) -> bool:
-    return isinstance(relation, Join | Reached) or any(_has_join(child) for child in children(relation))
+    return isinstance(relation, Join | LinkedTable) or any(_has_join(child) for child in children(relation))
 
 
 def _reads(expression: Expression, names: Iterable[str]) -> bool:
@@ -96,7 +96,7 @@ def _below(relation: Select, keys: _Keys, where: _Where) -> tuple[Relation, _Key
 
     own = tuple(conjuncts(relation.where))
     conditions = [moved for part in where if (moved := below(part)) is not None]
-    moved_keys = tuple(below(key) or Column(_UNKNOWN, key.type) for key in keys.expressions)
+    moved_keys = tuple(below(key) or ColumnRef(_UNKNOWN, key.type) for key in keys.expressions)
     return relation.source, _Keys(moved_keys, keys.public), (*conditions, *own)
 
 
@@ -106,7 +106,7 @@ class _JoinBounds:
 
     rows: RelationPrinter
 
-    def beyond(self, limits: Bounding, relation: Relation, keys: _Keys, where: _Where) -> str:
+    def beyond(self, limits: ContributionBounding, relation: Relation, keys: _Keys, where: _Where) -> str:
         """The units u that may have more than that.
 
         Who has one row on the right of an inner join has the rows and groups of the left: only others' numbers, of whom

@@ -22,9 +22,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from discreet.engines.sql.contribution_bounds import BoundedRows, PlacedRows
-from discreet.engines.sql.printer import Parts, print_subquery, select
-from discreet.plan.model.readings import Bounding
+from discreet.engines.sql.contribution_bounds import BoundedRows, PlacedTable
+from discreet.engines.sql.printer import PrintedReading, print_subquery, select
+from discreet.plan.model.readings import ContributionBounding
 from discreet.plan.model.types import Type
 
 
@@ -36,7 +36,7 @@ class OneSort:
         bounding: its limits.
     """
 
-    def __init__(self, parts: Parts, bounding: Bounding) -> None:
+    def __init__(self, parts: PrintedReading, bounding: ContributionBounding) -> None:
         self._rows = BoundedRows(replace(parts, heavy=None), bounding)
         self._parts, self._limits = self._rows.parts, bounding
 
@@ -112,9 +112,9 @@ class GroupSort:
         bounding: its limits.
     """
 
-    def __init__(self, parts: Parts, bounding: Bounding) -> None:
+    def __init__(self, parts: PrintedReading, bounding: ContributionBounding) -> None:
         self._rows, self._pairs = BoundedRows(replace(parts, heavy=None), bounding), OneSort(parts, bounding)
-        self._parts, self._placing = self._rows.parts, PlacedRows(self._rows)
+        self._parts, self._placing = self._rows.parts, PlacedTable(self._rows)
 
     def sql(self) -> str:
         """Prints the whole statement."""

@@ -25,7 +25,7 @@ from discreet.exact import float_above, float_below
 from discreet.plan.expressions.evaluation import INT_HIGH, INT_LOW
 from discreet.plan.expressions.functions import Template
 from discreet.plan.expressions.functions.elementary import LARGEST, SPLITTER
-from discreet.plan.model.nodes import Call, Column, Expression, Literal, Value
+from discreet.plan.model.nodes import ColumnRef, Expression, FunctionCall, Literal, Value
 from discreet.plan.model.readings import Statistic
 from discreet.plan.model.types import Type
 from discreet.plan.validation import find_argument_types
@@ -175,26 +175,26 @@ class Printer:
         doubtful = stored is Type.FLOAT and not self.is_finite
         return self.name(self.finite(term)) if doubtful else term
 
-    def _column(self, expression: Column) -> Term:
+    def _column(self, expression: ColumnRef) -> Term:
         stored, declared = self.columns[expression.name][0], self.declared[expression.name]
         reading = read_as(expression.name, stored, declared)
         return (
             self._print_stored_column(expression.name)
-            if isinstance(reading, Column)
+            if isinstance(reading, ColumnRef)
             else self.name(self._reading(reading))
         )
 
     def _reading(self, expression: Expression) -> Term:
-        if isinstance(expression, Column):
+        if isinstance(expression, ColumnRef):
             return self._print_stored_column(expression.name)
-        if not isinstance(expression, Call):
+        if not isinstance(expression, FunctionCall):
             raise InternalError("A column is read by calls only.")
         function, (argument,) = expression.function, expression.arguments
-        if isinstance(argument, Call) and argument.function == "trim" and function in self.dialect.of_trimmed:
+        if isinstance(argument, FunctionCall) and argument.function == "trim" and function in self.dialect.of_trimmed:
             return self.apply(self.dialect.of_trimmed[function], self._reading(argument.arguments[0]))
         return self._apply(function, argument.type, [self._reading(argument)])
 
-    def _call(self, call: Call) -> Term:
+    def _call(self, call: FunctionCall) -> Term:
         kinds = find_argument_types(call)
         function, given = self._as_read(call)
         terms = [self._argument(argument, kind) for argument, kind in zip(given, kinds, strict=True)]
@@ -208,7 +208,7 @@ class Printer:
             return term
         return self._apply("to_float", argument.type, [term])
 
-    def _as_read(self, call: Call) -> tuple[str, tuple[Expression, ...]]:
+    def _as_read(self, call: FunctionCall) -> tuple[str, tuple[Expression, ...]]:
         """The function that is applied, and its arguments: a database may have a notation of its own for patterns."""
         if call.function not in _WITH_PATTERN:
             return call.function, call.arguments
@@ -248,9 +248,9 @@ _ANY_NUMBER = ("greatest", "least")
 _WITH_PATTERN = ("like", "matches", "extract")
 
 _PRINT: Mapping[type[Expression], Callable[[Printer, Any], Term]] = {
-    Column: Printer._column,
+    ColumnRef: Printer._column,
     Literal: Printer._literal,
-    Call: Printer._call,
+    FunctionCall: Printer._call,
 }
 
 
@@ -372,7 +372,7 @@ TermKind = Choice["values", "sum", "distinct", "distinct_sum"]
 
 
 @dataclass(frozen=True)
-class Parts:
+class PrintedReading:
     """The printed parts of a reading: keys k0, k1, ..., terms t0, t1, ..., and the aggregates a0, a1, ... made of them.
 
     The aggregates a0 and a1 are the numbers of rows and of units; a2, a3, ... belong to the terms, which are counted

@@ -21,22 +21,22 @@ from discreet.engines.sql.contribution_bounds import unit_of, unit_of_parts
 from discreet.engines.sql.dialect import Dialect
 from discreet.engines.sql.group_ranks import print_rank_number
 from discreet.engines.sql.printer import Printer, Term, grid_steps, print_subquery, select
-from discreet.plan.model.nodes import UNIT, Column, Expression, Relation
+from discreet.plan.model.nodes import UNIT, ColumnRef, Expression, Relation
 from discreet.plan.model.readings import Statistic
 from discreet.plan.model.relations import (
+    BaseTable,
     Cut,
     Fold,
     Join,
-    Marked,
-    Matched,
+    LinkedTable,
+    MarkJoin,
     Pairs,
-    PerUnit,
-    Reached,
+    RelationUnion,
     Select,
-    Table,
-    Union,
+    SemiJoin,
+    UnitAggregation,
     Window,
-    Windowed,
+    WindowedRelation,
     besides_units,
     shape,
 )
@@ -151,7 +151,7 @@ _ALL_ROWS = "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
 
 
 @dataclass(frozen=True)
-class Frame:
+class WindowPrinter:
     """A window whose parts have names; the SQL over them."""
 
     printer: Printer
@@ -160,7 +160,7 @@ class Frame:
     terms: dict[str, Term]
 
     @classmethod
-    def of(cls, printer: Printer, window: Window, place: int) -> Frame:
+    def of(cls, printer: Printer, window: Window, place: int) -> WindowPrinter:
         """Returns the window in this place of a list, its parts printed."""
         terms: dict[str, Term] = {}
         if window.argument is not None:
@@ -223,7 +223,7 @@ class RelationPrinter:
     dialect: Dialect
     tables: Mapping[str, StoredTable]
     parameters: dict[str, Any] = field(default_factory=dict)
-    _printed: dict[tuple[Relation, tuple[Expression, ...]], Side] = field(default_factory=dict)
+    _printed: dict[tuple[Relation, tuple[Expression, ...]], ComparedRelation] = field(default_factory=dict)
 
     def shape(self, relation: Relation) -> dict[str, Type]:
         """Returns the columns of a relation with their types."""
@@ -244,17 +244,17 @@ class RelationPrinter:
         """Prints the SELECT of a relation."""
         return _PRINT[type(relation)](self, relation)
 
-    def _table(self, relation: Table) -> str:
+    def _table(self, relation: BaseTable) -> str:
         stand = self.tables[relation.name]
         printer = Printer(self.dialect, stand.sql, stand.stored, stand.declared, parameters=self.parameters)
-        terms = [printer.print(Column(name, kind)) for name, kind in stand.declared.items()]
+        terms = [printer.print(ColumnRef(name, kind)) for name, kind in stand.declared.items()]
         if isinstance(relation.unit, tuple):
             terms.append(unit_of_parts(printer, [(name, stand.declared[name]) for name in relation.unit]))
         elif relation.unit is not None:
             terms.append(unit_of(printer, relation.unit, stand.declared[relation.unit]))
         return _print_query(printer, _print_terms(terms))
 
-    def _print_reached_table(self, relation: Reached) -> str:
+    def _print_reached_table(self, relation: LinkedTable) -> str:
         """The table's rows beside the units that have their keys, each pair of key and unit once."""
         declared = self.tables[relation.name].declared
         through = self.shape(relation.through)
@@ -264,23 +264,23 @@ class RelationPrinter:
         known = f"SELECT DISTINCT {key} AS k, {unit} AS u FROM {source} WHERE {unit} IS NOT NULL"
         own = [f"a.x{i}" for i in range(len(declared))]
         listed = ", ".join(f"{column} AS x{i}" for i, column in enumerate([*own, "b.u"]))
-        rows, column = self._table(Table(relation.name, None)), own[list(declared).index(relation.column)]
+        rows, column = self._table(BaseTable(relation.name, None)), own[list(declared).index(relation.column)]
         return f"SELECT {listed} FROM ({rows}) AS a JOIN ({known}) AS b ON {column} = b.k"
 
     def _select(self, relation: Select) -> str:
         printer = self.printer(relation.source)
         expressions = [column.expression for column in relation.columns]
         if UNIT in printer.declared:
-            expressions.append(Column(UNIT, printer.declared[UNIT]))
+            expressions.append(ColumnRef(UNIT, printer.declared[UNIT]))
         terms = [printer.print(expression) for expression in expressions]
         return _print_query(
             printer, _print_terms(terms), "" if relation.where is None else printer.print(relation.where).sql
         )
 
-    def _per_unit(self, relation: PerUnit) -> str:
+    def _per_unit(self, relation: UnitAggregation) -> str:
         printer = self.printer(relation.source)
         keys = [printer.print(key.expression) for key in relation.keys]
-        unit = printer.print(Column(UNIT, printer.declared[UNIT]))
+        unit = printer.print(ColumnRef(UNIT, printer.declared[UNIT]))
         folds = [_fold(printer, fold) for fold in relation.folds]
         inner = ", ".join(
             [f"{key.sql} AS k{i}" for i, key in enumerate(keys)]
@@ -293,12 +293,12 @@ class RelationPrinter:
         listed = ", ".join(f"{column} AS x{i}" for i, column in enumerate(columns))
         return f"SELECT {listed} FROM {self.dialect.write_subquery(source)} GROUP BY {', '.join([*names, 'u'])}"
 
-    def _print_windows(self, relation: Windowed) -> str:
+    def _print_windows(self, relation: WindowedRelation) -> str:
         """Columns, then what windows are made of, under names; the windows over those."""
         printer = self.printer(relation.source)
-        own = [printer.print(Column(name, kind)) for name, kind in printer.declared.items()]
+        own = [printer.print(ColumnRef(name, kind)) for name, kind in printer.declared.items()]
         unit = f"x{list(printer.declared).index(UNIT)}"
-        frames = [Frame.of(printer, window, place) for place, window in enumerate(relation.windows)]
+        frames = [WindowPrinter.of(printer, window, place) for place, window in enumerate(relation.windows)]
         terms = [f"{term.sql} AS {name}" for frame in frames for name, term in frame.terms.items()]
         source = _print_query(printer, ", ".join([_print_terms(own), *terms]))
         others = [f"x{place}" for place, name in enumerate(printer.declared) if name != UNIT]
@@ -316,14 +316,14 @@ class RelationPrinter:
         paired = self._first(right) if relation.single else right.sql
         return f"SELECT {listed} FROM ({left.sql}) AS a {word} ({paired}) AS b ON {_same(left, right)}"
 
-    def _first(self, side: Side) -> str:
+    def _first(self, side: ComparedRelation) -> str:
         """The smallest of the rows that are equal in all that is compared."""
         compared = ", ".join(f"j{i}" for i in range(side.pairs))
         order = ", ".join(f"{name} NULLS LAST" for name in side.columns)
         ranked = f"SELECT *, ROW_NUMBER() OVER (PARTITION BY {compared} ORDER BY {order}) AS r FROM ({side.sql}) AS c"
         return f"SELECT * FROM {self.dialect.write_subquery(ranked)} WHERE r = 1"
 
-    def _print_matches(self, relation: Matched) -> str:
+    def _print_matches(self, relation: SemiJoin) -> str:
         left, right = self._sides(relation.source, relation.other, relation.on)
         listed = ", ".join(f"a.{name}" for name in left.columns)
         found = f"EXISTS (SELECT 1 FROM ({right.sql}) AS b WHERE {_same(left, right)})"
@@ -331,7 +331,7 @@ class RelationPrinter:
         condition = " AND ".join([*known, f"NOT {found}"]) if relation.negated else found
         return f"SELECT {listed} FROM ({left.sql}) AS a WHERE {condition}"
 
-    def _print_marks(self, relation: Marked) -> str:
+    def _print_marks(self, relation: MarkJoin) -> str:
         """Without what compares units again; the mark of a row that is nobody's counts for nothing.
 
         A join with distinct values, of which a row meets one: PostgreSQL looks EXISTS beside a row up row by row.
@@ -366,7 +366,7 @@ class RelationPrinter:
         counted = select("u", "COUNT(*) AS n", source=f"({found}) AS s", where="u IS NOT NULL", group=["u"])
         return self.shared_tables.name(counted)
 
-    def _cut_source(self, relation: Cut, side: Side) -> str:
+    def _cut_source(self, relation: Cut, side: ComparedRelation) -> str:
         """Rows of one table are read anew where they are needed, which is faster than to keep them."""
         return f"({side.sql})" if _is_plain(relation.source) else self.shared_tables.name(side.sql)
 
@@ -375,33 +375,33 @@ class RelationPrinter:
         """The tables that the whole statement has in common."""
         return SharedTables(self.dialect)
 
-    def _union(self, relation: Union) -> str:
+    def _union(self, relation: RelationUnion) -> str:
         return " UNION ALL ".join(self.sql(source) for source in relation.sources)
 
-    def _sides(self, left: Relation, right: Relation, on: Pairs) -> tuple[Side, Side]:
+    def _sides(self, left: Relation, right: Relation, on: Pairs) -> tuple[ComparedRelation, ComparedRelation]:
         """Both, without what compares their units again."""
         on = besides_units(left, right, on, self._declared_types)
         return self.side(left, [a for a, _ in on]), self.side(right, [b for _, b in on])
 
-    def side(self, relation: Relation, on: Sequence[Expression]) -> Side:
+    def side(self, relation: Relation, on: Sequence[Expression]) -> ComparedRelation:
         """Prints a relation with what is to be compared beside its columns, the second time in the same words."""
         asked = relation, tuple(on)
         if asked not in self._printed:
             self._printed[asked] = self._side(*asked)
         return self._printed[asked]
 
-    def _side(self, relation: Relation, on: Sequence[Expression]) -> Side:
+    def _side(self, relation: Relation, on: Sequence[Expression]) -> ComparedRelation:
         printer = self.printer(relation)
         terms = [printer.print(expression) for expression in on]
-        stored = [printer.print(Column(name, kind)) for name, kind in printer.declared.items()]
+        stored = [printer.print(ColumnRef(name, kind)) for name, kind in printer.declared.items()]
         compared = "".join(f", {term.sql} AS j{i}" for i, term in enumerate(terms))
         columns = [f"x{i}" for i in range(len(stored))]
         unit = columns[list(printer.declared).index(UNIT)] if UNIT in printer.declared else ""
-        return Side(_print_query(printer, f"{_print_terms(stored)}{compared}"), columns, unit, len(terms))
+        return ComparedRelation(_print_query(printer, f"{_print_terms(stored)}{compared}"), columns, unit, len(terms))
 
 
 @dataclass(frozen=True)
-class Side:
+class ComparedRelation:
     """A relation that is to be compared with another: its SELECT, columns and unit, and how many are compared."""
 
     sql: str
@@ -414,17 +414,17 @@ def _is_plain(relation: Relation) -> bool:
     """Whether rows are those of a table, computed and filtered: they are read faster than what was read is kept."""
     while isinstance(relation, Select):
         relation = relation.source
-    return isinstance(relation, Table)
+    return isinstance(relation, BaseTable)
 
 
 def _is_finite(relation: Relation) -> bool:
     """Whether infinite numbers are NULL already: the sums of folds and windows may leave a double's range."""
-    if isinstance(relation, Union):
+    if isinstance(relation, RelationUnion):
         return all(_is_finite(source) for source in relation.sources)
-    return not isinstance(relation, PerUnit | Windowed)
+    return not isinstance(relation, UnitAggregation | WindowedRelation)
 
 
-def _same(left: Side, right: Side) -> str:
+def _same(left: ComparedRelation, right: ComparedRelation) -> str:
     """That two rows are a pair: equal in all that is compared, and of the same person if both are somebody's."""
     pairs = [f"a.j{i} = b.j{i}" for i in range(left.pairs)]
     if left.unit and right.unit:
@@ -467,14 +467,14 @@ def _extreme(printer: Printer, kind: str, value: Term, by: Term) -> tuple[str, t
 
 
 _PRINT: Mapping[type[Relation], Callable[[RelationPrinter, Any], str]] = {
-    Table: RelationPrinter._table,
-    Reached: RelationPrinter._print_reached_table,
+    BaseTable: RelationPrinter._table,
+    LinkedTable: RelationPrinter._print_reached_table,
     Select: RelationPrinter._select,
-    PerUnit: RelationPrinter._per_unit,
-    Windowed: RelationPrinter._print_windows,
+    UnitAggregation: RelationPrinter._per_unit,
+    WindowedRelation: RelationPrinter._print_windows,
     Join: RelationPrinter._join,
     Cut: RelationPrinter._cut,
-    Matched: RelationPrinter._print_matches,
-    Marked: RelationPrinter._print_marks,
-    Union: RelationPrinter._union,
+    SemiJoin: RelationPrinter._print_matches,
+    MarkJoin: RelationPrinter._print_marks,
+    RelationUnion: RelationPrinter._union,
 }

@@ -9,18 +9,27 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from discreet.engines.sql.contribution_bounds import Bounded, BoundedRows, several
+from discreet.engines.sql.contribution_bounds import BoundedQuery, BoundedRows, several
 from discreet.engines.sql.dialect import Dialect, Strategy
 from discreet.engines.sql.fetched import Fetched
 from discreet.engines.sql.join_bounds import heavy
 from discreet.engines.sql.one_sort import GroupSort, OneSort
-from discreet.engines.sql.printer import Access, Parts, Printer, Term, TermKind, grid_steps, print_subquery, select
+from discreet.engines.sql.printer import (
+    Access,
+    PrintedReading,
+    Printer,
+    Term,
+    TermKind,
+    grid_steps,
+    print_subquery,
+    select,
+)
 from discreet.engines.sql.relations import RelationPrinter, StoredTable
 from discreet.errors import InternalError
 from discreet.exact.integer_columns import combine_columns
 from discreet.plan.model.group_columns import GroupColumns, public_keys
 from discreet.plan.model.nodes import Expression
-from discreet.plan.model.readings import Bounding, Only, Reading, Split, Spread, Statistic
+from discreet.plan.model.readings import CellSelection, ContributionBounding, Reading, Split, Spread, Statistic
 from discreet.plan.model.types import Type
 
 
@@ -28,7 +37,7 @@ def split_sql(reading: Reading, split: Split, printer: Printer) -> str:
     """Prints the statement of a split that has been checked: kept rows counted by group and cell, as two lists."""
     keys = [printer.name(printer.print(key)) for key in reading.keys]
     argument = printer.name(printer.print(split.argument))
-    parts = Parts(
+    parts = PrintedReading(
         printer=printer,
         keys=tuple((key, node.type) for key, node in zip(keys, reading.keys, strict=True)),
         where=None if reading.where is None else printer.print(reading.where),
@@ -48,7 +57,7 @@ def spread_sql(reading: Reading, spread: Spread, printer: Printer) -> str:
     if reading.bounding is None:
         raise InternalError("A reading reached an engine unchecked.")
     keys = [printer.name(printer.print(key)) for key in reading.keys]
-    parts = Parts(
+    parts = PrintedReading(
         printer=printer,
         keys=tuple((key, node.type) for key, node in zip(keys, reading.keys, strict=True)),
         where=None if reading.where is None else printer.print(reading.where),
@@ -60,7 +69,7 @@ def spread_sql(reading: Reading, spread: Spread, printer: Printer) -> str:
     return BoundedRows(parts, reading.bounding).spread(spread.without)
 
 
-def _rows(parts: Parts) -> str:
+def _rows(parts: PrintedReading) -> str:
     """All rows: nobody has more than one."""
     columns, where = [*parts.key_columns, *parts.named_terms], parts.where.sql if parts.where else ""
     text = select(*columns, source=parts.printer.rows([*columns, where]), where=where)
@@ -68,7 +77,7 @@ def _rows(parts: Parts) -> str:
     return print_subquery(select("*", source=print_subquery(text, "b"), where=public) if public else text)
 
 
-def _print_cell_counts(parts: Parts, split: Split, rows: str) -> str:
+def _print_cell_counts(parts: PrintedReading, split: Split, rows: str) -> str:
     """Cells and counts of each group, from the kept rows."""
     found = print_subquery(select(*parts.k, f"t0 - ({split.low}) AS s", source=rows, where="t0 IS NOT NULL"), "z")
     if split.only is not None:
@@ -86,7 +95,7 @@ def _print_cell_counts(parts: Parts, split: Split, rows: str) -> str:
     return select(*parts.k, *cells, source=print_subquery(counted), group=parts.k, having=having)
 
 
-def _only(parts: Parts, only: Only, rows: str) -> str:
+def _only(parts: PrintedReading, only: CellSelection, rows: str) -> str:
     """Rows in the cells that are listed: a join with each of them once, which is faster than EXISTS."""
     kinds = [*(kind for _, kind in parts.keys), Type.INT, Type.INT]
     lists = [list(values) for values in zip(*((*key, first, last) for key, first, last in only.places), strict=True)]
@@ -103,14 +112,14 @@ def _only(parts: Parts, only: Only, rows: str) -> str:
     return f"{rows} JOIN {print_subquery(select('DISTINCT *', source=print_subquery(cells)), 'q')} ON {on}"
 
 
-_STRATEGIES: Mapping[Strategy, type[Bounded | OneSort | GroupSort]] = {
-    "suspects": Bounded,
+_STRATEGIES: Mapping[Strategy, type[BoundedQuery | OneSort | GroupSort]] = {
+    "suspects": BoundedQuery,
     "one_sort": OneSort,
     "group_sort": GroupSort,
 }
 
 
-def _bound_rows(parts: Parts, bounding: Bounding) -> Bounded | OneSort | GroupSort:
+def _bound_rows(parts: PrintedReading, bounding: ContributionBounding) -> BoundedQuery | OneSort | GroupSort:
     """The reading's bounded rows, found as the dialect finds them best."""
     return _STRATEGIES[parts.dialect.strategy](parts, bounding)
 
@@ -209,7 +218,7 @@ def statement(reading: Reading, printer: Printer, likely: str | None = None) -> 
     columns = _Columns()
     columns.counted |= _summed_values(printer, reading.statistics)
     finish = tuple(_finish(printer, columns, statistic) for statistic in reading.statistics)
-    parts = Parts(
+    parts = PrintedReading(
         printer=printer,
         keys=tuple((key, node.type) for key, node in zip(keys, reading.keys, strict=True)),
         where=where,
@@ -304,7 +313,7 @@ def _distinct(printer: Printer, columns: _Columns, statistic: Statistic) -> Weig
     return {place: times}
 
 
-def _between(parts: Parts) -> str:
+def _between(parts: PrintedReading) -> str:
     """Prints the condition to be among many public keys that are all whole numbers between two ends; "" elsewhere."""
     keys = parts.public_keys or ()
     ends = public_keys(keys).ends if len(keys) > _FEW_GROUPS else None
@@ -315,7 +324,7 @@ def _between(parts: Parts) -> str:
     )
 
 
-def _by_row(parts: Parts) -> str:
+def _by_row(parts: PrintedReading) -> str:
     """One aggregation; public keys are looked for among the groups, of which there are fewer than rows."""
     aggregates = ["COUNT(*) AS a0", "COUNT(*) AS a1", *parts.aggregates([term.sql for _, term in parts.terms])]
     columns, where = [*parts.key_columns, *aggregates], parts.where.sql if parts.where else ""

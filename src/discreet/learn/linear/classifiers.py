@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from discreet.lazy import special
 from discreet.learn.linear.linear_classifier import LinearClassifier, Method
-from discreet.learn.linear.loss_functions import Loss, hinge, logistic
+from discreet.learn.linear.loss_functions import MarginLoss, hinge, logistic
 
 Floats = NDArray[np.float64]
 
@@ -48,7 +48,7 @@ class LinearSVC(LinearClassifier):
 
     methods = frozenset(Method) - {Method.OBJECTIVE}
 
-    def _loss(self, classes: int) -> Loss:
+    def _loss(self, classes: int) -> MarginLoss:
         return hinge(classes)
 
 
@@ -106,5 +106,5 @@ class LogisticRegression(LinearClassifier):
         """Returns the logarithm of the probability of each class."""
         return np.log(np.maximum(self.predict_proba(X), np.finfo(np.float64).tiny))
 
-    def _loss(self, classes: int) -> Loss:
+    def _loss(self, classes: int) -> MarginLoss:
         return logistic(classes)

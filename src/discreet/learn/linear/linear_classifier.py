@@ -17,9 +17,9 @@ from threadpoolctl import ThreadpoolController
 from discreet import check
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter, InvalidValue
-from discreet.learn.base import Classifier, ClassPlan, codes
+from discreet.learn.base import ClassifierBase, ClassPlan, codes
 from discreet.learn.features import Features, features
-from discreet.learn.linear.loss_functions import Loss
+from discreet.learn.linear.loss_functions import MarginLoss
 from discreet.learn.linear.noisy_descent import Schedule
 from discreet.learn.linear.perturbation import ObjectivePerturbation, OutputPerturbation, two_smooth_classes
 from discreet.learn.linear.placed_rows import WeightsBudget
@@ -85,7 +85,14 @@ class Perturbation:
         return self.inner.event
 
     def weights(
-        self, X: Floats, targets: Integers, public: Features, loss: Loss, bits: Bits, *, shares: Integers | None = None
+        self,
+        X: Floats,
+        targets: Integers,
+        public: Features,
+        loss: MarginLoss,
+        bits: Bits,
+        *,
+        shares: Integers | None = None,
     ) -> tuple[Floats, Floats]:
         """Returns weights of normalised features and shifts, one row and one shift for each output."""
         del shares  # `LinearClassifier._recipe` refuses them
@@ -94,7 +101,7 @@ class Perturbation:
         return theta[:, : public.count], shifts
 
 
-class LinearClassifier(Classifier):
+class LinearClassifier(ClassifierBase):
     """A classifier by linear functions of the features; subclasses say with which loss."""
 
     methods = frozenset(Method)
@@ -129,7 +136,7 @@ class LinearClassifier(Classifier):
         self.random_state = random_state
 
     @abstractmethod
-    def _loss(self, classes: int) -> Loss:
+    def _loss(self, classes: int) -> MarginLoss:
         """The loss for so many classes."""
 
     def plan_event(self, n_features: int) -> Event:

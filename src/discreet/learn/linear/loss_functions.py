@@ -52,7 +52,7 @@ class Objective:
         tilt_bound: how long the tilt is at most, 0 for none.
     """
 
-    loss: Loss
+    loss: MarginLoss
     ridge: float
     features: int
     tilt_bound: float = 0.0
@@ -89,7 +89,7 @@ class Objective:
         """Returns the weights, (outputs, features)."""
         if len(rows) > MOST_ROWS:
             raise InvalidParameter("rows", "their number", f"to be at most {MOST_ROWS}", "Use method='gradient'.")
-        problem = Problem(self, rows.astype(np.float64) / RADIUS, codes, 0.0 if tilt is None else tilt)
+        problem = EmpiricalRisk(self, rows.astype(np.float64) / RADIUS, codes, 0.0 if tilt is None else tilt)
         with np.errstate(all="ignore"):  # a warning would tell about rows
             found = problem.quick()
             length = float(np.linalg.norm(found))
@@ -103,7 +103,7 @@ class Objective:
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class EmpiricalRisk:
     """An objective for rows in floats, of weights around an origin."""
 
     objective: Objective
@@ -152,7 +152,7 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Loss:
+class MarginLoss:
     """A loss of the margins of a row, one for each output, and of the row's class.
 
     Attributes:
@@ -176,14 +176,14 @@ class Loss:
     value: Callable[[Floats, Integers], tuple[Floats, Floats]]
 
 
-def logistic(classes: int) -> Loss:
+def logistic(classes: int) -> MarginLoss:
     """Returns ln(1 + e^-m) of the margin m of the right side, or minus the logarithm of softmax for more classes.
 
     The gradient of softmax is p - e_y, whose norm is at most sqrt(2); its second derivative diag(p) - p p^T has
     eigenvalues of at most 1/2.
     """
     if classes == 2:
-        return Loss(
+        return MarginLoss(
             outputs=1,
             slope=1.0,
             curvature=0.25,
@@ -193,7 +193,7 @@ def logistic(classes: int) -> Loss:
             residuals=class_residuals,
             value=_logistic,
         )
-    return Loss(
+    return MarginLoss(
         outputs=classes,
         slope=float(np.sqrt(2)),
         curvature=0.5,
@@ -205,7 +205,7 @@ def logistic(classes: int) -> Loss:
     )
 
 
-def capped_logistic() -> Loss:
+def capped_logistic() -> MarginLoss:
     """Returns the logistic loss of two classes, continued by its tangent where the margin of the right side is below 0.
 
     Its slope is at most 1/2 instead of 1: rows on the wrong side all pull alike, and less noise covers one of them.
@@ -213,10 +213,10 @@ def capped_logistic() -> Loss:
     return replace(logistic(2), slope=0.5, twice_smooth=False, value=_compute_capped_loss)
 
 
-def hinge(classes: int) -> Loss:
+def hinge(classes: int) -> MarginLoss:
     """Returns max(0, 1 - m), its corner made round between 1/2 and 3/2; one against the rest for many classes."""
     outputs = 1 if classes == 2 else classes
-    return Loss(
+    return MarginLoss(
         outputs=outputs,
         slope=float(np.sqrt(outputs)),
         curvature=1 / (2 * WIDTH),

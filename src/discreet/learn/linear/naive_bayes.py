@@ -14,7 +14,7 @@ from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter, InvalidValue
 from discreet.exact import root_above
 from discreet.lazy import special
-from discreet.learn.base import Classifier, ClassPlan, codes
+from discreet.learn.base import ClassifierBase, ClassPlan, codes
 from discreet.learn.linear.transformers import limits_of
 from discreet.learn.moments import STEPS, ColumnMoments, column_steps, release_columns
 from discreet.learn.row_inputs import rows_to_fit, rows_to_predict
@@ -57,7 +57,7 @@ CANDIDATES = (
 )
 
 
-class GaussianNB(Classifier):
+class GaussianNB(ClassifierBase):
     """Naive Bayes with normal features and differential privacy.
 
     Features that are not independent make naive Bayes too sure of itself, and noise makes it wrong: it may then be

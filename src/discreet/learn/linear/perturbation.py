@@ -24,7 +24,7 @@ from discreet.accounting.objective_perturbation import left_over, logistic_sprea
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.exact import Grid, float_above
-from discreet.learn.linear.loss_functions import TOLERANCE, Loss, Objective
+from discreet.learn.linear.loss_functions import TOLERANCE, MarginLoss, Objective
 from discreet.learn.linear.vector_noise import VectorNoise
 from discreet.mechanisms import Gaussian, Laplace
 from discreet.noise import Bits
@@ -45,13 +45,13 @@ _HINT = "Use method='gradient' or method='output'."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Counting:
+class RowCountPlan:
     """The number of rows: public under REPLACE, paid for under ADD_REMOVE."""
 
     spending: Spending | None
 
     @classmethod
-    def of(cls, spending: Spending, neighbours: Neighbours) -> tuple[Counting, Spending]:
+    def of(cls, spending: Spending, neighbours: Neighbours) -> tuple[RowCountPlan, Spending]:
         """Returns how the number is found, and what is left of the budget."""
         if neighbours is Neighbours.REPLACE:
             return cls(spending=None), spending
@@ -92,10 +92,10 @@ class OutputPerturbation:
     ridge: float | None
 
     @property
-    def _parts(self) -> tuple[Counting | None, Spending]:
+    def _parts(self) -> tuple[RowCountPlan | None, Spending]:
         if self.ridge is not None:
             return None, self.spending
-        return Counting.of(self.spending, self.neighbours)
+        return RowCountPlan.of(self.spending, self.neighbours)
 
     @property
     def event(self) -> Event:
@@ -107,7 +107,7 @@ class OutputPerturbation:
         found.append(VectorNoise(part=rest).event)
         return found[0] if len(found) == 1 else events.Composed(found)
 
-    def run(self, rows: Integers, codes: Integers, loss: Loss, bits: Bits) -> Floats:
+    def run(self, rows: Integers, codes: Integers, loss: MarginLoss, bits: Bits) -> Floats:
         """Returns the noisy weights, (outputs, entries of a row)."""
         counting, rest = self._parts
         size = loss.outputs * rows.shape[1]
@@ -199,7 +199,7 @@ class ObjectivePerturbation:
         found: list[Event] = [self._counter.event] if self._counts else []
         return events.Composed([*found, events.Approx(*self._minimum), events.Gaussian(self._settling)])
 
-    def run(self, rows: Integers, codes: Integers, loss: Loss, bits: Bits) -> Floats:
+    def run(self, rows: Integers, codes: Integers, loss: MarginLoss, bits: Bits) -> Floats:
         """Returns the noisy weights, (1, entries of a row)."""
         two_smooth_classes(loss)
         size = rows.shape[1]
@@ -236,7 +236,7 @@ class ObjectivePerturbation:
         return max(1.0, least, 0.1 * (sigma * size) ** 2 / about)
 
 
-def two_smooth_classes(loss: Loss) -> None:
+def two_smooth_classes(loss: MarginLoss) -> None:
     """Refuses losses that the theorem does not speak of.
 
     With more than two classes the gradient of a row has no fixed direction; without a second derivative there is no

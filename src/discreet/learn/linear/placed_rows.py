@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.dataclass import dataclass
-from discreet.learn.linear.loss_functions import Loss
+from discreet.learn.linear.loss_functions import MarginLoss
 from discreet.learn.linear.row_summary import EntrySquares, Place
 from discreet.learn.linear.vector_noise import VectorNoise
 from discreet.learn.weights import shrink_values
@@ -44,7 +44,7 @@ class PlacedRows:
 
     design: Design
     targets: Integers
-    loss: Loss
+    loss: MarginLoss
     place: Place
     shares: Integers | None
 
@@ -115,7 +115,7 @@ class WeightsBudget(ABC):
         """Releases weights of integer rows over RADIUS, in the shape of their start."""
 
 
-def prior_margins(loss: Loss, shares: Floats) -> Floats:
+def prior_margins(loss: MarginLoss, shares: Floats) -> Floats:
     """Returns margins that predict classes in these parts of all rows, one for each output.
 
     They are the minimiser of the logistic loss without features. The hinge has its minimisers near -1 and 1, where

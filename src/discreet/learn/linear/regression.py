@@ -19,7 +19,7 @@ from discreet.errors import InvalidParameter, InvalidValue
 from discreet.lazy import stats
 from discreet.learn.base import Learner
 from discreet.learn.features import Features, ends, features
-from discreet.learn.moments import Labels, Moments, constant_of, joint_rows, label_radius, release_moments
+from discreet.learn.moments import NumericLabels, SecondMoments, constant_of, joint_rows, label_radius, release_moments
 from discreet.learn.row_inputs import rows_to_fit, rows_to_predict
 from discreet.learn.weights import ROOT_ONE, root_shares, shrink_values
 from discreet.privacy.events import Event, Gaussian
@@ -34,7 +34,7 @@ _HINT = "Labels are clipped to public bounds, never read from the data: pass e.g
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Solution:
+class RegressionSolution:
     """Coefficients of normalised rows for one label in [-1, 1].
 
     Attributes:
@@ -50,7 +50,7 @@ class Solution:
     freedom: float
 
 
-def solve(moments: Moments, label: int, *, penalty: Floats, intercept: bool) -> Solution:
+def solve(moments: SecondMoments, label: int, *, penalty: Floats, intercept: bool) -> RegressionSolution:
     """Returns the coefficients of one label, from moments with noise.
 
     With A, v the noisy moments and P the penalty, H = A + P, the coefficients theta that the exact moments give
@@ -79,10 +79,10 @@ def solve(moments: Moments, label: int, *, penalty: Floats, intercept: bool) -> 
         roots[-1] = np.sqrt(noise / known)
     theta = np.linalg.lstsq(np.vstack([H, np.diag(roots)]), np.concatenate([v, np.zeros(used)]), rcond=None)[0]
     centre, error = _errors((values, vectors), theta, v, moments, label)
-    return Solution(theta=theta, centre=centre, error=error, freedom=max(1.0, moments.weight - used))
+    return RegressionSolution(theta=theta, centre=centre, error=error, freedom=max(1.0, moments.weight - used))
 
 
-def _likeliest(values: Floats, vectors: Floats, v: Floats, moments: Moments, known: float | None) -> float:
+def _likeliest(values: Floats, vectors: Floats, v: Floats, moments: SecondMoments, known: float | None) -> float:
     """tau^2 under which v is likeliest; the last coefficient has the variance `known`, if there is one.
 
     The covariance of v is tau^2 H^2 + s^2 I + (known - tau^2) h h', h the last column of H: in the eigenvectors of H a
@@ -100,7 +100,7 @@ def _likeliest(values: Floats, vectors: Floats, v: Floats, moments: Moments, kno
 
 
 def _errors(
-    spectrum: tuple[Floats, Floats], theta: Floats, v: Floats, moments: Moments, label: int
+    spectrum: tuple[Floats, Floats], theta: Floats, v: Floats, moments: SecondMoments, label: int
 ) -> tuple[Floats, Floats]:
     """H^-1 v and its standard errors: noise of both moments, and sampling.
 
@@ -122,7 +122,7 @@ def _errors(
     return centre, np.sqrt(np.maximum(variances, 0)) / (1 - share)
 
 
-def residual_variance(moments: Moments, label: int, theta: Floats) -> float:
+def residual_variance(moments: SecondMoments, label: int, theta: Floats) -> float:
     """Returns the variance of residuals in the units of normalised labels, one deviation of its noise on the safe side.
 
     It is (sum u^2 - 2 theta'v + theta'A theta) / weight; in the exact moments the noise of theta'A theta has the
@@ -270,18 +270,18 @@ class LinearRegression(RegressorMixin, MultiOutputMixin, Learner):  # type: igno
         sizes = [np.size(end) for end in self.label_bounds] if isinstance(self.label_bounds, tuple | list) else [1]
         ends(self.label_bounds, max(sizes, default=1), "label_bounds", _HINT)
 
-    def _labels(self, count: int) -> Labels:
+    def _labels(self, count: int) -> NumericLabels:
         low, high = ends(self.label_bounds, count, "label_bounds", _HINT)
         radius = label_radius(self.n_features_in_, count)
         if self.fit_intercept:
-            return Labels(centre=(low + high) / 2, spread=(high - low) / 2, radius=radius)
-        return Labels(centre=np.zeros(count), spread=np.maximum(np.abs(low), np.abs(high)), radius=radius)
+            return NumericLabels(centre=(low + high) / 2, spread=(high - low) / 2, radius=radius)
+        return NumericLabels(centre=np.zeros(count), spread=np.maximum(np.abs(low), np.abs(high)), radius=radius)
 
     def _penalty(self, public: Features) -> Floats:
         """What is added to the diagonal of the moments of normalised rows: nothing."""
         return np.zeros(public.count + 1)
 
-    def _keep(self, moments: Moments, public: Features, labels: Labels, *, flat: bool) -> None:
+    def _keep(self, moments: SecondMoments, public: Features, labels: NumericLabels, *, flat: bool) -> None:
         """Coefficients in the units of the data, from those of normalised rows and labels."""
         penalty, wide = self._penalty(public), bool(self.fit_intercept)
         found = [solve(moments, label, penalty=penalty, intercept=wide) for label in range(labels.count)]
@@ -361,5 +361,5 @@ def _targets(y: Any) -> Floats:
         raise InvalidValue("to be numeric labels", "Pass one number for each row, or a row of numbers.") from None
 
 
-def _stack_solutions(found: list[Solution], name: str, count: int) -> Floats:
+def _stack_solutions(found: list[RegressionSolution], name: str, count: int) -> Floats:
     return np.stack([np.asarray(getattr(solution, name))[:count] for solution in found])

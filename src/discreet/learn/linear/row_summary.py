@@ -40,7 +40,7 @@ def fine_rows(X: Any, features: Features) -> Integers:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Survey:
+class RowSummary:
     """One release of the sum of rows, the sum of their squared lengths, and the number of rows of each class.
 
     Formal guarantee: a row of class c adds (x, floor(||x||^2 / F), COUNTED F e_c) with ||x|| <= F = 2^20, which is no
@@ -57,7 +57,7 @@ class Survey:
     neighbours: Neighbours
 
     @classmethod
-    def of(cls, spending: Spending, neighbours: Neighbours) -> Survey:
+    def of(cls, spending: Spending, neighbours: Neighbours) -> RowSummary:
         """Returns the survey that uses all of a budget."""
         return cls(noise=VectorNoise(part=spending), neighbours=neighbours)
 

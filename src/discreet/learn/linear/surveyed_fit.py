@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from discreet.dataclass import dataclass
 from discreet.learn.features import Features
-from discreet.learn.linear.loss_functions import Loss
+from discreet.learn.linear.loss_functions import MarginLoss
 from discreet.learn.linear.placed_rows import CLIP, PlacedRows, WeightsBudget
-from discreet.learn.linear.row_summary import Survey, fine_rows
+from discreet.learn.linear.row_summary import RowSummary, fine_rows
 from discreet.learn.linear.vector_noise import VectorNoise
 from discreet.learn.weights import ONE
 from discreet.noise import Bits
@@ -32,7 +32,7 @@ KEPT = 0.05  # of weights that do no better than the prior: enough to decide whe
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+class PriorComparison:
     """One release: on how many more rows weights are right than the prior of the classes alone.
 
     Formal guarantee: a row counts -1, 0 or 1, times the share of its class, so it moves the number by 1 at most when
@@ -87,7 +87,7 @@ class SurveyedFit:
     """A survey of the rows, weights of rows around their middle, and a comparison with the prior.
 
     Weights start from the released shares of classes. Where they seem to do no better than these do, they are shrunk
-    toward them; see `Survey`, `WeightsBudget` and `Comparison`.
+    toward them; see `RowSummary`, `WeightsBudget` and `PriorComparison`.
 
     Attributes:
         survey: the first release.
@@ -95,9 +95,9 @@ class SurveyedFit:
         comparison: the last release; None without an intercept, where there is no prior.
     """
 
-    survey: Survey
+    survey: RowSummary
     method: WeightsBudget
-    comparison: Comparison | None
+    comparison: PriorComparison | None
 
     @classmethod
     def of(
@@ -113,9 +113,9 @@ class SurveyedFit:
         noise = VectorNoise(part=spending.share(share))
         rest = 1 - SURVEY_SHARE - (share if intercept else 0)
         return cls(
-            survey=Survey.of(spending.share(SURVEY_SHARE), neighbours),
+            survey=RowSummary.of(spending.share(SURVEY_SHARE), neighbours),
             method=method(spending.share(rest)),
-            comparison=Comparison(noise=noise, neighbours=neighbours) if intercept else None,
+            comparison=PriorComparison(noise=noise, neighbours=neighbours) if intercept else None,
         )
 
     @property
@@ -125,7 +125,14 @@ class SurveyedFit:
         return events.Composed([self.survey.event, self.method.event, *last])
 
     def weights(
-        self, X: Floats, targets: Integers, public: Features, loss: Loss, bits: Bits, *, shares: Integers | None = None
+        self,
+        X: Floats,
+        targets: Integers,
+        public: Features,
+        loss: MarginLoss,
+        bits: Bits,
+        *,
+        shares: Integers | None = None,
     ) -> tuple[Floats, Floats]:
         """Returns weights of normalised features and shifts, one row and one shift for each output.
 

@@ -24,7 +24,7 @@ from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.exact import Grid, float_above
 from discreet.lazy import sparse
-from discreet.learn.linear.loss_functions import Objective, Problem, capped_bends, capped_logistic
+from discreet.learn.linear.loss_functions import EmpiricalRisk, Objective, capped_bends, capped_logistic
 from discreet.learn.linear.noisy_descent import Schedule
 from discreet.learn.linear.placed_rows import PlacedRows, WeightsBudget
 from discreet.mechanisms import KNorm
@@ -140,7 +140,7 @@ class BallObjective(Objective):
         """Returns the point within the ball, for integer rows of length at most RADIUS."""
         if len(rows) > MOST:
             raise InvalidParameter("rows", "their number", f"to be at most {MOST}", "Use method='gradient'.")
-        problem = Problem(self, rows / RADIUS, codes, tilt, start)
+        problem = EmpiricalRisk(self, rows / RADIUS, codes, tilt, start)
         length = float(np.linalg.norm(tilt))
         with np.errstate(all="ignore"):  # a warning would tell about rows
             found = problem.quick()
@@ -160,7 +160,7 @@ class BallObjective(Objective):
         return float(np.linalg.norm(gradient)) * (1 + 1e-9) + wrong <= self.tolerance * max(1.0, length / (2 * BALL))
 
 
-def _newton_step(problem: Problem, weights: Floats, gradient: Floats) -> Floats:
+def _newton_step(problem: EmpiricalRisk, weights: Floats, gradient: Floats) -> Floats:
     """About H^-1 g by conjugate gradients: values of F are too coarse near its minimum, and gradients are not."""
     rows, ridge = problem.rows, problem.objective.ridge
     bends = capped_bends(rows @ (weights + problem.origin).T, problem.codes)[:, 0]

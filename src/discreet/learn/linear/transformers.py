@@ -13,7 +13,7 @@ from discreet import check
 from discreet.errors import InvalidParameter
 from discreet.learn.base import Learner
 from discreet.learn.features import Features, ends, features
-from discreet.learn.moments import Moments, column_steps, release_columns, release_moments
+from discreet.learn.moments import SecondMoments, column_steps, release_columns, release_moments
 from discreet.learn.row_inputs import rows_to_fit, rows_to_predict
 from discreet.learn.weights import no_weights
 from discreet.privacy import Neighbours
@@ -226,7 +226,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner):  # type: 
             raise InvalidParameter("n_components", kept, f"<= n_features={count}", hint)
         return kept
 
-    def _keep(self, moments: Moments, public: Features, count: float, kept: int) -> None:
+    def _keep(self, moments: SecondMoments, public: Features, count: float, kept: int) -> None:
         """Mean and components in the units of the data."""
         width, scale = public.count, public.spread * public.unit * RADIUS
         mean = moments.rows[:width, -1] / (moments.constant * count)

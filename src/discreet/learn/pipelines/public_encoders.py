@@ -56,7 +56,7 @@ class PublicTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc] 
         return tags
 
 
-class _Encoder(PublicTransformer):
+class _CategoryEncoder(PublicTransformer):
     """What both encoders share: declared categories, and the place of each value among them."""
 
     def __init__(self, *, categories: Any = None) -> None:
@@ -96,7 +96,7 @@ class _Encoder(PublicTransformer):
         return [_among(column, known) for column, known in zip(_columns(X), lists, strict=True)], lists
 
 
-class PublicOneHotEncoder(_Encoder):
+class PublicOneHotEncoder(_CategoryEncoder):
     """One column of 0 and 1 for each declared category; any other value is 0 in all of them.
 
     Args:
@@ -129,7 +129,7 @@ class PublicOneHotEncoder(_Encoder):
         return np.array(found, dtype=object)
 
 
-class PublicOrdinalEncoder(OneToOneFeatureMixin, _Encoder):  # type: ignore[misc]  # no annotations
+class PublicOrdinalEncoder(OneToOneFeatureMixin, _CategoryEncoder):  # type: ignore[misc]  # no annotations
     """The place of a value among the declared categories of its column, from 0; any other value is missing (NaN).
 
     Args:

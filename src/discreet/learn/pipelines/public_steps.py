@@ -33,7 +33,7 @@ _INSTEAD = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
+class PublicColumn:
     """What is public about one column.
 
     Attributes:
@@ -62,13 +62,15 @@ class Flow:
         events: what private steps release, in order.
     """
 
-    columns: tuple[Column, ...]
+    columns: tuple[PublicColumn, ...]
     events: tuple[Event, ...] = ()
 
     @classmethod
     def of(cls, count: int, names: Sequence[str] | None) -> Flow:
         """Returns columns of which nothing but their names is known."""
-        return cls(columns=tuple(Column(name=None if names is None else str(names[place])) for place in range(count)))
+        return cls(
+            columns=tuple(PublicColumn(name=None if names is None else str(names[place])) for place in range(count))
+        )
 
     @property
     def names(self) -> list[str] | None:
@@ -76,7 +78,7 @@ class Flow:
         found = [column.name for column in self.columns if column.name is not None]
         return found if len(found) == len(self.columns) else None
 
-    def to(self, columns: Sequence[Column], *events: Event) -> Flow:
+    def to(self, columns: Sequence[PublicColumn], *events: Event) -> Flow:
         """Returns what follows: other columns, and more events."""
         return replace(self, columns=tuple(columns), events=(*self.events, *events))
 
@@ -114,16 +116,16 @@ def _(step: Learner, flow: Flow) -> Flow:
     count = len(flow.columns)
     event = step.plan_event(count)
     if isinstance(step, StandardScaler):
-        return flow.to([Column(name=column.name) for column in flow.columns], event)
+        return flow.to([PublicColumn(name=column.name) for column in flow.columns], event)
     width = step._component_count(count) if isinstance(step, PCA) else step._count() if isinstance(step, KMeans) else 0
-    return flow.to([Column(name=f"{type(step).__name__.lower()}{place}") for place in range(width)], event)
+    return flow.to([PublicColumn(name=f"{type(step).__name__.lower()}{place}") for place in range(width)], event)
 
 
 @follow.register
 def _(step: PublicScaler, flow: Flow) -> Flow:
     step._check(len(flow.columns), flow.names)
     low, high = step.reach
-    return flow.to([Column(name=column.name, low=low, high=high) for column in flow.columns])
+    return flow.to([PublicColumn(name=column.name, low=low, high=high) for column in flow.columns])
 
 
 @follow.register
@@ -180,7 +182,7 @@ def _(step: PlainPipeline, flow: Flow) -> Flow:
 def _(step: ColumnTransformer, flow: Flow) -> Flow:
     if step.n_jobs is not None:
         _refuse(step, "to have n_jobs=None", "Other processes would hold private rows.")
-    made: list[Column] = []
+    made: list[PublicColumn] = []
     names = [*(name for name, _, _ in step.transformers), "remainder"]
     for name, (each, columns) in zip(names, assign_columns(step, flow), strict=True):
         found = follow_step(name, each, Flow(columns=tuple(columns)))
@@ -189,7 +191,7 @@ def _(step: ColumnTransformer, flow: Flow) -> Flow:
     return flow.to(made)
 
 
-def assign_columns(step: ColumnTransformer, flow: Flow) -> list[tuple[Any, list[Column]]]:
+def assign_columns(step: ColumnTransformer, flow: Flow) -> list[tuple[Any, list[PublicColumn]]]:
     """Returns the parts of a ColumnTransformer with the columns that each is given, what remains at the end.
 
     Raises:
@@ -248,22 +250,22 @@ def _check_categories(step: Any, flow: Flow) -> list[list[Any]]:
     return [list(each) for each in step.categories]
 
 
-def _indicators(lists: list[list[Any]], flow: Flow, sign: str) -> list[Column]:
+def _indicators(lists: list[list[Any]], flow: Flow, sign: str) -> list[PublicColumn]:
     names = [
         None if column.name is None else f"{column.name}{sign}{each}"
         for column, known in zip(flow.columns, lists, strict=True)
         for each in known
     ]
-    return [Column(name=name, low=0.0, high=1.0) for name in names]
+    return [PublicColumn(name=name, low=0.0, high=1.0) for name in names]
 
 
-def _codes(lists: list[list[Any]], flow: Flow) -> list[Column]:
+def _codes(lists: list[list[Any]], flow: Flow) -> list[PublicColumn]:
     """Places of categories; a single one gets room, since limits must differ."""
     pairs = zip(flow.columns, lists, strict=True)
-    return [Column(name=column.name, low=0.0, high=float(max(1, len(known) - 1))) for column, known in pairs]
+    return [PublicColumn(name=column.name, low=0.0, high=float(max(1, len(known) - 1))) for column, known in pairs]
 
 
-def _widen_limits(column: Column, value: Any) -> Column:
+def _widen_limits(column: PublicColumn, value: Any) -> PublicColumn:
     """The column with one more value that it may have."""
     if column.limits is None or not isinstance(value, int | float) or math.isnan(value):
         return column
@@ -271,13 +273,13 @@ def _widen_limits(column: Column, value: Any) -> Column:
     return replace(column, low=min(low, float(value)), high=max(high, float(value)))
 
 
-def _prefix_name(column: Column, name: str, step: ColumnTransformer) -> Column:
+def _prefix_name(column: PublicColumn, name: str, step: ColumnTransformer) -> PublicColumn:
     if column.name is None or step.verbose_feature_names_out is not True:
         return column
     return replace(column, name=f"{name}__{column.name}")
 
 
-def _choose_columns(selector: Any, flow: Flow) -> list[Column]:
+def _choose_columns(selector: Any, flow: Flow) -> list[PublicColumn]:
     """The columns that a ColumnTransformer gives to one of its parts.
 
     Raises:
@@ -292,10 +294,10 @@ def _choose_columns(selector: Any, flow: Flow) -> list[Column]:
     return [_one(one, flow) for one in several]
 
 
-def _one(selector: Any, flow: Flow) -> Column:
+def _one(selector: Any, flow: Flow) -> PublicColumn:
     if isinstance(selector, str):
         if flow.columns and all(column.name is None for column in flow.columns):
-            return Column(name=selector)
+            return PublicColumn(name=selector)
         found = [column for column in flow.columns if column.name == selector]
         if not found:
             names = ", ".join(str(column.name) for column in flow.columns)

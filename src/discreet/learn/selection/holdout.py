@@ -25,7 +25,7 @@ from discreet.noise import Bits, source_of
 from discreet.noise.experiment import coins
 from discreet.privacy import ApproxDP, Neighbours, PureDP, events
 from discreet.privacy.events import Event
-from discreet.statistics.inputs import Column, column
+from discreet.statistics.inputs import NumericColumn, column
 
 Signs = NDArray[np.int8]
 
@@ -245,7 +245,7 @@ class Holdout:
         expected = math.floor((clipped - values.low) * self.size / values.step + Fraction(1, 2))
         return self._answer(int(values.steps.sum()), expected, values, float(train_value))
 
-    def _answer(self, found: int, expected: int, values: Column, train_value: float) -> float:
+    def _answer(self, found: int, expected: int, values: NumericColumn, train_value: float) -> float:
         if self._session is None:
             self._session = self._test.start(bits=self._bits)
         if not self._session.ask_steps(abs(found - expected)):
@@ -255,7 +255,7 @@ class Holdout:
         noisy = self._noise.release(found, bits=self._bits)
         return float(values.low + noisy * values.step / self.size)
 
-    def _values(self, query: Any) -> Column:
+    def _values(self, query: Any) -> NumericColumn:
         given = self._evaluate_query(query) if callable(query) else query
         values = column(given, bounds=self.range, neighbours=Neighbours.REPLACE, fine=FINE)
         if values.public_size != self.size:

@@ -18,7 +18,7 @@ from discreet import check
 from discreet.dataclass import dataclass
 from discreet.exact import root_above
 from discreet.learn.base import ClassPlan, read_rows
-from discreet.learn.features import Cells, Integers
+from discreet.learn.features import FeatureCells, Integers
 from discreet.learn.trees.cell_classifier import CellClassifier
 from discreet.learn.weights import ONE as WHOLE
 from discreet.learn.weights import class_shares, shrink_values
@@ -144,7 +144,7 @@ class AdditiveClassifier(CellClassifier):
         """Returns the sum of all votes: for the second of two classes, else a column for each class."""
         check_is_fitted(self)
         X = read_rows(self, X)
-        places = Cells.of(X.shape[1], self._bounds, self.terms_.shape[1]).places(X)
+        places = FeatureCells.of(X.shape[1], self._bounds, self.terms_.shape[1]).places(X)
         votes = sum(self.terms_[j][places[:, j]] for j in range(X.shape[1]))
         return np.asarray(votes)[:, 0] if len(self.classes_) <= 2 else np.asarray(votes)
 

@@ -6,14 +6,14 @@ from abc import abstractmethod
 from typing import Any, ClassVar, Self
 
 from discreet import check
-from discreet.learn.base import Classifier, ClassPlan, codes, read_labelled
-from discreet.learn.features import Cells, Integers
+from discreet.learn.base import ClassifierBase, ClassPlan, codes, read_labelled
+from discreet.learn.features import FeatureCells, Integers
 from discreet.learn.weights import check_class_weight, no_weights
 from discreet.noise import Bits
 from discreet.privacy.events import Event
 
 
-class CellClassifier(Classifier):
+class CellClassifier(ClassifierBase):
     """A classifier that sees of a row its public cells alone.
 
     Formal guarantee: a fit releases the classes as `ClassPlan` does, then what `_releases` says for so many features;
@@ -66,5 +66,5 @@ class CellClassifier(Classifier):
     def _cells(self) -> int:
         return check.integer(cells=self.cells, at_least=2, at_most=self.most_cells)
 
-    def _public(self, n_features: int) -> Cells:
-        return Cells.of(n_features, self._bounds, self._cells())
+    def _public(self, n_features: int) -> FeatureCells:
+        return FeatureCells.of(n_features, self._bounds, self._cells())

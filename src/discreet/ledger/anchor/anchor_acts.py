@@ -11,9 +11,16 @@ from collections.abc import Callable
 
 from discreet.errors import InvalidParameter, LedgerError
 from discreet.ledger import policy
-from discreet.ledger.anchor.anchor_file import Anchor, alone, anchor_of, remember_place, require_folder, write_anchor
+from discreet.ledger.anchor.anchor_file import (
+    LedgerCheckpoint,
+    alone,
+    anchor_of,
+    remember_place,
+    require_folder,
+    write_anchor,
+)
 from discreet.ledger.anchor.anchored_book import enter, id_of, mismatch, read_known
-from discreet.ledger.book import Book
+from discreet.ledger.book import Ledger
 from discreet.ledger.entry import Head
 from discreet.ledger.serialization import name, text
 from discreet.ledger.store.base import Transaction
@@ -22,7 +29,7 @@ Evidence = Callable[[Transaction], dict[str, str]]
 """What the entry says about why the ledger is taken for the newest."""
 
 
-class UncomparedBook(Book):
+class UncheckedLedger(Ledger):
     """A ledger that is opened to be compared with its anchor afterwards, or to get another."""
 
     _is_compared = True
@@ -106,7 +113,7 @@ def join_anchor(path: str, head: Head, *, by: str = policy.OWNER, anchor_file: s
 
 
 def _made_again(path: str, given: str | None, by: str, evidence: Evidence) -> Head:
-    with UncomparedBook(path) as book:
+    with UncheckedLedger(path) as book:
         with book._journal.reading() as rows:
             ledger_id, head = id_of(rows), rows.tail()
         if ledger_id is None:
@@ -125,7 +132,7 @@ def _made_again(path: str, given: str | None, by: str, evidence: Evidence) -> He
             policy.require_steward(rows, "", by, "make an anchor again")
             enter(rows, {"id": ledger_id, **evidence(rows)}, by=by)
         with alone(file), book._journal.reading() as rows:
-            write_anchor(file, Anchor.of(rows))
+            write_anchor(file, LedgerCheckpoint.of(rows))
             now = rows.tail()
         if given is None:
             remember_place(path, ledger_id)

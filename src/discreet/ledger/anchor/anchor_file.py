@@ -26,7 +26,7 @@ from functools import lru_cache
 
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter, LedgerError
-from discreet.ledger.account import Account, AccountState, Member
+from discreet.ledger.account import Account, AccountMember, AccountState
 from discreet.ledger.entry import GENESIS, Head, digest
 from discreet.ledger.serialization import canonical, parse_canonical, quoted, read_loss, read_unit
 from discreet.ledger.store.base import Place, Transaction
@@ -126,7 +126,7 @@ _MOST_HEADS = 128  # earlier heads of each kind; between them and the next one a
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Anchor:
+class LedgerCheckpoint:
     """How far a book had got.
 
     Attributes:
@@ -142,7 +142,7 @@ class Anchor:
     backups: tuple[Head, ...] = ()
 
     @classmethod
-    def of(cls, rows: Transaction, known: Anchor | None = None) -> Anchor:
+    def of(cls, rows: Transaction, known: LedgerCheckpoint | None = None) -> LedgerCheckpoint:
         """Returns the anchor of a book as it is now, with the heads that an older anchor of it knows."""
         states = {(scope, name): _hide_salt(scope, text) for scope, name, text in rows.states(*_SCOPES)}
         if known is None:
@@ -150,7 +150,7 @@ class Anchor:
         earlier = (*known.earlier, known.head)[-_MOST_HEADS:]
         return cls(head=rows.tail(), states=states, earlier=earlier, backups=known.backups)
 
-    def with_backup(self, head: Head) -> Anchor:
+    def with_backup(self, head: Head) -> LedgerCheckpoint:
         """Returns the same anchor, which knows of one more copy."""
         return replace(self, backups=(*self.backups, head)[-_MOST_HEADS:])
 
@@ -179,11 +179,11 @@ class Anchor:
         """Returns where an account stood."""
         return AccountState.read(self.states["standing", account])
 
-    def shares(self, scope: str, account: str) -> dict[str, Member]:
+    def shares(self, scope: str, account: str) -> dict[str, AccountMember]:
         """Returns where each person ("member") or project stood on an account."""
         start = f"{account}\n"
         found = {name: text for (kind, name), text in self.states.items() if kind == scope and name.startswith(start)}
-        return {name.removeprefix(start): Member.read(text) for name, text in found.items()}
+        return {name.removeprefix(start): AccountMember.read(text) for name, text in found.items()}
 
     def failures(self, account: str) -> dict[str, int]:
         """Returns the failure credits that each name had used up on an account."""
@@ -206,7 +206,7 @@ class Anchor:
         return f'{text[:-1]},"digest":"{digest(text.encode())}"}}\n'
 
     @classmethod
-    def read(cls, text: str) -> Anchor:
+    def read(cls, text: str) -> LedgerCheckpoint:
         """Returns the anchor of a text.
 
         Raises:
@@ -228,7 +228,7 @@ def _write_heads(heads: Sequence[Head]) -> str:
     return f"[{','.join([quoted(f'{sequence}:{link}') for sequence, link in heads])}]"
 
 
-def read_anchor(path: str) -> Anchor | None:
+def read_anchor(path: str) -> LedgerCheckpoint | None:
     """Returns the anchor in a file; None if there is no file.
 
     Raises:
@@ -250,12 +250,12 @@ def read_anchor(path: str) -> Anchor | None:
         raise LedgerError(f"The anchor {path} is damaged, or no anchor", hint) from None
 
 
-_WRITTEN: dict[str, Anchor] = {}  # by their texts: whoever writes often mostly reads what they wrote
+_WRITTEN: dict[str, LedgerCheckpoint] = {}  # by their texts: whoever writes often mostly reads what they wrote
 _MOST_WRITTEN = 8
 
 
-def _anchor_in(text: str) -> Anchor:
-    return _WRITTEN.get(text) or Anchor.read(text)
+def _anchor_in(text: str) -> LedgerCheckpoint:
+    return _WRITTEN.get(text) or LedgerCheckpoint.read(text)
 
 
 def require_disk(path: str) -> None:
@@ -269,7 +269,7 @@ def require_disk(path: str) -> None:
         raise InvalidParameter("anchor", path, "to be in a folder that is there", hint)
 
 
-def write_anchor(path: str, anchor: Anchor) -> None:
+def write_anchor(path: str, anchor: LedgerCheckpoint) -> None:
     """Puts an anchor in the place of an older one, durably, readable by its owner only.
 
     Raises:

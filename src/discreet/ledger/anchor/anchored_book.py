@@ -21,7 +21,7 @@ from contextlib import suppress
 from discreet.errors import AnchorMismatch, AnchorMissing, AnchorNotKept, InvalidParameter, LedgerError, LedgerMissing
 from discreet.ledger import changes, policy
 from discreet.ledger.anchor.anchor_file import (
-    Anchor,
+    LedgerCheckpoint,
     alone,
     anchor_of,
     anchors_folder,
@@ -33,7 +33,7 @@ from discreet.ledger.anchor.anchor_file import (
     require_folder,
     write_anchor,
 )
-from discreet.ledger.book import Book
+from discreet.ledger.book import Ledger
 from discreet.ledger.charges import Receipt
 from discreet.ledger.entry import GENESIS, Head
 from discreet.ledger.stewardship import new_salt
@@ -43,11 +43,11 @@ from discreet.ledger.store.sqlite import MEMORY
 from discreet.postgres_url import is_postgres
 from discreet.privacy.events import Event
 
-NOTHING = Anchor(head=Head(0, GENESIS), states={})
+NOTHING = LedgerCheckpoint(head=Head(0, GENESIS), states={})
 """The anchor of a ledger that has no entry yet."""
 
 
-class AnchoredBook(Book):
+class AnchoredLedger(Ledger):
     """A ledger whose newest head is kept in a file apart.
 
     It is kept before an answer leaves, and when the ledger is closed. So a ledger that is older than an answer that
@@ -55,7 +55,7 @@ class AnchoredBook(Book):
     so: what was paid for is still answered.
 
     Args:
-        path: of the ledger, see `Book`. One that has no anchor yet gets one, and an entry that says so.
+        path: of the ledger, see `Ledger`. One that has no anchor yet gets one, and an entry that says so.
         anchor_file: of the anchor; in the state folder, by the ledger's id, unless it is given.
         former: where earlier versions kept the anchor of this ledger, if not beside it.
         timeout: seconds to wait for others who write.
@@ -71,11 +71,11 @@ class AnchoredBook(Book):
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
-    ...     with AnchoredBook(f"{folder}/book.db", anchor_file=f"{folder}/anchor") as book:
+    ...     with AnchoredLedger(f"{folder}/book.db", anchor_file=f"{folder}/anchor") as book:
     ...         book.stewardship.appoint("ana", "steward")
     ...         _ = book.backup(f"{folder}/monday.db")
     ...         book.stewardship.appoint("ben", "auditor")
-    ...     AnchoredBook(f"{folder}/monday.db", anchor_file=f"{folder}/anchor")
+    ...     AnchoredLedger(f"{folder}/monday.db", anchor_file=f"{folder}/anchor")
     Traceback (most recent call last):
     discreet.errors.AnchorMismatch: ...monday.db ends with 2:..., its anchor ... with 3:...: 1 entries are missing. ...
     """
@@ -153,14 +153,14 @@ class AnchoredBook(Book):
                 os.unlink(file)
         return first or ledger_id
 
-    def _mark(self, ledger_id: str, known: Anchor | None) -> None:
+    def _mark(self, ledger_id: str, known: LedgerCheckpoint | None) -> None:
         """Gives a ledger of an earlier version its anchor, and then the entry that says so."""
         if is_default(self.anchor_file):
             require_folder()
         with alone(self.anchor_file):
             if read_anchor(self.anchor_file) is None:
                 with self._journal.reading() as rows:
-                    write_anchor(self.anchor_file, Anchor.of(rows, known))
+                    write_anchor(self.anchor_file, LedgerCheckpoint.of(rows, known))
         try:
             with self._journal.writing() as rows:
                 if changes.find_anchored_id(rows) is None:
@@ -169,7 +169,7 @@ class AnchoredBook(Book):
             text = f"The ledger does not say that it has an anchor, so that nobody notices when that is gone. {error}"
             warnings.warn(text, AnchorNotKept, stacklevel=5)
 
-    def _compare(self, known: Anchor, anchor_file: str) -> None:
+    def _compare(self, known: LedgerCheckpoint, anchor_file: str) -> None:
         with self._journal.reading() as rows:
             if not known.is_in(rows):
                 raise mismatch(str(self.path), rows.tail(), anchor_file, known)
@@ -177,13 +177,13 @@ class AnchoredBook(Book):
     def store_answer(
         self, receipt: Receipt, replay_key: str, payload: bytes | str, *, event: Event | None = None
     ) -> bool:
-        """See `Book.store_answer`; the anchor is kept before the answer is sent."""
+        """See `Ledger.store_answer`; the anchor is kept before the answer is sent."""
         stored = super().store_answer(receipt, replay_key, payload, event=event)
         self.keep_anchor(went_on=stored)
         return stored
 
     def move(self, path: str) -> Head:
-        """See `Book.move`: the anchor goes on with the ledger at its new place."""
+        """See `Ledger.move`: the anchor goes on with the ledger at its new place."""
         self.keep_anchor()
         head = super().move(path)
         if is_default(self.anchor_file):
@@ -229,7 +229,7 @@ class AnchoredBook(Book):
                         return
                     raise LedgerError("the anchor is of another book")
                 is_newest = known is not None and known.head == head
-                anchor = known if known is not None and is_newest else Anchor.of(rows, known or self._known)
+                anchor = known if known is not None and is_newest else LedgerCheckpoint.of(rows, known or self._known)
             anchor = anchor if backup is None else anchor.with_backup(backup)
             write_anchor(self.anchor_file, anchor)
         self._kept, self._known = head, anchor
@@ -238,14 +238,14 @@ class AnchoredBook(Book):
             warnings.warn(text, AnchorNotKept, stacklevel=4)
 
 
-def open_book(path: str, *, anchor: str | None = None, former: str = "", read_only: bool = False) -> Book:
+def open_book(path: str, *, anchor: str | None = None, former: str = "", read_only: bool = False) -> Ledger:
     """Opens a ledger with its anchor, if it can have one: a ledger in memory dies with the process.
 
     Args:
-        path: see `Book`.
+        path: see `Ledger`.
         anchor: the file of the anchor; None to find it by the ledger's id; "" to keep none for a ledger that never had
             one: an older copy of it is not noticed.
-        former: see `AnchoredBook`.
+        former: see `AnchoredLedger`.
         read_only: refuses every write.
 
     >>> with open_book(":memory:") as book:
@@ -256,8 +256,8 @@ def open_book(path: str, *, anchor: str | None = None, former: str = "", read_on
         hint = 'Take `anchor = ""` out of discreet.toml or of Curator(...), or name the file of the anchor.'
         raise LedgerError(f"The ledger {path} has an anchor, which cannot be switched off", hint)
     if path == MEMORY or anchor == "":
-        return Book(path, read_only=read_only)
-    return AnchoredBook(path, anchor_file=anchor, former=former, read_only=read_only)
+        return Ledger(path, read_only=read_only)
+    return AnchoredLedger(path, anchor_file=anchor, former=former, read_only=read_only)
 
 
 def is_anchored(path: str) -> bool:
@@ -269,7 +269,7 @@ def is_anchored(path: str) -> bool:
     if path == MEMORY or not is_there(path):
         return False
     try:
-        with Book(path, read_only=True) as book, book._journal.reading() as rows:
+        with Ledger(path, read_only=True) as book, book._journal.reading() as rows:
             return changes.find_anchored_id(rows) is not None
     except LedgerMissing:  # a server tells it only when it is asked
         return False
@@ -289,14 +289,14 @@ def enter(rows: Transaction, body: dict[str, str], *, by: str) -> None:
     changes.apply(rows, rows.add("anchor", body, who=by))
 
 
-def read_known(anchor_file: str) -> Anchor | None:
+def read_known(anchor_file: str) -> LedgerCheckpoint | None:
     """Returns an anchor; None if there is none, or no folder of anchors at all."""
     if not anchor_file or (is_default(anchor_file) and not os.path.isdir(anchors_folder())):
         return None
     return read_anchor(anchor_file)
 
 
-def require_there(path: str, anchor_file: str) -> Anchor | None:
+def require_there(path: str, anchor_file: str) -> LedgerCheckpoint | None:
     """Returns the anchor of a book, if there is one.
 
     Raises:
@@ -305,7 +305,7 @@ def require_there(path: str, anchor_file: str) -> Anchor | None:
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
     ...     before = require_there(f"{folder}/book.db", f"{folder}/anchor")
-    ...     with AnchoredBook(f"{folder}/book.db", anchor_file=f"{folder}/anchor") as book:
+    ...     with AnchoredLedger(f"{folder}/book.db", anchor_file=f"{folder}/anchor") as book:
     ...         book.stewardship.appoint("ana", "steward")
     ...     after = require_there(f"{folder}/book.db", f"{folder}/anchor")
     >>> before, after.head.sequence
@@ -343,7 +343,7 @@ def require_never_there(path: str) -> None:
         raise _missing_ledger_error(path, anchor_file, known)
 
 
-def _missing_ledger_error(path: str, anchor_file: str, known: Anchor) -> AnchorMismatch:
+def _missing_ledger_error(path: str, anchor_file: str, known: LedgerCheckpoint) -> AnchorMismatch:
     hint = (
         f"Restore a backup: discreet restore BACKUP. A new book would forget what was spent; if other people's data "
         f"begin here, move {anchor_file} away."
@@ -369,7 +369,9 @@ def missing(path: str, anchor_file: str) -> AnchorMissing:
     return AnchorMissing(reason, hint, ledger=path, anchor_file=anchor_file)
 
 
-def mismatch(path: str, head: Head, anchor_file: str, known: Anchor, target: str | None = None) -> AnchorMismatch:
+def mismatch(
+    path: str, head: Head, anchor_file: str, known: LedgerCheckpoint, target: str | None = None
+) -> AnchorMismatch:
     """Returns the error for a book that is older than its anchor, or another one; a copy of it may have a target."""
     lacking = known.head.sequence - head.sequence
     what = f"{lacking} entries are missing" if lacking > 0 else "it is another book, or went another way"

@@ -19,11 +19,18 @@ from typing import Any
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter, LedgerError
 from discreet.ledger import changes, policy
-from discreet.ledger.account import Account, AccountState, Member
-from discreet.ledger.anchor.anchor_acts import UncomparedBook, join_anchor
-from discreet.ledger.anchor.anchor_file import Anchor, alone, anchor_of, is_default, remember_place, write_anchor
-from discreet.ledger.anchor.anchored_book import AnchoredBook, id_of, mismatch, read_known
-from discreet.ledger.book import Book
+from discreet.ledger.account import Account, AccountMember, AccountState
+from discreet.ledger.anchor.anchor_acts import UncheckedLedger, join_anchor
+from discreet.ledger.anchor.anchor_file import (
+    LedgerCheckpoint,
+    alone,
+    anchor_of,
+    is_default,
+    remember_place,
+    write_anchor,
+)
+from discreet.ledger.anchor.anchored_book import AnchoredLedger, id_of, mismatch, read_known
+from discreet.ledger.book import Ledger
 from discreet.ledger.entry import Entry, Head
 from discreet.ledger.ratios import Amounts
 from discreet.ledger.serialization import canonical, name, parse_canonical, text, write_loss
@@ -36,7 +43,7 @@ _NOTE = "as it was at the anchor"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Restored:
+class RestoreReport:
     """What a restoring did.
 
     Attributes:
@@ -50,7 +57,7 @@ class Restored:
     lost: Mapping[str, Loss | None]
 
 
-def restore(source: str, target: str, *, anchor: Head) -> Book:
+def restore(source: str, target: str, *, anchor: Head) -> Ledger:
     """Puts a backup in the place of a lost book.
 
     Args:
@@ -68,7 +75,7 @@ def restore(source: str, target: str, *, anchor: Head) -> Book:
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
-    ...     with Book(f"{folder}/book.db") as book:
+    ...     with Ledger(f"{folder}/book.db") as book:
     ...         book.stewardship.appoint("ana", "steward")
     ...         _ = book.backup(f"{folder}/monday.db")
     ...         book.stewardship.appoint("ben", "auditor")
@@ -77,10 +84,10 @@ def restore(source: str, target: str, *, anchor: Head) -> Book:
     ...         print(again.frozen, again.role("", "ana"), again.role("", "ben"))
     True Role.STEWARD None
     """
-    with Book(source, read_only=True) as copy:
+    with Ledger(source, read_only=True) as copy:
         copy.verify()
         copy.backup(target)
-    book = UncomparedBook(target)
+    book = UncheckedLedger(target)
     try:
         book.check_anchor(anchor)
     except LedgerError:
@@ -97,7 +104,7 @@ def restore_anchored(
     accept_loss: bool = False,
     by: str = policy.OWNER,
     note: str = "",
-) -> Restored:
+) -> RestoreReport:
     """Puts a backup in the place of a lost book, and compares it with the anchor of that book.
 
     Args:
@@ -114,11 +121,11 @@ def restore_anchored(
         LedgerError: if there is no anchor, or something is at the target already.
 
     >>> from tempfile import TemporaryDirectory
-    >>> from discreet.ledger import AnchoredBook
+    >>> from discreet.ledger import AnchoredLedger
     >>> from discreet.privacy import Budget, Unit, events
     >>> with TemporaryDirectory() as folder:
     ...     book, copy, anchor = (f"{folder}/{name}" for name in ("book.db", "monday.db", "anchor"))
-    ...     with AnchoredBook(book, anchor_file=anchor) as lost:
+    ...     with AnchoredLedger(book, anchor_file=anchor) as lost:
     ...         _ = lost.stewardship.open_account("patients", unit=Unit("patient"), budget=Budget(epsilon=1))
     ...         _ = lost.backup(copy)
     ...         _ = lost.charge("patients", events.Pure(0.4))
@@ -134,7 +141,7 @@ def restore_anchored(
     in_place = _same(source, target)
     if not in_place:
         _require_free(target)
-    with Book(source, read_only=True) as copy:
+    with Ledger(source, read_only=True) as copy:
         copy.verify()
         with copy._journal.reading() as rows:
             whole, head = known.is_in(rows), rows.tail()
@@ -142,7 +149,7 @@ def restore_anchored(
             raise mismatch(source, head, file, known, target)
         if not in_place:
             copy.backup(target)
-    with UncomparedBook(target) as book:
+    with UncheckedLedger(target) as book:
         lost = {} if whole else _recover(book, known, name(by=by), text(note=note))
         now = book.verify()
         if lost or not whole:
@@ -150,12 +157,12 @@ def restore_anchored(
                 write_anchor(file, _continue_anchor(rows, known))
     if is_default(file):
         remember_place(target, os.path.basename(file))
-    return Restored(head=now, missing=0 if whole else max(known.head.sequence - head.sequence, 1), lost=lost)
+    return RestoreReport(head=now, missing=0 if whole else max(known.head.sequence - head.sequence, 1), lost=lost)
 
 
 def restore_by_head(
     source: str, target: str, *, head: Head, anchor_file: str | None = None, by: str = policy.OWNER
-) -> Restored:
+) -> RestoreReport:
     """Puts a backup in the place of a lost book whose anchor is lost, too, by the newest head that was printed.
 
     Args:
@@ -173,13 +180,13 @@ def restore_by_head(
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
-    ...     with AnchoredBook(f"{folder}/book.db", anchor_file=f"{folder}/lost") as book:
+    ...     with AnchoredLedger(f"{folder}/book.db", anchor_file=f"{folder}/lost") as book:
     ...         shown = book.backup(f"{folder}/copy.db")
     ...     place = {"target": f"{folder}/again.db", "anchor_file": f"{folder}/anchor"}
     ...     restore_by_head(f"{folder}/copy.db", head=shown, **place).missing
     0
     """
-    with Book(source, read_only=True) as copy:
+    with Ledger(source, read_only=True) as copy:
         found = copy.history(after=head.sequence - 1, limit=1)
         if not found or found[0].hash != head.hash:
             hint = "Look for a newer copy: what was spent after this one is not known."
@@ -187,9 +194,9 @@ def restore_by_head(
     file = anchor_file or _anchor_of(source)
     restore(source, target, anchor=head).close()
     if read_known(file) is None:
-        return Restored(head=join_anchor(target, head, by=by, anchor_file=anchor_file), missing=0, lost={})
-    with AnchoredBook(target, anchor_file=anchor_file) as book:
-        return Restored(head=book.head(), missing=0, lost={})
+        return RestoreReport(head=join_anchor(target, head, by=by, anchor_file=anchor_file), missing=0, lost={})
+    with AnchoredLedger(target, anchor_file=anchor_file) as book:
+        return RestoreReport(head=book.head(), missing=0, lost={})
 
 
 def _anchor_of(source: str) -> str:
@@ -198,7 +205,7 @@ def _anchor_of(source: str) -> str:
     Raises:
         LedgerError: if the copy has no entries.
     """
-    with Book(source, read_only=True) as copy, copy._journal.reading() as rows:
+    with Ledger(source, read_only=True) as copy, copy._journal.reading() as rows:
         ledger_id = id_of(rows)
     if ledger_id is None:
         raise LedgerError(f"There is no entry in {source}", "Name another copy.")
@@ -219,14 +226,14 @@ def _require_free(target: str) -> None:
         raise LedgerError(f"Something is at {target}, where the book shall be", hint)
 
 
-def _continue_anchor(rows: Transaction, known: Anchor) -> Anchor:
+def _continue_anchor(rows: Transaction, known: LedgerCheckpoint) -> LedgerCheckpoint:
     """The anchor of a book that was restored with a loss: of the heads that were known, those that it has."""
-    now, head = Anchor.of(rows), known.common(rows)
+    now, head = LedgerCheckpoint.of(rows), known.common(rows)
     kept = [one for one in (*known.earlier, *known.backups) if one <= head and rows.hash_at(one.sequence) == one.hash]
-    return Anchor(head=now.head, states=now.states, earlier=tuple(sorted(set(kept))))
+    return LedgerCheckpoint(head=now.head, states=now.states, earlier=tuple(sorted(set(kept))))
 
 
-def _recover(book: Book, known: Anchor, by: str, note: str) -> dict[str, Loss | None]:
+def _recover(book: Ledger, known: LedgerCheckpoint, by: str, note: str) -> dict[str, Loss | None]:
     """Counts as spent what the anchor knows beyond the copy: all of it in one transaction, or nothing."""
     with book._journal.writing() as rows:  # no act: an older copy may have been frozen by its anchor
         policy.require_steward(rows, "", by, "accept a loss")
@@ -254,13 +261,13 @@ def _recover(book: Book, known: Anchor, by: str, note: str) -> dict[str, Loss | 
     return lost
 
 
-def _is_about(entry: Entry, known: Anchor) -> bool:
+def _is_about(entry: Entry, known: LedgerCheckpoint) -> bool:
     return entry.kind == "recover" and entry.content["anchor"] == str(known.head)
 
 
-def _states_at(rows: Transaction, head: Head) -> changes.MemoryStates:
+def _states_at(rows: Transaction, head: Head) -> changes.InMemoryStateStore:
     """What the entries up to a head amount to."""
-    states = changes.MemoryStates()
+    states = changes.InMemoryStateStore()
     for entry in rows.entries():
         if entry.sequence > head.sequence:
             break
@@ -268,7 +275,7 @@ def _states_at(rows: Transaction, head: Head) -> changes.MemoryStates:
     return states
 
 
-def _reopen(rows: Transaction, known: Anchor, account: str, by: str) -> None:
+def _reopen(rows: Transaction, known: LedgerCheckpoint, account: str, by: str) -> None:
     """An account that was opened later is opened again, with another salt; a budget is what it was at the anchor."""
     if rows.get("account", account) is None:
         unit, neighbours, budget = known.opening(account)
@@ -280,7 +287,7 @@ def _reopen(rows: Transaction, known: Anchor, account: str, by: str) -> None:
         changes.apply(rows, rows.add("amend", body, who=by, account=account))
 
 
-def _appoint_again(rows: Transaction, known: Anchor, account: str, by: str) -> None:
+def _appoint_again(rows: Transaction, known: LedgerCheckpoint, account: str, by: str) -> None:
     """Roles and caps are those of the anchor."""
     now = policy.require_account(rows, account)
     for who, was in known.shares("member", account).items():
@@ -295,13 +302,15 @@ def _appoint_again(rows: Transaction, known: Anchor, account: str, by: str) -> N
             changes.apply(rows, rows.add("allot", body, who=by, account=account))
 
 
-def _appoint_on_book(rows: Transaction, known: Anchor, by: str) -> None:
+def _appoint_on_book(rows: Transaction, known: LedgerCheckpoint, by: str) -> None:
     for who, role in known.roles.items():
         if rows.get("role", who) != canonical({"role": role}):
             changes.apply(rows, rows.add("appoint", {"cap": None, "name": who, "role": role}, who=by))
 
 
-def _find_lost_spending(known: Anchor, then: changes.MemoryStates, account: str) -> tuple[dict[str, Any], bool]:
+def _find_lost_spending(
+    known: LedgerCheckpoint, then: changes.InMemoryStateStore, account: str
+) -> tuple[dict[str, Any], bool]:
     """What an account, its people and its projects spent between the common head and the anchor; whether anything."""
     was = known.standing(account)
     before = changes.account_state(then, account) or AccountState.open_account(was.budget)
@@ -311,7 +320,7 @@ def _find_lost_spending(known: Anchor, then: changes.MemoryStates, account: str)
         for who, share in known.shares("member", account).items()
     }
     projects = {
-        project: _difference(share, changes.project(then, account, project, before) or Member.of(before))
+        project: _difference(share, changes.project(then, account, project, before) or AccountMember.of(before))
         for project, share in known.shares("project", account).items()
     }
     used, seen = known.failures(account), changes.credits_used(then, account) or {}
@@ -326,7 +335,7 @@ def _find_lost_spending(known: Anchor, then: changes.MemoryStates, account: str)
     return body, bool(_counts(amount) or people or projects or failures)
 
 
-def _difference(now: AccountState | Member, then: AccountState | Member) -> Tallies:
+def _difference(now: AccountState | AccountMember, then: AccountState | AccountMember) -> Tallies:
     """What was spent in between under each rule: of the whole lives, else of the period if it is still the same."""
     found: dict[str, Amounts | None] = {}
     for kind, total in now.lifetime.sums.items():

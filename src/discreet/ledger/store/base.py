@@ -20,7 +20,7 @@ from functools import lru_cache
 from types import FrameType
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from discreet.ledger.account import AccountState, Member
+from discreet.ledger.account import AccountMember, AccountState
 from discreet.ledger.entry import Entry, Head, digest, seal
 from discreet.ledger.serialization import canonical
 
@@ -39,7 +39,7 @@ def _second(seconds: int) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
-class Stored(NamedTuple):
+class StoredAnswer(NamedTuple):
     """An answer as it was kept: the entry that recorded it, its charge, and the bytes that were sent."""
 
     sequence: int
@@ -63,7 +63,7 @@ class Stored(NamedTuple):
 
     def __repr__(self) -> str:
         """Leaves out the payload."""
-        return f"Stored(sequence={self.sequence}, charge={self.charge}, {len(self.payload)} bytes)"
+        return f"StoredAnswer(sequence={self.sequence}, charge={self.charge}, {len(self.payload)} bytes)"
 
 
 class AnswerPlace(NamedTuple):
@@ -85,7 +85,7 @@ class StoredHeader(NamedTuple):
     header: bytes
     """The first line; empty for an answer of one line, which must be opened."""
     event: str
-    """As `Stored.event`."""
+    """As `StoredAnswer.event`."""
 
     def __repr__(self) -> str:
         """Leaves out what was asked and answered."""
@@ -125,7 +125,7 @@ Places = Callable[[], Sequence[Place]]
 """Tells places, if anybody needs to know."""
 
 
-Kept = str | AccountState | Member
+Kept = str | AccountState | AccountMember
 """A state as it is kept between charges: its text, or what the text says once somebody had to know."""
 
 
@@ -208,7 +208,7 @@ class Transaction(ABC):
         """Adds the bytes that an entry records, of an answer or of declared keys (`no_charge`)."""
 
     @abstractmethod
-    def answers(self, replay_key: str | None = None) -> Iterator[Stored]:
+    def answers(self, replay_key: str | None = None) -> Iterator[StoredAnswer]:
         """Returns answers in order of their sequence."""
 
     @abstractmethod
@@ -222,7 +222,7 @@ class Transaction(ABC):
         """
 
     @abstractmethod
-    def answer_at(self, sequence: int) -> Stored | None:
+    def answer_at(self, sequence: int) -> StoredAnswer | None:
         """Returns the answer that an entry recorded."""
 
     @abstractmethod

@@ -15,7 +15,7 @@ from typing import Any
 
 from discreet.errors import LedgerTampered
 from discreet.ledger.entry import GENESIS, Entry, Head
-from discreet.ledger.store.base import AnswerPlace, Kept, Place, Places, Stored, Transaction, Value, as_text
+from discreet.ledger.store.base import AnswerPlace, Kept, Place, Places, StoredAnswer, Transaction, Value, as_text
 
 _ENTRY = "SELECT sequence, time, kind, account, who, price, key, about, body, hash FROM entries"
 _HEAD = "SELECT sequence, hash FROM entries"
@@ -197,11 +197,11 @@ class SqlTransaction(Transaction):
         """See `Transaction.add_answer`."""
         self._write("INSERT INTO answers VALUES (?,?,?,?)", (sequence, charge, replay_key, payload))
 
-    def answers(self, replay_key: str | None = None) -> Iterator[Stored]:
+    def answers(self, replay_key: str | None = None) -> Iterator[StoredAnswer]:
         """See `Transaction.answers`."""
         chosen, values = ("", ()) if replay_key is None else (" AND replay_key = ?", (replay_key,))
         for place, charge, key, payload in self._stream(_ANSWER, chosen, values):
-            yield Stored(place, charge, key, payload if isinstance(payload, bytes) else b"")
+            yield StoredAnswer(place, charge, key, payload if isinstance(payload, bytes) else b"")
 
     def answer_places(self, start: str, most: int, *, after: int = 0) -> list[AnswerPlace]:
         """See `Transaction.answer_places`."""
@@ -210,13 +210,13 @@ class SqlTransaction(Transaction):
         rows = asked.fetchall()
         return [_new(AnswerPlace, row) for row in rows]
 
-    def answer_at(self, sequence: int) -> Stored | None:
+    def answer_at(self, sequence: int) -> StoredAnswer | None:
         """See `Transaction.answer_at`."""
         row = self._query(f"{_ANSWER} WHERE sequence = ?", (sequence,)).fetchone()
         if row is None:
             return None
         place, charge, key, payload = row
-        return Stored(place, charge, key, payload if isinstance(payload, bytes) else b"")
+        return StoredAnswer(place, charge, key, payload if isinstance(payload, bytes) else b"")
 
     def answer_start(self, sequence: int, length: int) -> bytes:
         """See `Transaction.answer_start`; the server cuts it."""

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from discreet import check
 from discreet.local.oracles.direct_response import GeneralizedRandomizedResponse
-from discreet.local.oracles.domain import Domain, Value
+from discreet.local.oracles.domain import Value, ValueDomain
 from discreet.local.oracles.hadamard_response import HadamardResponse
 from discreet.local.oracles.local_hashing import LocalHashing
 from discreet.local.oracles.oracle import FrequencyOracle
@@ -18,7 +18,7 @@ KINDS = (GeneralizedRandomizedResponse, LocalHashing, HadamardResponse, SubsetSe
 _AS_GOOD = 1.02  # variances this near to the least are equal in practice: an interval is 1 % longer
 
 
-def best(domain: Domain | int | Iterable[Value], epsilon: check.Number, n: int) -> FrequencyOracle:
+def best(domain: ValueDomain | int | Iterable[Value], epsilon: check.Number, n: int) -> FrequencyOracle:
     """Returns the oracle of least variance; among those within 2 % of it, the one with the shortest reports.
 
     Args:
@@ -35,7 +35,7 @@ def best(domain: Domain | int | Iterable[Value], epsilon: check.Number, n: int) 
     >>> type(best(4, epsilon=1, n=1000)).__name__, type(best(1024, epsilon=1, n=1000)).__name__
     ('GeneralizedRandomizedResponse', 'LocalHashing')
     """
-    values, count = Domain.of(domain), check.integer(n=n, at_least=1)
+    values, count = ValueDomain.of(domain), check.integer(n=n, at_least=1)
     found = [kind(epsilon=epsilon, domain=values) for kind in KINDS]
     variances = [oracle.variance(count, Fraction(1, values.size)) for oracle in found]
     good = [o for o, variance in zip(found, variances, strict=True) if variance <= _AS_GOOD * min(variances)]

@@ -14,7 +14,7 @@ from discreet.check import assign
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.exact import Enclosure
-from discreet.local.oracles.domain import Domain, Ints, Value
+from discreet.local.oracles.domain import Ints, Value, ValueDomain
 from discreet.local.oracles.oracle import FrequencyOracle, checked_epsilon
 from discreet.noise import Bits
 from discreet.privacy.events import Event
@@ -77,10 +77,10 @@ class RandomizedResponse(_DirectResponse):
     """
 
     epsilon: Fraction
-    domain: Domain
+    domain: ValueDomain
 
-    def __init__(self, *, epsilon: check.Number, domain: Domain | int | Iterable[Value] = (False, True)) -> None:
-        found = Domain.of(domain)
+    def __init__(self, *, epsilon: check.Number, domain: ValueDomain | int | Iterable[Value] = (False, True)) -> None:
+        found = ValueDomain.of(domain)
         if found.size != 2:
             hint = "GeneralizedRandomizedResponse takes more."
             raise InvalidParameter("domain", f"{found.size} values", "to hold two", hint)
@@ -108,7 +108,7 @@ class GeneralizedRandomizedResponse(_DirectResponse):
     """
 
     epsilon: Fraction
-    domain: Domain
+    domain: ValueDomain
 
-    def __init__(self, *, epsilon: check.Number, domain: Domain | int | Iterable[Value]) -> None:
-        assign(self, epsilon=checked_epsilon(epsilon), domain=Domain.of(domain))
+    def __init__(self, *, epsilon: check.Number, domain: ValueDomain | int | Iterable[Value]) -> None:
+        assign(self, epsilon=checked_epsilon(epsilon), domain=ValueDomain.of(domain))

@@ -26,12 +26,12 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class Domain:
+class ValueDomain:
     """At least two values: 0 to size - 1, or a list of different texts, whole numbers or bools.
 
-    >>> Domain(["yes", "no"]).codes(["no", "yes"]).tolist()
+    >>> ValueDomain(["yes", "no"]).codes(["no", "yes"]).tolist()
     [1, 0]
-    >>> Domain([])
+    >>> ValueDomain([])
     Traceback (most recent call last):
     discreet.errors.InvalidParameter: Expected domain='0 values' to hold at least two. Pass how many values there are, \
 or the list of them, e.g. domain=['yes', 'no'].
@@ -48,9 +48,9 @@ or the list of them, e.g. domain=['yes', 'no'].
         assign(self, size=size, values=listed)
 
     @classmethod
-    def of(cls, domain: Domain | int | Iterable[Value]) -> Domain:
+    def of(cls, domain: ValueDomain | int | Iterable[Value]) -> ValueDomain:
         """Returns a domain given as itself, by its size or by its values."""
-        return domain if isinstance(domain, Domain) else cls(domain)
+        return domain if isinstance(domain, ValueDomain) else cls(domain)
 
     def value(self, code: int) -> Value:
         """Returns the value of a number."""
@@ -102,6 +102,6 @@ def _check_values(values: Any) -> tuple[Value, ...]:
     return found
 
 
-def _foreign(domain: Domain) -> InvalidValue:
+def _foreign(domain: ValueDomain) -> InvalidValue:
     listed = f"Number the values from 0 to {domain.size - 1}." if domain.values is None else "Add it to the domain."
     return InvalidValue("to be one of the domain's", listed)

@@ -9,17 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.dataclass import dataclass
-from discreet.local.oracles.domain import Domain, Value
+from discreet.local.oracles.domain import Value, ValueDomain
 from discreet.privacy import Estimate
 from discreet.privacy.events import Event
-from discreet.report.display import Display, Displayed, percent
+from discreet.report.display import Display, DisplayMixin, percent
 
 Floats = NDArray[np.float64]
 SHOWN = 20  # values in print; the most frequent come first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Frequencies(Displayed):
+class Frequencies(DisplayMixin):
     """One `Estimate` for each value of the domain, in its order: the share of people who hold the value.
 
     Attributes:
@@ -35,7 +35,7 @@ class Frequencies(Displayed):
         private: False if the reports came from seeded randomness.
     """
 
-    domain: Domain
+    domain: ValueDomain
     value: Floats
     low: Floats
     high: Floats

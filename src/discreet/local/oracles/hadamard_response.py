@@ -13,7 +13,7 @@ from discreet import check
 from discreet.check import assign
 from discreet.dataclass import dataclass
 from discreet.exact import Enclosure
-from discreet.local.oracles.domain import Domain, Ints, Value
+from discreet.local.oracles.domain import Ints, Value, ValueDomain
 from discreet.local.oracles.oracle import FrequencyOracle, checked_epsilon, odds, odds_coin
 from discreet.local.oracles.walsh_hadamard import parity, transform_table
 from discreet.noise import Bits, uniform_below
@@ -45,10 +45,10 @@ class HadamardResponse(FrequencyOracle):
     """
 
     epsilon: Fraction
-    domain: Domain
+    domain: ValueDomain
 
-    def __init__(self, *, epsilon: check.Number, domain: Domain | int | Iterable[Value]) -> None:
-        assign(self, epsilon=checked_epsilon(epsilon), domain=Domain.of(domain))
+    def __init__(self, *, epsilon: check.Number, domain: ValueDomain | int | Iterable[Value]) -> None:
+        assign(self, epsilon=checked_epsilon(epsilon), domain=ValueDomain.of(domain))
 
     @property
     def event(self) -> Event:

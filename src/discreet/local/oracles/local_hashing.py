@@ -15,7 +15,7 @@ from discreet.check import assign
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.exact import Enclosure
-from discreet.local.oracles.domain import Domain, Ints, Value
+from discreet.local.oracles.domain import Ints, Value, ValueDomain
 from discreet.local.oracles.oracle import FrequencyOracle, checked_epsilon
 from discreet.local.oracles.walsh_hadamard import parity, transform_table
 from discreet.noise import Bits, uniform_below
@@ -52,14 +52,14 @@ class LocalHashing(FrequencyOracle):
     """
 
     epsilon: Fraction
-    domain: Domain
+    domain: ValueDomain
     hashes: int
 
     def __init__(
-        self, *, epsilon: check.Number, domain: Domain | int | Iterable[Value], hashes: int | None = None
+        self, *, epsilon: check.Number, domain: ValueDomain | int | Iterable[Value], hashes: int | None = None
     ) -> None:
         level = checked_epsilon(epsilon)
-        assign(self, epsilon=level, domain=Domain.of(domain), hashes=checked_hashes(level, hashes))
+        assign(self, epsilon=level, domain=ValueDomain.of(domain), hashes=checked_hashes(level, hashes))
 
     @property
     def event(self) -> Event:

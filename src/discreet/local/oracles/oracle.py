@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from discreet import check
 from discreet.errors import InvalidParameter
 from discreet.exact import Enclosure
-from discreet.local.oracles.domain import Domain, Ints
+from discreet.local.oracles.domain import Ints, ValueDomain
 from discreet.local.oracles.frequencies import Floats, Frequencies, onto_simplex
 from discreet.local.oracles.reports import Reports, accept_reports, canonical
 from discreet.mechanisms.base import CONFIDENCE
@@ -42,7 +42,7 @@ class FrequencyOracle(ABC):
     __slots__ = ()
 
     epsilon: Fraction
-    domain: Domain
+    domain: ValueDomain
 
     @property
     @abstractmethod

@@ -15,7 +15,7 @@ from discreet.check import assign
 from discreet.dataclass import dataclass
 from discreet.exact import Enclosure
 from discreet.local.oracles.bit_rows import chunks, column_sums, ones, pack_bits, row_bytes, well_formed
-from discreet.local.oracles.domain import Domain, Ints, Value
+from discreet.local.oracles.domain import Ints, Value, ValueDomain
 from discreet.local.oracles.oracle import FrequencyOracle, checked_epsilon, odds, odds_coin
 from discreet.noise import Bits, uniform_below
 from discreet.noise.rng import TURNS, endless
@@ -47,11 +47,11 @@ class SubsetSelection(FrequencyOracle):
     """
 
     epsilon: Fraction
-    domain: Domain
+    domain: ValueDomain
     size: int
 
-    def __init__(self, *, epsilon: check.Number, domain: Domain | int | Iterable[Value]) -> None:
-        level, values = checked_epsilon(epsilon), Domain.of(domain)
+    def __init__(self, *, epsilon: check.Number, domain: ValueDomain | int | Iterable[Value]) -> None:
+        level, values = checked_epsilon(epsilon), ValueDomain.of(domain)
         assign(self, epsilon=level, domain=values, size=_best_size(float(level), values.size))
 
     @property

@@ -14,7 +14,7 @@ from discreet.check import assign
 from discreet.dataclass import dataclass
 from discreet.exact import Enclosure
 from discreet.local.oracles.bit_rows import chunks, column_sums, pack_bits, row_bytes, well_formed
-from discreet.local.oracles.domain import Domain, Ints, Value
+from discreet.local.oracles.domain import Ints, Value, ValueDomain
 from discreet.local.oracles.oracle import FrequencyOracle, checked_epsilon, odds, odds_coin
 from discreet.noise import Bits, bernoulli
 from discreet.privacy.events import Event, Pure
@@ -45,16 +45,16 @@ class UnaryEncoding(FrequencyOracle):
     """
 
     epsilon: Fraction
-    domain: Domain
+    domain: ValueDomain
     symmetric: bool
 
     def __init__(
-        self, *, epsilon: check.Number, domain: Domain | int | Iterable[Value], symmetric: bool = False
+        self, *, epsilon: check.Number, domain: ValueDomain | int | Iterable[Value], symmetric: bool = False
     ) -> None:
         assign(
             self,
             epsilon=checked_epsilon(epsilon),
-            domain=Domain.of(domain),
+            domain=ValueDomain.of(domain),
             symmetric=check.instance(bool, symmetric=symmetric),
         )
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from discreet.dataclass import dataclass
 from discreet.errors import InternalError
 from discreet.measurement.aggregates.base import Aggregation, argument_of
-from discreet.measurement.intervals.estimators import Total
-from discreet.measurement.releases.additive import Linear
+from discreet.measurement.intervals.estimators import TotalEstimator
+from discreet.measurement.releases.additive import LinearCombination
 from discreet.measurement.releases.layouts import Sources
-from discreet.measurement.releases.needs import Distinct, Moments, Need, Rows, Units
+from discreet.measurement.releases.needs import DistinctCountNeed, MomentNeed, Need, RowCountNeed, UnitCountNeed
 from discreet.plan.model.nodes import Aggregate, Expression
 from discreet.plan.model.types import Type
 
@@ -33,9 +33,9 @@ class _RowCount(_Count):
     def needs(self, aggregate: Aggregate) -> tuple[Need, ...]:
         """Returns rows."""
         del aggregate
-        return (Rows(),)
+        return (RowCountNeed(),)
 
-    def estimator(self, aggregate: Aggregate, sources: Sources) -> Total:
+    def estimator(self, aggregate: Aggregate, sources: Sources) -> TotalEstimator:
         """Returns their number."""
         del aggregate
         return _number(sources.rows)
@@ -53,9 +53,9 @@ class _UnitCount(_Count):
     def needs(self, aggregate: Aggregate) -> tuple[Need, ...]:
         """Returns units."""
         del aggregate
-        return (Units(),)
+        return (UnitCountNeed(),)
 
-    def estimator(self, aggregate: Aggregate, sources: Sources) -> Total:
+    def estimator(self, aggregate: Aggregate, sources: Sources) -> TotalEstimator:
         """Returns their number."""
         del aggregate
         return _number(sources.units)
@@ -68,12 +68,12 @@ class _ValueCount(_Count):
 
     def needs(self, aggregate: Aggregate) -> tuple[Need, ...]:
         """Returns the number of values."""
-        return (Moments(argument_of(aggregate), frozenset({0})),)
+        return (MomentNeed(argument_of(aggregate), frozenset({0})),)
 
-    def estimator(self, aggregate: Aggregate, sources: Sources) -> Total:
+    def estimator(self, aggregate: Aggregate, sources: Sources) -> TotalEstimator:
         """Returns that number."""
         values = sources.moments[argument_of(aggregate)].power(0)
-        return Total(values, whole=True, values=values, positive=True)
+        return TotalEstimator(values, whole=True, values=values, positive=True)
 
 
 class _DistinctCount(_Count):
@@ -88,17 +88,17 @@ class _DistinctCount(_Count):
 
     def needs(self, aggregate: Aggregate) -> tuple[Need, ...]:
         """Returns different values."""
-        return (Distinct(argument_of(aggregate)),)
+        return (DistinctCountNeed(argument_of(aggregate)),)
 
-    def estimator(self, aggregate: Aggregate, sources: Sources) -> Total:
+    def estimator(self, aggregate: Aggregate, sources: Sources) -> TotalEstimator:
         """Returns their number."""
         return _number(sources.distinct[argument_of(aggregate)])
 
 
-def _number(linear: Linear | None) -> Total:
+def _number(linear: LinearCombination | None) -> TotalEstimator:
     if linear is None:
         raise InternalError("Nothing counts what was to be counted.")
-    return Total(linear, whole=True, positive=True)
+    return TotalEstimator(linear, whole=True, positive=True)
 
 
 COUNTS = (

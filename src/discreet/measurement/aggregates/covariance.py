@@ -11,21 +11,21 @@ from discreet.dataclass import dataclass
 from discreet.errors import InternalError
 from discreet.measurement.aggregates.base import Aggregation, argument_of
 from discreet.measurement.aggregates.mean import mean_of
-from discreet.measurement.aggregates.variance import Variance, variance_of
+from discreet.measurement.aggregates.variance import VarianceEstimator, variance_of
 from discreet.measurement.intervals.arithmetic import ULPS, Ends, Floats, product, quotient
-from discreet.measurement.intervals.estimators import Estimator, Ratio, counts
+from discreet.measurement.intervals.estimators import Estimator, RatioEstimator, counts
 from discreet.measurement.intervals.noise import Noise
 from discreet.measurement.releases.additive import Integers
 from discreet.measurement.releases.layouts import Sources, in_order
 from discreet.measurement.releases.moments import PowerSums, product_error
-from discreet.measurement.releases.needs import Need, Products
+from discreet.measurement.releases.needs import Need, ProductNeed
 from discreet.measurement.releases.products import ProductSums
 from discreet.plan.model.nodes import Aggregate, Expression
-from discreet.plan.post.outputs import Noisy
+from discreet.plan.post.outputs import NoisyNumber
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Joint(Estimator):
+class CovarianceEstimator(Estimator):
     """A covariance.
 
     Args:
@@ -35,18 +35,18 @@ class Joint(Estimator):
         sample: whether the products are shared among one pair less.
     """
 
-    first: Ratio
-    second: Ratio
-    product: Ratio
+    first: RatioEstimator
+    second: RatioEstimator
+    product: RatioEstimator
     sample: bool = False
 
     @property
-    def spreads(self) -> tuple[Variance, ...]:
+    def spreads(self) -> tuple[VarianceEstimator, ...]:
         """Returns the variances that it is made of beside the covariance."""
         return ()
 
     @property
-    def _parts(self) -> tuple[tuple[Fraction, Ratio], ...]:
+    def _parts(self) -> tuple[tuple[Fraction, RatioEstimator], ...]:
         """The means it is made of, and how strongly it depends on each, in units of the bounds' widths."""
         one, other = 1 / self.first.width, 1 / self.second.width
         squares = [(1 / spread.mean.width**2, spread.squares) for spread in self.spreads]
@@ -56,7 +56,7 @@ class Joint(Estimator):
         """Returns that of all means together."""
         return sum((weight**2 * part.variance(noise) for weight, part in self._parts), Fraction(0))
 
-    def cells(self, noise: Noise, rows: Integers, outside: Fraction) -> list[Noisy]:
+    def cells(self, noise: Noise, rows: Integers, outside: Fraction) -> list[NoisyNumber]:
         """Returns the aggregate of each row, with its interval; every mean has an equal share of the risk."""
         share = outside / (len(self._parts) + self.sample)
         found = self._covariance(noise, rows, float(share))
@@ -77,54 +77,54 @@ class Joint(Estimator):
         )
         return found.clip_to(-0.25, 0.25)
 
-    def _estimate_cells(self, found: Ends, noise: Noise, rows: Integers, outside: float) -> list[Noisy]:
+    def _estimate_cells(self, found: Ends, noise: Noise, rows: Integers, outside: float) -> list[NoisyNumber]:
         """What follows from the covariance."""
         del noise, rows, outside
         return found.to_noisy(self.first.width * self.second.width)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Correlation(Joint):
+class CorrelationEstimator(CovarianceEstimator):
     """A covariance over the product of both standard deviations: it lies between -1 and 1."""
 
-    first_spread: Variance
-    second_spread: Variance
+    first_spread: VarianceEstimator
+    second_spread: VarianceEstimator
 
     @property
-    def spreads(self) -> tuple[Variance, ...]:
+    def spreads(self) -> tuple[VarianceEstimator, ...]:
         """Returns both variances."""
         return self.first_spread, self.second_spread
 
-    def _estimate_cells(self, found: Ends, noise: Noise, rows: Integers, outside: float) -> list[Noisy]:
+    def _estimate_cells(self, found: Ends, noise: Noise, rows: Integers, outside: float) -> list[NoisyNumber]:
         one, other = (spread.population(noise, rows, outside) for spread in self.spreads)
         return quotient(found, _root_of_product(one, other)).clip_to(-1.0, 1.0).to_noisy(Fraction(1))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Slope(Joint):
+class SlopeEstimator(CovarianceEstimator):
     """A covariance over the variance of x.
 
     It has no public limits: where the variance of x may be zero, its interval ends at infinity, and where the noisy one
     is zero it has no value.
     """
 
-    second_spread: Variance
+    second_spread: VarianceEstimator
 
     @property
-    def spreads(self) -> tuple[Variance, ...]:
+    def spreads(self) -> tuple[VarianceEstimator, ...]:
         """Returns that of x."""
         return (self.second_spread,)
 
-    def _estimate_cells(self, found: Ends, noise: Noise, rows: Integers, outside: float) -> list[Noisy]:
+    def _estimate_cells(self, found: Ends, noise: Noise, rows: Integers, outside: float) -> list[NoisyNumber]:
         slope = quotient(found, self.second_spread.population(noise, rows, outside))
         return slope.to_noisy(self.first.width / self.second.width)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Intercept(Slope):
+class InterceptEstimator(SlopeEstimator):
     """The mean of y less the slope times that of x."""
 
-    def _estimate_cells(self, found: Ends, noise: Noise, rows: Integers, outside: float) -> list[Noisy]:
+    def _estimate_cells(self, found: Ends, noise: Noise, rows: Integers, outside: float) -> list[NoisyNumber]:
         slope = quotient(found, self.second_spread.population(noise, rows, outside))
         means = [_from_zero(mean, mean.ends(noise, rows, outside)) for mean in (self.first, self.second)]
         return _intercept(slope, *means).to_noisy(self.first.width)
@@ -147,7 +147,7 @@ def _root_of_product(one: Ends, other: Ends) -> Ends:
     return Ends(value, low * (1 - ULPS), high * (1 + ULPS))
 
 
-def _from_zero(mean: Ratio, ends: Ends) -> Ends:
+def _from_zero(mean: RatioEstimator, ends: Ends) -> Ends:
     """Means in units of the width, counted from zero."""
     moved = float(mean.centre / mean.width)
     slack = ULPS * (1 + abs(moved))
@@ -165,13 +165,13 @@ def _intercept(slope: Ends, first: Ends, second: Ends) -> Ends:
     return Ends(np.clip(first.value - moved.value, low, high), low, high)
 
 
-def _mean_product(sums: ProductSums) -> Ratio:
+def _mean_product(sums: ProductSums) -> RatioEstimator:
     """The mean of the products of both arguments, each counted from the middle of its bounds."""
     one, other = sums.first.grid, sums.second.grid
     unit = one.step * other.step
     ends = [(steps.low - steps.middle, steps.high - steps.middle) for steps in (one, other)]
     products = [a * b for a in ends[0] for b in ends[1]]
-    return Ratio(
+    return RatioEstimator(
         top=sums.products * unit,
         bottom=sums.first.power(0),
         centre=Fraction(0),
@@ -181,16 +181,18 @@ def _mean_product(sums: ProductSums) -> Ratio:
     )
 
 
-Build = Callable[[PowerSums, PowerSums, Ratio], Joint]
+Build = Callable[[PowerSums, PowerSums, RatioEstimator], CovarianceEstimator]
 """How an estimator is made of what is known of both arguments and of their mean product."""
 
 
 def _covariance(*, sample: bool) -> Build:
-    return lambda one, other, mean: Joint(first=mean_of(one), second=mean_of(other), product=mean, sample=sample)
+    return lambda one, other, mean: CovarianceEstimator(
+        first=mean_of(one), second=mean_of(other), product=mean, sample=sample
+    )
 
 
-def _correlation(one: PowerSums, other: PowerSums, mean: Ratio) -> Joint:
-    return Correlation(
+def _correlation(one: PowerSums, other: PowerSums, mean: RatioEstimator) -> CovarianceEstimator:
+    return CorrelationEstimator(
         first=mean_of(one),
         second=mean_of(other),
         product=mean,
@@ -199,7 +201,7 @@ def _correlation(one: PowerSums, other: PowerSums, mean: Ratio) -> Joint:
     )
 
 
-def _regression(kind: type[Slope]) -> Build:
+def _regression(kind: type[SlopeEstimator]) -> Build:
     return lambda one, other, mean: kind(
         first=mean_of(one), second=mean_of(other), product=mean, second_spread=variance_of(other)
     )
@@ -224,9 +226,9 @@ class _OfPairs(Aggregation):
         """Returns products, and squares of some arguments."""
         both = _both(aggregate)
         squared = [part for part, needed in zip(both, self.squared, strict=True) if needed]
-        return (Products(*both, frozenset(squared), self.word),)
+        return (ProductNeed(*both, frozenset(squared), self.word),)
 
-    def estimator(self, aggregate: Aggregate, sources: Sources) -> Joint:
+    def estimator(self, aggregate: Aggregate, sources: Sources) -> CovarianceEstimator:
         """Returns how it follows from the means of both and of their product."""
         x, y = _both(aggregate)
         ordered = in_order(x, y)
@@ -245,6 +247,11 @@ PAIRS = (
     _OfPairs(kind="covar_pop", functions=("COVAR_POP",), build=_covariance(sample=False)),
     _OfPairs(kind="covar_samp", functions=("COVAR_SAMP",), build=_covariance(sample=True)),
     _OfPairs(kind="corr", functions=("CORR",), squared=(True, True), build=_correlation),
-    _OfPairs(kind="regr_slope", functions=("REGR_SLOPE",), squared=(False, True), build=_regression(Slope)),
-    _OfPairs(kind="regr_intercept", functions=("REGR_INTERCEPT",), squared=(False, True), build=_regression(Intercept)),
+    _OfPairs(kind="regr_slope", functions=("REGR_SLOPE",), squared=(False, True), build=_regression(SlopeEstimator)),
+    _OfPairs(
+        kind="regr_intercept",
+        functions=("REGR_INTERCEPT",),
+        squared=(False, True),
+        build=_regression(InterceptEstimator),
+    ),
 )

@@ -10,9 +10,9 @@ from discreet.dataclass import dataclass
 from discreet.measurement.aggregates.base import Aggregation, argument_of
 from discreet.measurement.aggregates.mean import mean_of
 from discreet.measurement.aggregates.sum import sum_of
-from discreet.measurement.intervals.estimators import Ratio, Total
+from discreet.measurement.intervals.estimators import RatioEstimator, TotalEstimator
 from discreet.measurement.releases.layouts import Sources
-from discreet.measurement.releases.needs import DistinctMoments, Need
+from discreet.measurement.releases.needs import DistinctMomentNeed, Need
 from discreet.plan.model.nodes import Aggregate, Expression
 from discreet.plan.model.types import Type
 
@@ -42,7 +42,7 @@ class _OfDifferent(Aggregation):
 
     def needs(self, aggregate: Aggregate) -> tuple[Need, ...]:
         """Returns sums over different values."""
-        return (DistinctMoments(argument_of(aggregate), self.powers, self.word),)
+        return (DistinctMomentNeed(argument_of(aggregate), self.powers, self.word),)
 
 
 class _Sum(_OfDifferent):
@@ -54,7 +54,7 @@ class _Sum(_OfDifferent):
         """Returns that of the argument."""
         return Type.INT if argument is None else argument.type
 
-    def estimator(self, aggregate: Aggregate, sources: Sources) -> Total:
+    def estimator(self, aggregate: Aggregate, sources: Sources) -> TotalEstimator:
         """Returns the sum."""
         return sum_of(sources.different[argument_of(aggregate)])
 
@@ -64,7 +64,7 @@ class _Mean(_OfDifferent):
 
     __slots__ = ()
 
-    def estimator(self, aggregate: Aggregate, sources: Sources) -> Ratio:
+    def estimator(self, aggregate: Aggregate, sources: Sources) -> RatioEstimator:
         """Returns the quotient of their sum and their number."""
         return mean_of(sources.different[argument_of(aggregate)])
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from discreet.measurement.aggregates.base import Aggregation, argument_of
-from discreet.measurement.intervals.estimators import Ratio
+from discreet.measurement.intervals.estimators import RatioEstimator
 from discreet.measurement.releases.layouts import Sources
 from discreet.measurement.releases.moments import PowerSums
-from discreet.measurement.releases.needs import Moments, Need
+from discreet.measurement.releases.needs import MomentNeed, Need
 from discreet.plan.model.nodes import Aggregate
 
 
-def mean_of(sums: PowerSums) -> Ratio:
+def mean_of(sums: PowerSums) -> RatioEstimator:
     """Returns the mean of an argument, from the sum of its values and their number."""
     steps = sums.grid
-    return Ratio(
+    return RatioEstimator(
         top=sums.power(1) * steps.step,
         bottom=sums.power(0),
         centre=sums.centre * steps.step,
@@ -30,9 +30,9 @@ class _Mean(Aggregation):
 
     def needs(self, aggregate: Aggregate) -> tuple[Need, ...]:
         """Returns the number of values and their sum."""
-        return (Moments(argument_of(aggregate), frozenset({0, 1}), self.word),)
+        return (MomentNeed(argument_of(aggregate), frozenset({0, 1}), self.word),)
 
-    def estimator(self, aggregate: Aggregate, sources: Sources) -> Ratio:
+    def estimator(self, aggregate: Aggregate, sources: Sources) -> RatioEstimator:
         """Returns the quotient of the two."""
         return mean_of(sources.moments[argument_of(aggregate)])
 

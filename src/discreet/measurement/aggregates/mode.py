@@ -11,14 +11,14 @@ from discreet.measurement.intervals.noise import Noise
 from discreet.measurement.releases.additive import Integers
 from discreet.measurement.releases.candidates import CandidateDraw
 from discreet.measurement.releases.layouts import Sources
-from discreet.measurement.releases.needs import Frequent, Need
+from discreet.measurement.releases.needs import ModeNeed, Need
 from discreet.mechanisms.base import CONFIDENCE
 from discreet.plan.model.nodes import Aggregate, Expression, Value
 from discreet.plan.model.types import Type
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mode(Estimator):
+class ModeEstimator(Estimator):
     """How a mode follows from a drawn candidate: it is that value, and has no interval."""
 
     draw: CandidateDraw
@@ -76,11 +76,11 @@ class _Mode(Aggregation):
 
     def needs(self, aggregate: Aggregate) -> tuple[Need, ...]:
         """Returns the most frequent candidate."""
-        return (Frequent(argument_of(aggregate)),)
+        return (ModeNeed(argument_of(aggregate)),)
 
-    def estimator(self, aggregate: Aggregate, sources: Sources) -> Mode:
+    def estimator(self, aggregate: Aggregate, sources: Sources) -> ModeEstimator:
         """Returns what was drawn."""
-        return Mode(draw=sources.drawn[Frequent(argument_of(aggregate))])
+        return ModeEstimator(draw=sources.drawn[ModeNeed(argument_of(aggregate))])
 
 
 MODE = _Mode(kind="mode", drawn=True, listed=True)

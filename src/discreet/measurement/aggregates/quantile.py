@@ -12,15 +12,15 @@ from discreet.measurement.intervals.estimators import Estimator
 from discreet.measurement.intervals.noise import Noise
 from discreet.measurement.releases.additive import Integers
 from discreet.measurement.releases.layouts import Sources
-from discreet.measurement.releases.needs import Need, Rank
+from discreet.measurement.releases.needs import Need, RankNeed
 from discreet.measurement.releases.quantiles import RISK, RankDraw
 from discreet.plan.model.nodes import Aggregate, Expression
 from discreet.plan.model.types import Type
-from discreet.plan.post.outputs import Noisy, NoisyTime
+from discreet.plan.post.outputs import NoisyNumber, NoisyTime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Quantile(Estimator):
+class QuantileEstimator(Estimator):
     """How a quantile, MIN or MAX follows from drawn points.
 
     Formal guarantee. Intervals hold the aggregate of the kept, clipped values, but for RISK. Rounding to the grid keeps
@@ -48,12 +48,12 @@ class Quantile(Estimator):
         del noise
         return self.draw.variance
 
-    def cells(self, noise: Noise, rows: Integers, outside: Fraction) -> list[Noisy | NoisyTime]:
+    def cells(self, noise: Noise, rows: Integers, outside: Fraction) -> list[NoisyNumber | NoisyTime]:
         """Returns the point of each row, with its interval."""
         del noise
         return [self._noisy(row, outside) for row in rows.tolist()]
 
-    def _noisy(self, row: Sequence[int], outside: Fraction) -> Noisy | NoisyTime:
+    def _noisy(self, row: Sequence[int], outside: Fraction) -> NoisyNumber | NoisyTime:
         draw, steps = self.draw, self.draw.steps
         value = row[draw.place]
         low, high = self._ends(row, value) if draw.certain and outside >= RISK else (steps.low, steps.high)
@@ -61,8 +61,10 @@ class Quantile(Estimator):
             return draw.times.noisy(min(max(value, low), high), low, high)
         middle, least, most = (self._value(step) for step in (min(max(value, low), high), low, high))
         if not steps.error:
-            return Noisy(middle, least, most)
-        return Noisy(middle, max(least - steps.error, steps.bounds.low), min(most + steps.error, steps.bounds.high))
+            return NoisyNumber(middle, least, most)
+        return NoisyNumber(
+            middle, max(least - steps.error, steps.bounds.low), min(most + steps.error, steps.bounds.high)
+        )
 
     def _ends(self, row: Sequence[int], value: int) -> tuple[int, int]:
         draw = self.draw
@@ -130,15 +132,15 @@ class _Ranked(Aggregation):
         """Returns the rank."""
         return (self._rank(aggregate),)
 
-    def estimator(self, aggregate: Aggregate, sources: Sources) -> Quantile:
+    def estimator(self, aggregate: Aggregate, sources: Sources) -> QuantileEstimator:
         """Returns how it follows from what was drawn."""
-        return Quantile(draw=sources.drawn[self._rank(aggregate)])
+        return QuantileEstimator(draw=sources.drawn[self._rank(aggregate)])
 
-    def _rank(self, aggregate: Aggregate) -> Rank:
+    def _rank(self, aggregate: Aggregate) -> RankNeed:
         share = aggregate.quantile if self.share is None else self.share
         if share is None:
             raise InternalError("A quantile has no share.")
-        return Rank(argument_of(aggregate), share, extreme=self.share is not None)
+        return RankNeed(argument_of(aggregate), share, extreme=self.share is not None)
 
 
 class _Quantile(_Ranked):

@@ -14,23 +14,23 @@ import numpy as np
 
 from discreet.dataclass import dataclass
 from discreet.measurement.aggregates.base import Aggregation, argument_of
-from discreet.measurement.aggregates.variance import Variance, variance_of
+from discreet.measurement.aggregates.variance import VarianceEstimator, variance_of
 from discreet.measurement.intervals.arithmetic import ULPS, Ends, Floats, product, quotient
-from discreet.measurement.intervals.estimators import Estimator, Ratio, counts
+from discreet.measurement.intervals.estimators import Estimator, RatioEstimator, counts
 from discreet.measurement.intervals.noise import Noise
 from discreet.measurement.releases.additive import Integers
 from discreet.measurement.releases.layouts import Sources
 from discreet.measurement.releases.moments import PowerSums, power_error
-from discreet.measurement.releases.needs import Moments, Need
+from discreet.measurement.releases.needs import MomentNeed, Need
 from discreet.plan.model.nodes import Aggregate
-from discreet.plan.post.outputs import Noisy
+from discreet.plan.post.outputs import NoisyNumber
 
 _LARGEST = 3**-1.5 / 2 * (1 + ULPS)
 """Of third central moments of values whose bounds are 1 apart: of p (1 - p) (1 - 2 p), for two values at the ends."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Skewness(Estimator):
+class SkewnessEstimator(Estimator):
     """The third central moment over the cube of the standard deviation, adjusted as that of a sample.
 
     Where the variance may be zero, its interval ends at what so many values can give; where the noisy one is zero it
@@ -41,8 +41,8 @@ class Skewness(Estimator):
         cubes: the mean of (x - origin)^3, over the same number.
     """
 
-    spread: Variance
-    cubes: Ratio
+    spread: VarianceEstimator
+    cubes: RatioEstimator
 
     def variance(self, noise: Noise) -> Fraction:
         """Returns that of all means together, by how strongly a third central moment depends on each of them.
@@ -55,7 +55,7 @@ class Skewness(Estimator):
             (weight**2 * part.variance(noise) for weight, part in (*parts, (1 / width**3, self.cubes))), Fraction(0)
         )
 
-    def cells(self, noise: Noise, rows: Integers, outside: Fraction) -> list[Noisy]:
+    def cells(self, noise: Noise, rows: Integers, outside: Fraction) -> list[NoisyNumber]:
         """Returns the skewness of each row, with its interval: three means and a count share the risk equally."""
         share = outside / 4
         spread = self.spread.population(noise, rows, float(share))
@@ -73,11 +73,13 @@ class Skewness(Estimator):
         ).clip_to(-_LARGEST, _LARGEST)
 
     @property
-    def _means(self) -> tuple[tuple[Ratio, int], ...]:
+    def _means(self) -> tuple[tuple[RatioEstimator, int], ...]:
         return (self.spread.mean, 1), (self.spread.squares, 2), (self.cubes, 3)
 
 
-def _from_origin(spread: Variance, part: tuple[Ratio, int], noise: Noise, rows: Integers, outside: float) -> Ends:
+def _from_origin(
+    spread: VarianceEstimator, part: tuple[RatioEstimator, int], noise: Noise, rows: Integers, outside: float
+) -> Ends:
     """The mean of a power of x - origin, in units of that power of the width."""
     ratio, power = part
     unit = spread.mean.width**power
@@ -103,11 +105,11 @@ def _adjust_skewness(leaning: Ends, value: Floats, fewest: Floats, most: Floats)
     ).clip_to(-limit, limit)
 
 
-def skewness_of(sums: PowerSums) -> Skewness:
+def skewness_of(sums: PowerSums) -> SkewnessEstimator:
     """Returns the skewness of an argument, from sums of powers of its values up to the third."""
     steps = sums.grid
     low, high = ((end - steps.middle) ** 3 * steps.step**3 for end in (steps.low, steps.high))
-    cubes = Ratio(
+    cubes = RatioEstimator(
         top=sums.power(3) * steps.step**3,
         bottom=sums.power(0),
         centre=Fraction(0),
@@ -115,7 +117,7 @@ def skewness_of(sums: PowerSums) -> Skewness:
         high=high,
         rounding=power_error(steps, 3),
     )
-    return Skewness(spread=variance_of(sums), cubes=cubes)
+    return SkewnessEstimator(spread=variance_of(sums), cubes=cubes)
 
 
 class _Skewness(Aggregation):
@@ -125,9 +127,9 @@ class _Skewness(Aggregation):
 
     def needs(self, aggregate: Aggregate) -> tuple[Need, ...]:
         """Returns the number of values and the sums of their first three powers."""
-        return (Moments(argument_of(aggregate), frozenset({0, 1, 2, 3}), self.word),)
+        return (MomentNeed(argument_of(aggregate), frozenset({0, 1, 2, 3}), self.word),)
 
-    def estimator(self, aggregate: Aggregate, sources: Sources) -> Skewness:
+    def estimator(self, aggregate: Aggregate, sources: Sources) -> SkewnessEstimator:
         """Returns how it follows from the three means."""
         return skewness_of(sources.moments[argument_of(aggregate)])
 

@@ -5,20 +5,20 @@ from __future__ import annotations
 from fractions import Fraction
 
 from discreet.measurement.aggregates.base import Aggregation, argument_of
-from discreet.measurement.intervals.estimators import Total
-from discreet.measurement.releases.additive import Linear
+from discreet.measurement.intervals.estimators import TotalEstimator
+from discreet.measurement.releases.additive import LinearCombination
 from discreet.measurement.releases.layouts import Sources
 from discreet.measurement.releases.moments import PowerSums
-from discreet.measurement.releases.needs import Moments, Need
+from discreet.measurement.releases.needs import MomentNeed, Need
 from discreet.plan.model.nodes import Aggregate, Expression
 from discreet.plan.model.types import Type
 
 
-def sum_of(sums: PowerSums) -> Total:
+def sum_of(sums: PowerSums) -> TotalEstimator:
     """Returns the sum of an argument: that from the centre, and the centre once for each value."""
     steps, values = sums.grid, sums.powers.get(0)
-    moved = Linear(()) if values is None else values * sums.centre
-    return Total(
+    moved = LinearCombination(()) if values is None else values * sums.centre
+    return TotalEstimator(
         (sums.power(1) + moved) * Fraction(steps.step),
         whole=steps.whole,
         rounding=steps.error,
@@ -38,9 +38,9 @@ class _Sum(Aggregation):
 
     def needs(self, aggregate: Aggregate) -> tuple[Need, ...]:
         """Returns the sum alone."""
-        return (Moments(argument_of(aggregate), frozenset({1}), self.word),)
+        return (MomentNeed(argument_of(aggregate), frozenset({1}), self.word),)
 
-    def estimator(self, aggregate: Aggregate, sources: Sources) -> Total:
+    def estimator(self, aggregate: Aggregate, sources: Sources) -> TotalEstimator:
         """Returns the sum."""
         return sum_of(sources.moments[argument_of(aggregate)])
 

@@ -11,18 +11,18 @@ from discreet.dataclass import dataclass
 from discreet.measurement.aggregates.base import Aggregation, argument_of
 from discreet.measurement.aggregates.mean import mean_of
 from discreet.measurement.intervals.arithmetic import ULPS, Ends, Floats, squares
-from discreet.measurement.intervals.estimators import Estimator, Ratio, counts
+from discreet.measurement.intervals.estimators import Estimator, RatioEstimator, counts
 from discreet.measurement.intervals.noise import Noise
 from discreet.measurement.releases.additive import Integers
 from discreet.measurement.releases.layouts import Sources
 from discreet.measurement.releases.moments import PowerSums, half_square, product_error
-from discreet.measurement.releases.needs import Moments, Need
+from discreet.measurement.releases.needs import MomentNeed, Need
 from discreet.plan.model.nodes import Aggregate
-from discreet.plan.post.outputs import Noisy
+from discreet.plan.post.outputs import NoisyNumber
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Variance(Estimator):
+class VarianceEstimator(Estimator):
     """The mean of (x - origin)^2 less the square of the mean of x - origin.
 
     Args:
@@ -33,8 +33,8 @@ class Variance(Estimator):
         root: whether the standard deviation is meant.
     """
 
-    mean: Ratio
-    squares: Ratio
+    mean: RatioEstimator
+    squares: RatioEstimator
     origin: Fraction
     sample: bool = False
     root: bool = False
@@ -43,7 +43,7 @@ class Variance(Estimator):
         """Returns that of both means together, by how strongly it depends on each where the mean lies half way out."""
         return self.squares.variance(noise) + (self.mean.width / 2) ** 2 * self.mean.variance(noise)
 
-    def cells(self, noise: Noise, rows: Integers, outside: Fraction) -> list[Noisy]:
+    def cells(self, noise: Noise, rows: Integers, outside: Fraction) -> list[NoisyNumber]:
         """Returns variances, or their roots, with their intervals."""
         share = outside / (3 if self.sample else 2)
         found = self.population(noise, rows, float(share))
@@ -72,11 +72,11 @@ class Variance(Estimator):
         return found.clip_to(0.0, np.minimum(0.25 - off**2 + ULPS, 0.25))
 
 
-def variance_of(sums: PowerSums, *, sample: bool = False, root: bool = False) -> Variance:
+def variance_of(sums: PowerSums, *, sample: bool = False, root: bool = False) -> VarianceEstimator:
     """Returns the variance of an argument, or its root, from sums of its values and of their squares."""
     steps = sums.grid
     unit, most = steps.step**2, (steps.high - steps.middle) ** 2
-    mean_square = Ratio(
+    mean_square = RatioEstimator(
         top=sums.power(2) * unit,
         bottom=sums.power(0),
         centre=half_square(steps) * unit,
@@ -84,7 +84,9 @@ def variance_of(sums: PowerSums, *, sample: bool = False, root: bool = False) ->
         high=most * unit,
         rounding=product_error(steps, steps),
     )
-    return Variance(mean=mean_of(sums), squares=mean_square, origin=steps.middle * steps.step, sample=sample, root=root)
+    return VarianceEstimator(
+        mean=mean_of(sums), squares=mean_square, origin=steps.middle * steps.step, sample=sample, root=root
+    )
 
 
 def _shared_by_one_less(found: Ends, value: Floats, fewest: Floats, most: Floats) -> Ends:
@@ -113,9 +115,9 @@ class _Spread(Aggregation):
 
     def needs(self, aggregate: Aggregate) -> tuple[Need, ...]:
         """Returns the number of values, their sum and that of their squares."""
-        return (Moments(argument_of(aggregate), frozenset({0, 1, 2}), self.word),)
+        return (MomentNeed(argument_of(aggregate), frozenset({0, 1, 2}), self.word),)
 
-    def estimator(self, aggregate: Aggregate, sources: Sources) -> Variance:
+    def estimator(self, aggregate: Aggregate, sources: Sources) -> VarianceEstimator:
         """Returns how it follows from the two means."""
         return variance_of(sources.moments[argument_of(aggregate)], sample=self.sample, root=self.root)
 

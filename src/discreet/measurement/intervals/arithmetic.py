@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from discreet.dataclass import dataclass
 from discreet.exact import float_above, float_below
-from discreet.plan.post.outputs import Noisy
+from discreet.plan.post.outputs import NoisyNumber
 
 Floats = NDArray[np.float64]
 
@@ -34,7 +34,7 @@ class Ends:
         ends = np.clip(self.low, low, high), np.clip(self.high, low, high)
         return Ends(np.clip(self.value, *ends), *ends)
 
-    def to_noisy(self, unit: Fraction) -> list[Noisy]:
+    def to_noisy(self, unit: Fraction) -> list[NoisyNumber]:
         """Returns them in their own units, ends rounded outwards.
 
         Those inside their range were moved by more than a product loses.
@@ -44,7 +44,7 @@ class Ends:
         high = np.where(self.high < 0, self.high * below, self.high * above)
         value = np.clip(self.value * float(unit), low, high).tolist()
         rows = zip(value, low.tolist(), high.tolist(), strict=True)
-        return [Noisy(None if math.isnan(value) else value, low, high) for value, low, high in rows]
+        return [NoisyNumber(None if math.isnan(value) else value, low, high) for value, low, high in rows]
 
 
 def squares(low: Floats, high: Floats) -> tuple[Floats, Floats]:

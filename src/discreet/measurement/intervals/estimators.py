@@ -22,10 +22,10 @@ import numpy as np
 from discreet.dataclass import dataclass
 from discreet.exact import float_above, float_below
 from discreet.measurement.intervals.arithmetic import Ends, Floats
-from discreet.measurement.intervals.noise import ULPS, Noise, Terms, real_values
-from discreet.measurement.releases.additive import Integers, Linear
+from discreet.measurement.intervals.noise import ULPS, Noise, NoiseTerms, real_values
+from discreet.measurement.releases.additive import Integers, LinearCombination
 from discreet.measurement.releases.grids import MOST_ROWS
-from discreet.plan.post.outputs import Cell, Noisy, NoisyColumn
+from discreet.plan.post.outputs import Cell, NoisyColumn, NoisyNumber
 
 T = TypeVar("T")
 
@@ -61,12 +61,12 @@ class Estimator(ABC):
         return math.inf
 
     @property
-    def total(self) -> Total | None:
+    def total(self) -> TotalEstimator | None:
         """Returns the same as a sum of statistics, if it is one: sums over groups are such sums, too."""
         return None
 
     @property
-    def values(self) -> Linear | None:
+    def values(self) -> LinearCombination | None:
         """Returns the number of values that it rests on, where something counts them."""
         return None
 
@@ -77,7 +77,7 @@ class Estimator(ABC):
 
 
 @dataclass(frozen=True, slots=True)
-class Total(Estimator):
+class TotalEstimator(Estimator):
     """An aggregate that is a weighted sum of statistics.
 
     Args:
@@ -88,10 +88,10 @@ class Total(Estimator):
         positive: whether nothing negative is added.
     """
 
-    linear: Linear
+    linear: LinearCombination
     whole: bool
     rounding: Fraction = Fraction(0)
-    values: Linear | None = None
+    values: LinearCombination | None = None
     positive: bool = False
 
     @property
@@ -100,7 +100,7 @@ class Total(Estimator):
         return self.rounding * MOST_ROWS
 
     @property
-    def total(self) -> Total:
+    def total(self) -> TotalEstimator:
         """Returns itself."""
         return self
 
@@ -120,7 +120,7 @@ class Total(Estimator):
         share = outside * COUNTED
         return noise.reach(self.linear, outside - share) + self.rounding * noise.reach(self.values, share)
 
-    def cells(self, noise: Noise, rows: Integers, outside: Fraction) -> Sequence[Noisy]:
+    def cells(self, noise: Noise, rows: Integers, outside: Fraction) -> Sequence[NoisyNumber]:
         """Returns sums with the same error for all; one that is whole is rounded, and its interval has whole ends.
 
         See `miss` for the rounding of values; where their noisy number is negative, it stands for none.
@@ -130,7 +130,7 @@ class Total(Estimator):
         reach, values = self.miss(noise, outside), _exact(self.linear, rows)
         numbers = [Fraction(0)] * len(values) if self.values is None else _exact(self.values, rows)
         far = [reach + self.rounding * max(number, Fraction(0)) for number in numbers]
-        return [Noisy(value, value - away, value + away) for value, away in zip(values, far, strict=True)]
+        return [NoisyNumber(value, value - away, value + away) for value, away in zip(values, far, strict=True)]
 
     def error(self, noise: Noise, outside: Fraction, fewest: int | None) -> Fraction | float:
         """Returns what noise, and the rounding of as many values as a table may have, make at most."""
@@ -149,14 +149,14 @@ def adapt_estimator(estimator: Estimator, *, whole: bool) -> Estimator:
         estimator: for statistics as they were released.
         whole: whether those that were fitted are whole numbers; sums of them are, if they add up in no parts.
     """
-    if not isinstance(estimator, Total):
+    if not isinstance(estimator, TotalEstimator):
         return estimator
     kept = estimator.whole and whole and all(weight.denominator == 1 for _, weight in estimator.linear.weights)
     return dataclasses.replace(estimator, whole=kept)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ratio(Estimator):
+class RatioEstimator(Estimator):
     """An aggregate that is centre + top / bottom and lies between two public ends; bottom counts values.
 
     Args:
@@ -168,15 +168,15 @@ class Ratio(Estimator):
         rounding: how far the rounding of a value has moved it at most.
     """
 
-    top: Linear
-    bottom: Linear
+    top: LinearCombination
+    bottom: LinearCombination
     centre: Fraction
     low: Fraction
     high: Fraction
     rounding: Fraction = Fraction(0)
 
     @property
-    def values(self) -> Linear:
+    def values(self) -> LinearCombination:
         """Returns their number."""
         return self.bottom
 
@@ -213,7 +213,7 @@ class Ratio(Estimator):
         moves one of them.
         """
         top = self.top * (1 / self.width)  # in units of the width nothing is too large for a double
-        made = Terms.of(noise, [top, self.bottom])
+        made = NoiseTerms.of(noise, [top, self.bottom])
         noisy_top, noisy_bottom = real_values(top, rows), real_values(self.bottom, rows)
         least, most = (float((end - self.centre) / self.width) for end in (self.low, self.high))
         moved = float_above(self.rounding / self.width)
@@ -236,7 +236,7 @@ class Ratio(Estimator):
         left = fewest - float(noise.reach(self.bottom, 2 * share))  # one of the two sides
         if left < 1:
             return math.inf
-        made = Terms.of(noise, [self.top * (1 / self.width), self.bottom])
+        made = NoiseTerms.of(noise, [self.top * (1 / self.width), self.bottom])
         ends = np.array([float((end - self.centre) / self.width) for end in (self.low, self.high)])
         far = float(np.max(made.reaches(np.stack([np.ones_like(ends), -ends]), float(outside - share))))
         return min(far / left * (1 + ULPS) + float_above(self.rounding / self.width), 1.0) * float_above(self.width)
@@ -250,8 +250,10 @@ def sum_over_groups(part: T, shifts: Sequence[int]) -> T:
         shifts: where the statistics of each group begin.
     """
     found: Any = part
-    if isinstance(found, Linear):
-        found = Linear(tuple(sorted((place + shift, weight) for place, weight in found.weights for shift in shifts)))
+    if isinstance(found, LinearCombination):
+        found = LinearCombination(
+            tuple(sorted((place + shift, weight) for place, weight in found.weights for shift in shifts))
+        )
     elif dataclasses.is_dataclass(found) and not isinstance(found, type):
         names = [field.name for field in dataclasses.fields(found)]
         found = type(found)(**{name: sum_over_groups(getattr(found, name), shifts) for name in names})
@@ -259,7 +261,9 @@ def sum_over_groups(part: T, shifts: Sequence[int]) -> T:
     return result
 
 
-def counts(noise: Noise, number: Linear, rows: Integers, outside: Fraction, *, fewest: int) -> tuple[Floats, ...]:
+def counts(
+    noise: Noise, number: LinearCombination, rows: Integers, outside: Fraction, *, fewest: int
+) -> tuple[Floats, ...]:
     """Returns how many values there are, the fewest and the most there may be; each as many as `fewest` at least."""
     reach = noise.reach(number, outside)
     tops, bottom = number.values(rows)
@@ -281,12 +285,12 @@ def _narrow_interval(low: Floats, high: Floats, top: Floats, bottom: Floats, rea
     return np.clip(left, low, high), np.clip(right, low, high)
 
 
-def _exact(linear: Linear, rows: Integers) -> list[Fraction]:
+def _exact(linear: LinearCombination, rows: Integers) -> list[Fraction]:
     numerators, denominator = linear.values(rows)
     return [Fraction(n, denominator) for n in numerators]
 
 
-def _whole_totals(linear: Linear, rows: Integers, reach: Fraction) -> Sequence[Noisy]:
+def _whole_totals(linear: LinearCombination, rows: Integers, reach: Fraction) -> Sequence[NoisyNumber]:
     """The nearest whole number and those within reach; at a low confidence there may be none of them."""
     numerators, denominator = linear.numerators(rows)
     n: Any = numerators
@@ -297,4 +301,4 @@ def _whole_totals(linear: Linear, rows: Integers, reach: Fraction) -> Sequence[N
     low, high = np.minimum(value, -((far - n) // denominator)), np.maximum(value, (n + far) // denominator)
     if n.dtype != object:
         return NoisyColumn(value, low, high)
-    return [Noisy(*one) for one in zip(value.tolist(), low.tolist(), high.tolist(), strict=True)]
+    return [NoisyNumber(*one) for one in zip(value.tolist(), low.tolist(), high.tolist(), strict=True)]

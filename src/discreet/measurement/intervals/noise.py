@@ -17,7 +17,7 @@ from discreet.dataclass import dataclass
 from discreet.errors import InternalError
 from discreet.exact import float_above
 from discreet.measurement.intervals.arithmetic import Floats
-from discreet.measurement.releases.additive import Integers, Linear
+from discreet.measurement.releases.additive import Integers, LinearCombination
 from discreet.mechanisms.base import Law
 from discreet.mechanisms.sums import (
     gaussian_reaches,
@@ -37,7 +37,7 @@ ULPS = 2.0**-50  # what a few operations on doubles lose
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Draw:
+class NoiseDraws:
     """Independent draws that all have the same weight in the noise of a group.
 
     Args:
@@ -67,7 +67,7 @@ class Noise:
     law: Law
     scales: tuple[Fraction, ...]
     rounded: tuple[bool, ...] = ()
-    draws: tuple[Draw, ...] = ()
+    draws: tuple[NoiseDraws, ...] = ()
     moved: tuple[Fraction, ...] = ()
     tabled: bool = True
 
@@ -93,13 +93,13 @@ class Noise:
             return self.moved[place]
         return Fraction(1, 2) if any(self.rounded) and self.rounded[place] else Fraction(0)
 
-    def rounding(self, linear: Linear) -> Fraction:
+    def rounding(self, linear: LinearCombination) -> Fraction:
         """Bounds how far a sum is moved by the rounding of its statistics: half a step of each at most."""
         if not any(self.rounded) and not self.moved:
             return Fraction(0)
         return sum((abs(weight) * self.half(place) for place, weight in linear.weights), Fraction(0))
 
-    def variance(self, linear: Linear) -> Fraction:
+    def variance(self, linear: LinearCombination) -> Fraction:
         """Returns the variance of the noise of a sum."""
         factor = 2 if self.law == "laplace" else 1
         if not self.draws:
@@ -111,7 +111,7 @@ class Noise:
         )
         return factor * sum(squares, Fraction(0))
 
-    def certain_reach(self, linear: Linear, outside: Fraction) -> Fraction:
+    def certain_reach(self, linear: LinearCombination, outside: Fraction) -> Fraction:
         """Returns a distance that the noise exceeds with at most this probability, proven with directed rounding.
 
         Raises:
@@ -125,16 +125,16 @@ class Noise:
             raise InternalError("The size of a group has noise of several kinds.")
         return abs(weight) * laplace_sum_reach(self.scales[place], len(linear.weights), outside)
 
-    def reach(self, linear: Linear, outside: Fraction) -> Fraction:
+    def reach(self, linear: LinearCombination, outside: Fraction) -> Fraction:
         """Returns a distance that the noise of a sum and its rounding exceed with at most this probability."""
         sizes = {abs(weight) * self.scales[place] for place, weight in linear.weights}
         if not self.draws and self._is_simple(linear, sizes):
             return self.certain_reach(linear, outside) + self.rounding(linear)
         largest = max(sizes)
-        made = Terms.of(self, [linear * (1 / largest)])
+        made = NoiseTerms.of(self, [linear * (1 / largest)])
         return largest * Fraction(float(made.reaches(np.ones((1, 1)), float(outside))[0]))
 
-    def _is_simple(self, linear: Linear, sizes: set[Fraction]) -> bool:
+    def _is_simple(self, linear: LinearCombination, sizes: set[Fraction]) -> bool:
         few = self.law == "laplace" and len(sizes) == 1 and len(linear.weights) <= 3
         return len(linear.weights) == 1 or few
 
@@ -144,7 +144,7 @@ Farthest = Callable[[Floats, Floats], Floats]
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class NoiseTerms:
     """Sums of statistics as arrays: the weight of each draw in each sum, and that weight times its scale.
 
     A half stands for each statistic that was rounded; where a statistic has several draws, its weight stands apart.
@@ -159,7 +159,7 @@ class Terms:
     rows: Floats | None = None
 
     @classmethod
-    def of(cls, noise: Noise, sums: Sequence[Linear]) -> Terms:
+    def of(cls, noise: Noise, sums: Sequence[LinearCombination]) -> NoiseTerms:
         """Returns the arrays of sums whose statistics meet this noise."""
         places = sorted({place for linear in sums for place, _ in linear.weights})
         weights = [[dict(linear.weights).get(place, Fraction(0)) for linear in sums] for place in places]
@@ -171,7 +171,7 @@ class Terms:
         return cls(noise, reals(weights), reals(sizes), np.asarray(reals([scales])[0]), np.array(halves))
 
     @classmethod
-    def _of_draws(cls, noise: Noise, places: Sequence[int], weights: Sequence[Sequence[Fraction]]) -> Terms:
+    def _of_draws(cls, noise: Noise, places: Sequence[int], weights: Sequence[Sequence[Fraction]]) -> NoiseTerms:
         drawn = [
             (row, draw) for place, row in zip(places, weights, strict=True) for draw in noise.weighted_draws(place)
         ]
@@ -259,7 +259,7 @@ def _real(x: Fraction) -> float:
         return _LARGEST if x > 0 else -_LARGEST
 
 
-def real_values(linear: Linear, rows: Integers) -> Floats:
+def real_values(linear: LinearCombination, rows: Integers) -> Floats:
     """Returns the sum of each row of statistics, as doubles."""
     numerators, denominator = linear.numerators(rows)
     try:

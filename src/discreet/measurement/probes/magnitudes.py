@@ -15,8 +15,8 @@ from functools import lru_cache
 
 from discreet.plan.expressions.calls import call
 from discreet.plan.expressions.functions.date_functions import day_number
-from discreet.plan.model.nodes import Call, Expression, Literal, Value
-from discreet.plan.model.schema import Bounds, TableSchema
+from discreet.plan.model.nodes import Expression, FunctionCall, Literal, Value
+from discreet.plan.model.schema import ColumnBounds, TableSchema
 from discreet.plan.model.types import Type
 
 POWERS = {Type.INT: (0, 48), Type.FLOAT: (-20, 40)}
@@ -26,13 +26,13 @@ YEARS = range(1800, 2201)
 """The years that have a bucket."""
 
 
-def fallback(kind: Type) -> Bounds:
+def fallback(kind: Type) -> ColumnBounds:
     """Returns the range that is taken where no bucket is certainly in use.
 
     >>> fallback(Type.INT), fallback(Type.DATE) == range_of(Type.DATE, range(1970, 2070).__contains__)
     (Bounds(low=Fraction(-1, 1), high=Fraction(1, 1)), True)
     """
-    return _of_years(kind, 1970, 2069) if kind.is_time else Bounds(Fraction(-1), Fraction(1))
+    return _of_years(kind, 1970, 2069) if kind.is_time else ColumnBounds(Fraction(-1), Fraction(1))
 
 
 def buckets(kind: Type) -> range:
@@ -66,18 +66,18 @@ def bucket_of(x: Expression) -> Expression:
     """Returns the number of the bucket of an expression's value; NULL for NULL."""
     numbered = buckets(x.type)
     found = _held_year(x) if x.type.is_time else _between(x, numbered[0], numbered[-1])
-    return _if(Call("is_null", (x,), Type.BOOL), Literal(None, Type.INT), found)
+    return _if(FunctionCall("is_null", (x,), Type.BOOL), Literal(None, Type.INT), found)
 
 
-def widest(kind: Type) -> Bounds:
+def widest(kind: Type) -> ColumnBounds:
     """Returns the range of all buckets."""
     numbered = buckets(kind)
     if kind.is_time:
         return _of_years(kind, numbered[0], numbered[-1])
-    return Bounds(edge(kind, numbered[0]), edge(kind, numbered[-1]))
+    return ColumnBounds(edge(kind, numbered[0]), edge(kind, numbered[-1]))
 
 
-def choosable(schema: TableSchema) -> dict[str, Bounds]:
+def choosable(schema: TableSchema) -> dict[str, ColumnBounds]:
     """Returns the columns of a protected table whose bounds may be chosen privately, and the widest there are for each.
 
     Ids are no quantities.
@@ -100,7 +100,7 @@ def supposing(schema: TableSchema) -> TableSchema:
     return replace(schema, columns=columns)
 
 
-def range_of(kind: Type, used: Callable[[int], bool]) -> Bounds | None:
+def range_of(kind: Type, used: Callable[[int], bool]) -> ColumnBounds | None:
     """Returns the smallest range that holds every bucket in use; None if there is none.
 
     >>> range_of(Type.INT, {5, 7}.__contains__)
@@ -112,13 +112,13 @@ def range_of(kind: Type, used: Callable[[int], bool]) -> Bounds | None:
     if kind.is_time:
         return _of_years(kind, found[0], found[-1])
     low, high = _near(kind, found[0], -1), _near(kind, found[-1], 1)
-    return Bounds(low, high) if low < high else Bounds(low, edge(kind, 1))  # all of them are zero
+    return ColumnBounds(low, high) if low < high else ColumnBounds(low, edge(kind, 1))  # all of them are zero
 
 
-def _of_years(kind: Type, first: int, last: int) -> Bounds:
+def _of_years(kind: Type, first: int, last: int) -> ColumnBounds:
     """From the first day of a year to the last day of another, or to its end."""
     end = day_number(dt.date(last, 12, 31))
-    return Bounds(day_number(dt.date(first, 1, 1)), end if kind is Type.DATE else end + 1)
+    return ColumnBounds(day_number(dt.date(first, 1, 1)), end if kind is Type.DATE else end + 1)
 
 
 def _held_year(x: Expression) -> Expression:
@@ -143,12 +143,12 @@ def _between(x: Expression, low: int, high: int) -> Expression:
 def _at_most(x: Expression, bucket: int) -> Expression:
     """Whether a value is in this bucket or one below: a bucket holds the end that is farther from zero."""
     if bucket >= 0:
-        return Call("less_equal", (x, _literal(x.type, edge(x.type, bucket))), Type.BOOL)
-    return Call("less", (x, _literal(x.type, edge(x.type, bucket + 1))), Type.BOOL)
+        return FunctionCall("less_equal", (x, _literal(x.type, edge(x.type, bucket))), Type.BOOL)
+    return FunctionCall("less", (x, _literal(x.type, edge(x.type, bucket + 1))), Type.BOOL)
 
 
 def _if(condition: Expression, yes: Expression, no: Expression) -> Expression:
-    return Call("if", (condition, yes, no), Type.INT)
+    return FunctionCall("if", (condition, yes, no), Type.INT)
 
 
 def _literal(kind: Type, value: Fraction) -> Literal:

@@ -15,13 +15,13 @@ from typing import Literal, Protocol
 
 from discreet.dataclass import dataclass
 from discreet.measurement.probes.magnitudes import bucket_of, buckets, edge, fallback, range_of, widest
-from discreet.measurement.program.execution import Released, answerable
+from discreet.measurement.program.execution import ReleasedStatistics, answerable
 from discreet.measurement.program.program import Program, choose
-from discreet.measurement.releases.additive import Linear
+from discreet.measurement.releases.additive import LinearCombination
 from discreet.plan.analysis.relation_schema import add_source, describe
-from discreet.plan.model.nodes import Aggregate, Column, Expression, Key, Output, Question, Relation, Value
-from discreet.plan.model.relations import Fold, PerUnit, Table, tables
-from discreet.plan.model.schema import Bounds, Limits, TableSchema
+from discreet.plan.model.nodes import Aggregate, ColumnRef, Expression, Key, Output, Question, Relation, Value
+from discreet.plan.model.relations import BaseTable, Fold, UnitAggregation, tables
+from discreet.plan.model.schema import ColumnBounds, Limits, TableSchema
 from discreet.plan.model.types import Type
 
 SHARE = Fraction(1, 5)
@@ -46,7 +46,7 @@ Spot = tuple[str, str]
 """A table and a column of it, or what is counted in it: "#rows" or "#groups"."""
 
 Schemas = Mapping[str, TableSchema]
-Fact = Bounds | int
+Fact = ColumnBounds | int
 Counted = Literal["#rows", "#groups"]
 
 
@@ -73,9 +73,9 @@ class Facts:
         )
 
     @property
-    def bounds(self) -> dict[Spot, Bounds]:
+    def bounds(self) -> dict[Spot, ColumnBounds]:
         """Returns the bounds of columns."""
-        return {spot: fact for spot, fact in self.known.items() if isinstance(fact, Bounds)}
+        return {spot: fact for spot, fact in self.known.items() if isinstance(fact, ColumnBounds)}
 
     def limits(self, usual: Limits) -> Limits:
         """Returns how much one unit counts, if that was to be found out."""
@@ -97,7 +97,7 @@ class Facts:
         return tuple(told)
 
 
-def _between(bounds: Bounds, are_days: bool) -> str:
+def _between(bounds: ColumnBounds, are_days: bool) -> str:
     if are_days:
         first, last = (dt.date.fromordinal(int(end)) for end in (bounds.low, bounds.high))
         return f"{first} to {last}"
@@ -155,7 +155,7 @@ class Probe(Protocol):
     def program(self, epsilon: Fraction) -> Program:
         """Returns what it reads, at a budget."""
 
-    def find_fact(self, released: Released, *, former: bool = False) -> Fact | None:
+    def find_fact(self, released: ReleasedStatistics, *, former: bool = False) -> Fact | None:
         """Returns what follows from what it released, or followed when it was; None if that tells nothing."""
 
 
@@ -189,12 +189,12 @@ class BoundsProbe:
         return read_by(self._question, self.schemas)
 
     @property
-    def fallback(self) -> Bounds:
+    def fallback(self) -> ColumnBounds:
         """Returns a small range around zero; of days and moments, a hundred years around today's."""
         return fallback(self.kind)
 
     @property
-    def assumed_fact(self) -> Bounds:
+    def assumed_fact(self) -> ColumnBounds:
         """Returns the widest bounds there are."""
         return widest(self.kind)
 
@@ -218,10 +218,10 @@ class BoundsProbe:
 
     @cached_property
     def _question(self) -> Question:
-        x = Column(self.column, self.kind)
+        x = ColumnRef(self.column, self.kind)
         return add_source(_histogram(self.table, None, x, f"magnitude of {self.column}"), self.schemas)
 
-    def find_fact(self, released: Released, *, former: bool = False) -> Bounds | None:
+    def find_fact(self, released: ReleasedStatistics, *, former: bool = False) -> ColumnBounds | None:
         """Returns the smallest range of all buckets that noise alone does not explain, and of those beside them."""
         least = threshold(released.program)
         counts: dict[int, int] = {bucket: n for (bucket,), (n,) in zip(released.keys, released.noisy, strict=True)}  # type: ignore[misc]
@@ -282,14 +282,14 @@ class LimitsProbe:
     @cached_property
     def _programs(self) -> Callable[[Fraction], Program]:
         plan = add_source(self.plan, self.schemas)
-        rows = plan.source or Table(plan.table, self.schemas[plan.table].unit)
+        rows = plan.source or BaseTable(plan.table, self.schemas[plan.table].unit)
         by_group = _per_unit(rows, _count("#f0"), tuple(key.expression for key in plan.keys))
-        most = Fold(name="#f0", kind="max", type=Type.INT, argument=Column("#f0", Type.INT))
+        most = Fold(name="#f0", kind="max", type=Type.INT, argument=ColumnRef("#f0", Type.INT))
         each = _per_unit(by_group, most if self.counted == "#rows" else _count("#f0"))
-        asked = _histogram(plan.table, each, Column("#f0", Type.INT), self.counted[1:])
+        asked = _histogram(plan.table, each, ColumnRef("#f0", Type.INT), self.counted[1:])
         return _by_budget(asked, _SIZES, self.schemas, self.salt)
 
-    def find_fact(self, released: Released, *, former: bool = False) -> int | None:
+    def find_fact(self, released: ReleasedStatistics, *, former: bool = False) -> int | None:
         """Returns the power of two that suits most people, or a count; None if there may be nobody."""
         counts = [max(0, int(count)) for (count,) in released.noisy]
         least = threshold(released.program)
@@ -309,17 +309,17 @@ def _count(name: str) -> Fold:
     return Fold(name=name, kind="count", type=Type.INT)
 
 
-def _per_unit(rows: Relation, fold: Fold, keys: tuple[Expression, ...] = ()) -> PerUnit:
-    return PerUnit(rows, tuple(Output(f"k{place}", key) for place, key in enumerate(keys)), (fold,))
+def _per_unit(rows: Relation, fold: Fold, keys: tuple[Expression, ...] = ()) -> UnitAggregation:
+    return UnitAggregation(rows, tuple(Output(f"k{place}", key) for place, key in enumerate(keys)), (fold,))
 
 
-def _histogram(table: str, source: Relation | None, x: Column, name: str) -> Question:
+def _histogram(table: str, source: Relation | None, x: ColumnRef, name: str) -> Question:
     return Question(
         table=table,
         source=source,
         keys=(Key("magnitude", bucket_of(x)),),
         aggregates=(Aggregate(name="#1", kind="count"),),
-        outputs=(Output(name, Column("magnitude", Type.INT)), Output("people", Column("#1", Type.INT))),
+        outputs=(Output(name, ColumnRef("magnitude", Type.INT)), Output("people", ColumnRef("#1", Type.INT))),
     )
 
 
@@ -341,7 +341,7 @@ def _farthest(counts: Mapping[int, int], last: int, side: int, program: Program)
     beyond = last + side
     while beyond in counts:
         risk /= 4
-        if counts[beyond] > program.noise.certain_reach(Linear.at(0), 2 * risk):  # above zero only
+        if counts[beyond] > program.noise.certain_reach(LinearCombination.at(0), 2 * risk):  # above zero only
             found = beyond
         beyond += side
     return found
@@ -367,4 +367,6 @@ def _least_error(people: Sequence[int], noise: Fraction) -> int:
 def threshold(program: Program) -> Fraction:
     """Returns a count that no empty bucket exceeds, but for a probability of MISTAKE for all of them together."""
     keys = program.reading.public_keys or ((),)
-    return program.noise.certain_reach(Linear.at(0), 2 * MISTAKE / len(keys))  # above zero only: half of the risk
+    return program.noise.certain_reach(
+        LinearCombination.at(0), 2 * MISTAKE / len(keys)
+    )  # above zero only: half of the risk

@@ -13,10 +13,10 @@ from fractions import Fraction
 from discreet.dataclass import dataclass
 from discreet.measurement.profile.profile import Profile
 from discreet.measurement.profile.sizes import ZERO, Figure, less, share
-from discreet.measurement.program.execution import Released
+from discreet.measurement.program.execution import ReleasedStatistics
 from discreet.measurement.program.program import Program
-from discreet.plan.model.nodes import Aggregate, Column, Question, columns
-from discreet.plan.post.outputs import Cell, Noisy
+from discreet.plan.model.nodes import Aggregate, ColumnRef, Question, columns
+from discreet.plan.post.outputs import Cell, NoisyNumber
 from discreet.report.display import amount, rate
 
 
@@ -73,7 +73,7 @@ def coverage(program: Program, profile: Profile, confidence: Fraction) -> dict[s
 def _profiled_keys(question: Question, profile: Profile) -> tuple[str, ...] | None:
     """Returns the keys of a question, if a profile of a table describes its rows but for a filter."""
     plain = question.source is None and not (question.beside or question.sets or question.rest or question.bands)
-    keys = tuple(key.expression.name for key in question.keys if isinstance(key.expression, Column))
+    keys = tuple(key.expression.name for key in question.keys if isinstance(key.expression, ColumnRef))
     return keys if plain and len(keys) == len(question.keys) and question.table == profile.table else None
 
 
@@ -118,7 +118,7 @@ def _count_clipped_values(
 ) -> Figure | None:
     """Returns how many values are clipped, of all columns that were profiled; None if there are none."""
     added = (one.argument for one in used if not one.kind.startswith("count"))  # a count takes any value for one
-    arguments = {argument.name for argument in added if isinstance(argument, Column)}
+    arguments = {argument.name for argument in added if isinstance(argument, ColumnRef)}
     limits, risk = program.contribution.limits, outside / max(len(arguments), 1)
     most = limits.rows * (limits.groups if program.question.keys else 1)
     counts = [profile.clipped_count(name, risk, most) for name in sorted(arguments)]
@@ -138,7 +138,7 @@ def _of_column(left: Figure, kept: Figure, clipped: Figure | None) -> Coverage:
 
 
 def complete_rows(
-    released: Released, profile: Profile, confidence: Fraction, rows: Sequence[dict[str, Cell]]
+    released: ReleasedStatistics, profile: Profile, confidence: Fraction, rows: Sequence[dict[str, Cell]]
 ) -> tuple[Sequence[dict[str, Cell]], frozenset[str]]:
     """Returns the rows of an answer with numbers of all rows of a table in the place of numbers within limits.
 
@@ -157,7 +157,7 @@ def complete_rows(
     if not (plain and alone) or question.table != profile.table or profile.most_rows is None:
         return rows, frozenset()
     named = {one.name: one for one in question.aggregates}
-    asked = {o.name: named[o.expression.name] for o in question.outputs if isinstance(o.expression, Column)}
+    asked = {o.name: named[o.expression.name] for o in question.outputs if isinstance(o.expression, ColumnRef)}
     missed = _Missed(profile, released.program.contribution.limits.rows, (1 - confidence) / (2 * _FIGURES))
     (narrow,), (row,) = released.rows((1 + confidence) / 2), rows
     found = {name: missed.estimate_table_value(narrow[name], aggregate) for name, aggregate in asked.items()}
@@ -178,12 +178,12 @@ class _Missed:
 
     def estimate_table_value(self, cell: Cell, aggregate: Aggregate) -> Cell | None:
         """Returns a number of the whole table; None if no declared fact tells how far it can be."""
-        if not isinstance(cell, Noisy) or cell.value is None:
+        if not isinstance(cell, NoisyNumber) or cell.value is None:
             return None
         left = self.profile.rows.beyond(self.limit, self.risk) + self.profile.nobodys(self.risk)
         if aggregate.kind == "count":
             low, high = math.floor(cell.low + left.low), math.ceil(cell.high + left.high)
-            return Noisy(min(max(round(cell.value + left.value), low), high), low, high)
+            return NoisyNumber(min(max(round(cell.value + left.value), low), high), low, high)
         values = self._values(aggregate)
         if values is None or aggregate.kind not in ("sum", "mean"):
             return None
@@ -192,7 +192,7 @@ class _Missed:
 
     def _values(self, aggregate: Aggregate) -> _Values | None:
         """Returns what is known about the values of a column, if its domain is declared and it was profiled."""
-        if not isinstance(aggregate.argument, Column):
+        if not isinstance(aggregate.argument, ColumnRef):
             return None
         name = aggregate.argument.name
         column = self.profile.plan.schema.columns[name]
@@ -227,16 +227,16 @@ class _Values:
         return max(self.last - self.high, 0.0)
 
 
-def _sum(cell: Noisy, left: Figure, values: _Values) -> Noisy:
+def _sum(cell: NoisyNumber, left: Figure, values: _Values) -> NoisyNumber:
     """Adds what every row left out, and every clipped value, can add at most."""
     low = cell.low + left.high * min(values.first, 0.0) - values.clipped.high * values.below
     high = cell.high + left.high * max(values.last, 0.0) + values.clipped.high * values.above
     usual = cell.value if cell.value is not None else 0
     value = float(usual) * (1 + left.value / max(values.counted.value, 1.0))
-    return Noisy(min(max(value, low), high), low, high)
+    return NoisyNumber(min(max(value, low), high), low, high)
 
 
-def _mean(cell: Noisy, left: Figure, values: _Values) -> Noisy:
+def _mean(cell: NoisyNumber, left: Figure, values: _Values) -> NoisyNumber:
     """Mixes the mean of what was counted with values at an end of the domain, as many as were left out at most."""
     least = max(values.counted.low, 1.0)
     share = min(values.clipped.high / least, 1.0)
@@ -244,4 +244,4 @@ def _mean(cell: Noisy, left: Figure, values: _Values) -> Noisy:
     weight = left.high / (least + left.high)
     low, high = min(low, low + weight * (values.first - low)), max(high, high + weight * (values.last - high))
     value = float(cell.value) if cell.value is not None else low
-    return Noisy(min(max(value, low), high), low, high)
+    return NoisyNumber(min(max(value, low), high), low, high)

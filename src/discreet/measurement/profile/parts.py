@@ -20,10 +20,10 @@ from discreet.measurement.program.execution import answerable
 from discreet.measurement.program.program import Program, choose
 from discreet.plan.analysis.relation_schema import add_source, own_rows
 from discreet.plan.expressions.calls import call
-from discreet.plan.model.nodes import Aggregate, Column, Expression, Key, Literal, Output, Question, Relation, Value
+from discreet.plan.model.nodes import Aggregate, ColumnRef, Expression, Key, Literal, Output, Question, Relation, Value
 from discreet.plan.model.nodes import columns as columns_of
-from discreet.plan.model.relations import Fold, PerUnit, Select
-from discreet.plan.model.schema import Bounds, ColumnSchema, Limits, TableSchema
+from discreet.plan.model.relations import Fold, Select, UnitAggregation
+from discreet.plan.model.schema import ColumnBounds, ColumnSchema, Limits, TableSchema
 from discreet.plan.model.types import Type
 from discreet.plan.model.unit_ids import WHITE_SPACE
 from discreet.privacy import events
@@ -40,12 +40,12 @@ MOST = 1 << LARGEST_LIMIT
 BUCKETS = range(1, LARGEST_LIMIT + 2)
 
 PEOPLE, EXCESS = "#people", "#excess"
-_SIZE = Column("#f0", Type.INT)
+_SIZE = ColumnRef("#f0", Type.INT)
 _SHARE_OF_ROWS = Fraction(1, 3)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class ProfileCount:
     """One count of a profile.
 
     Args:
@@ -92,7 +92,7 @@ class ProfilePlan:
         """Returns the profile of what a question counts: its own rows, its groups, the values it adds up."""
         asked = add_source(question, schemas)
         stored = describe_counted_rows(asked, schemas).columns
-        arguments = {a.argument.name for a in asked.aggregates if isinstance(a.argument, Column)}
+        arguments = {a.argument.name for a in asked.aggregates if isinstance(a.argument, ColumnRef)}
         used = [name for name in sorted(arguments) if stored[name].type.is_number and stored[name].bounds is not None]
         by = (tuple(key.name for key in asked.keys),) if asked.keys else ()
         columns = tuple(used)
@@ -116,7 +116,7 @@ class ProfilePlan:
         expression = next((key.expression for key in keys if key.name == name), None)
         if expression is None:
             return self.schema.columns[name]
-        return self.schema.columns[expression.name] if isinstance(expression, Column) else None
+        return self.schema.columns[expression.name] if isinstance(expression, ColumnRef) else None
 
     @property
     def limits(self) -> Limits:
@@ -149,7 +149,7 @@ class ProfilePlan:
         """The columns that are looked at in filtered rows."""
         keys = () if self.question is None else self.question.keys
         named = {column.name for key in keys for column in columns_of(key.expression)} | set(self.columns)
-        return tuple(Output(name, Column(name, self.schema.columns[name].type)) for name in sorted(named))
+        return tuple(Output(name, ColumnRef(name, self.schema.columns[name].type)) for name in sorted(named))
 
     def _build_count_query(self, condition: Expression | None = None) -> Question:
         """Counts the rows for which a condition holds, where each row is a person."""
@@ -161,11 +161,11 @@ class ProfilePlan:
         )
 
     @cached_property
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[ProfileCount, ...]:
         """Returns everything that is counted, the rows of people first."""
         schema = self.schema
         if schema.unit is None:
-            first, others = Part(subject=(ROWS,), question=self._build_count_query(), schema=schema), []
+            first, others = ProfileCount(subject=(ROWS,), question=self._build_count_query(), schema=schema), []
         else:
             first = self._sizes((ROWS,), _fold_per_unit(self._rows, _count()))
             others = [part for keys in self.by for part in self._groups(keys)]
@@ -187,16 +187,18 @@ class ProfilePlan:
         """Returns the tables that are read."""
         return read_by(self.parts[0].question, self.schemas)
 
-    def _build_program(self, part: Part, epsilon: Fraction) -> Program:
+    def _build_program(self, part: ProfileCount, epsilon: Fraction) -> Program:
         made = choose(part.question, part.schema, epsilon=epsilon, limits=ONCE, salt=self.salt, keys=part.keys)
         return answerable(made, self.schemas)
 
-    def _groups(self, keys: tuple[str, ...]) -> tuple[Part, Part]:
+    def _groups(self, keys: tuple[str, ...]) -> tuple[ProfileCount, ProfileCount]:
         """Returns how many groups people have, and how many rows their groups have beyond the limit of rows."""
         schema, limit = self.schema, self.limits.rows
-        columns: list[Expression] = [Column(name, schema.columns[name].type) for name in keys if self.question is None]
+        columns: list[Expression] = [
+            ColumnRef(name, schema.columns[name].type) for name in keys if self.question is None
+        ]
         columns += [key.expression for key in self.question.keys] if self.question is not None else []
-        by_group = PerUnit(self._rows, tuple(Output(f"k{i}", x) for i, x in enumerate(columns)), (_count(),))
+        by_group = UnitAggregation(self._rows, tuple(Output(f"k{i}", x) for i, x in enumerate(columns)), (_count(),))
         beyond = call("greatest", call("subtract", _SIZE, Literal(limit, Type.INT)), Literal(0, Type.INT))
         summed = Fold(name="#f0", kind="sum", type=Type.INT, argument=beyond, low=0, high=MOST)
         return (
@@ -204,7 +206,7 @@ class ProfilePlan:
             self._sizes(("beyond", *keys), _fold_per_unit(by_group, summed)),
         )
 
-    def _sizes(self, subject: tuple[str, ...], source: Relation) -> Part:
+    def _sizes(self, subject: tuple[str, ...], source: Relation) -> ProfileCount:
         """Returns people by the bucket of their number, and how far they are above where their bucket begins."""
         size = call("least", _SIZE, Literal(MOST, Type.INT))
         question = Question(
@@ -212,23 +214,25 @@ class ProfilePlan:
             source=source,
             keys=(Key("bucket", bucket_of(size)),),
             aggregates=(_people(), Aggregate(name=EXCESS, kind="sum", argument=_excess(size))),
-            outputs=(Output("bucket", Column("bucket", Type.INT)), _output(PEOPLE), _output(EXCESS, Type.FLOAT)),
+            outputs=(Output("bucket", ColumnRef("bucket", Type.INT)), _output(PEOPLE), _output(EXCESS, Type.FLOAT)),
         )
         keys: tuple[tuple[Value, ...], ...] = tuple((bucket,) for bucket in BUCKETS)
-        return Part(subject=subject, question=question, schema=describe_counted_rows(question, self.schemas), keys=keys)
+        return ProfileCount(
+            subject=subject, question=question, schema=describe_counted_rows(question, self.schemas), keys=keys
+        )
 
-    def _values(self, column: str) -> list[Part]:
+    def _values(self, column: str) -> list[ProfileCount]:
         schema = self.schema.columns[column]
-        x, found = Column(column, schema.type), {"missing": call("is_null", Column(column, schema.type))}
+        x, found = ColumnRef(column, schema.type), {"missing": call("is_null", ColumnRef(column, schema.type))}
         if schema.bounds is not None and schema.type.is_number:
             low, high = (Literal(end, schema.type) for end in _ends(schema.type, schema.bounds))
             found["outside"] = call("or", call("less", x, low), call("greater", x, high))
         return [self._holding((kind, column), condition) for kind, condition in found.items()]
 
-    def _holding(self, subject: tuple[str, ...], condition: Expression) -> Part:
+    def _holding(self, subject: tuple[str, ...], condition: Expression) -> ProfileCount:
         """Returns the people who have such a row, and their rows of the kind, as a share of the limit of rows."""
         if self.schema.unit is None:
-            return Part(subject=subject, question=self._build_count_query(condition), schema=self.schema)
+            return ProfileCount(subject=subject, question=self._build_count_query(condition), schema=self.schema)
         rows = Select(self._rows, (), condition)
         limit = Literal(float(self.most_counted), Type.FLOAT)
         share = _between_0_and_1(call("divide", _SIZE, limit))
@@ -238,9 +242,9 @@ class ProfilePlan:
             aggregates=(_people(), Aggregate(name=EXCESS, kind="sum", argument=share)),
             outputs=(_output(PEOPLE), _output(EXCESS, Type.FLOAT)),
         )
-        return Part(subject=subject, question=question, schema=describe_counted_rows(question, self.schemas))
+        return ProfileCount(subject=subject, question=question, schema=describe_counted_rows(question, self.schemas))
 
-    def _of_nobody(self) -> list[Part]:
+    def _of_nobody(self) -> list[ProfileCount]:
         """Returns the count of rows without an id, each of which is a unit of its own: they belong to no person.
 
         A row counts only if engines take it for nobody's (`is_nobodys`).
@@ -248,11 +252,13 @@ class ProfilePlan:
         schema, source = self.schemas[self.table], None if self.question is None else self.question.source
         if source is not None or schema.unit is None or schema.unit not in schema.stored_columns:
             return []  # rows that were joined or computed, an id made of parts, or told by another table
-        nobody = is_nobodys(Column(schema.unit, schema.columns[schema.unit].type))
-        return [Part(subject=(IDS,), question=self._build_count_query(nobody), schema=replace(schema, unit=None))]
+        nobody = is_nobodys(ColumnRef(schema.unit, schema.columns[schema.unit].type))
+        return [
+            ProfileCount(subject=(IDS,), question=self._build_count_query(nobody), schema=replace(schema, unit=None))
+        ]
 
 
-def is_nobodys(id_: Column) -> Expression:
+def is_nobodys(id_: ColumnRef) -> Expression:
     """Returns the condition that an id is missing, just as engines leave its row out.
 
     It is NULL, or a text of nothing but white space of any kind: NFC makes no white space of another sign, nor another
@@ -288,8 +294,8 @@ def choose_columns_and_keys(
 Chosen = tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]
 
 
-def _fold_per_unit(rows: Relation, fold: Fold) -> PerUnit:
-    return PerUnit(rows, (), (fold,))
+def _fold_per_unit(rows: Relation, fold: Fold) -> UnitAggregation:
+    return UnitAggregation(rows, (), (fold,))
 
 
 def _count() -> Fold:
@@ -301,7 +307,7 @@ def _people() -> Aggregate:
 
 
 def _output(name: str, kind: Type = Type.INT) -> Output:
-    return Output(name, Column(name, kind))
+    return Output(name, ColumnRef(name, kind))
 
 
 @lru_cache(maxsize=4)  # the same in every part
@@ -319,7 +325,7 @@ def _between_0_and_1(x: Expression) -> Expression:
     return call("least", call("greatest", x, Literal(0.0, Type.FLOAT)), Literal(1.0, Type.FLOAT))
 
 
-def _ends(kind: Type, bounds: Bounds) -> tuple[Value, Value]:
+def _ends(kind: Type, bounds: ColumnBounds) -> tuple[Value, Value]:
     """Bounds as literals; of whole columns the first and the last whole number inside."""
     low, high = bounds.low, bounds.high
     return (float(low), float(high)) if kind is Type.FLOAT else (math.ceil(low), math.floor(high))

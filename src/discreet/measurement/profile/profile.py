@@ -13,17 +13,17 @@ from fractions import Fraction
 from discreet.dataclass import dataclass
 from discreet.measurement.profile.parts import BUCKETS, EXCESS, IDS, PEOPLE, ROWS, ProfilePlan
 from discreet.measurement.profile.sizes import ZERO, Figure, Sizes, share
-from discreet.measurement.program.execution import Released
+from discreet.measurement.program.execution import ReleasedStatistics
 from discreet.plan.model.nodes import Value
 from discreet.plan.model.schema import Limits
-from discreet.report.display import Display, Displayed, percent, rate
+from discreet.report.display import Display, DisplayMixin, percent, rate
 
 QUANTILES = (Fraction(1, 2), Fraction(9, 10), Fraction(99, 100))
 CONFIDENCE = Fraction(19, 20)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Profile(Displayed):
+class Profile(DisplayMixin):
     """A paid portrait of a table: released numbers, from which every answer about it tells what it leaves out.
 
     Attributes:
@@ -35,13 +35,13 @@ class Profile(Displayed):
     """
 
     plan: ProfilePlan = field(repr=False)
-    parts: Mapping[tuple[str, ...], Released] = field(repr=False)
+    parts: Mapping[tuple[str, ...], ReleasedStatistics] = field(repr=False)
     epsilon: Fraction
     most_rows: int | None = None
     private: bool = True
 
     @classmethod
-    def of(cls, plan: ProfilePlan, released: Released, *, epsilon: Fraction, private: bool) -> Profile:
+    def of(cls, plan: ProfilePlan, released: ReleasedStatistics, *, epsilon: Fraction, private: bool) -> Profile:
         """Returns the profile that a release is."""
         whole = (released, *released.beside)
         parts = {part.subject: one for part, one in zip(plan.parts, whole, strict=True)}

@@ -15,8 +15,8 @@ from discreet.dataclass import dataclass
 from discreet.measurement.intervals.noise import Noise
 from discreet.measurement.probes.probes import MISTAKE
 from discreet.measurement.profile.parts import BUCKETS, EXCESS, PEOPLE, width
-from discreet.measurement.program.execution import Released
-from discreet.measurement.releases.additive import Linear
+from discreet.measurement.program.execution import ReleasedStatistics
+from discreet.measurement.releases.additive import LinearCombination
 from discreet.report.display import amount
 
 Weights = tuple[Fraction, Fraction]
@@ -57,7 +57,7 @@ class Sizes:
         most: what nobody's number exceeds, if somebody declared that.
     """
 
-    released: Released
+    released: ReleasedStatistics
     most: int | None = None
 
     @cached_property
@@ -74,7 +74,7 @@ class Sizes:
     def _possible(self, bucket: int) -> bool:
         return self.most is None or width(bucket) < self.most
 
-    def _linear(self, name: str) -> Linear:
+    def _linear(self, name: str) -> LinearCombination:
         total = self.released.program.estimators[name].total
         assert total is not None  # noqa: S101 - counts and sums are totals
         return total.linear
@@ -145,11 +145,11 @@ class Sizes:
         used = {bucket: parts for bucket, parts in weights.items() if any(parts) and self._possible(bucket)}
         if not used:
             return ZERO
-        linear = Linear(())
+        linear = LinearCombination(())
         for bucket, (people, excess) in used.items():
             own = self._linear(PEOPLE) * people + self._linear(EXCESS) * excess
             place = columns * (bucket - BUCKETS[0])
-            linear = linear + Linear.of({place + at: weight for at, weight in own.weights})
+            linear = linear + LinearCombination.of({place + at: weight for at, weight in own.weights})
         value = sum(self._one(bucket, parts) for bucket, parts in used.items())
         reach = float(_reach(program.noise, linear, outside) + self._rounding(used))
         return Figure(max(value, 0.0), max(value - reach, 0.0), max(value + reach, 0.0))
@@ -162,7 +162,7 @@ class Sizes:
 
 
 @lru_cache(maxsize=1024)  # the same sums are asked about with every answer
-def _reach(noise: Noise, linear: Linear, outside: Fraction) -> Fraction:
+def _reach(noise: Noise, linear: LinearCombination, outside: Fraction) -> Fraction:
     return noise.repeat_for_groups(len(BUCKETS)).reach(linear, outside)
 
 

@@ -34,7 +34,7 @@ from itertools import combinations, product
 import numpy as np
 
 from discreet.dataclass import dataclass
-from discreet.measurement.intervals.noise import Draw, Noise
+from discreet.measurement.intervals.noise import Noise, NoiseDraws
 from discreet.measurement.releases.additive import Integers
 from discreet.mechanisms.base import Law
 
@@ -276,7 +276,7 @@ class FittedTables:
         usual = next(scales for scales in self.scales if scales)
         return Noise(self.law, usual, self.rounded, draws=tuple(draws), moved=moved)
 
-    def _draws(self, one: Keys, other: int) -> list[Draw]:
+    def _draws(self, one: Keys, other: int) -> list[NoiseDraws]:
         """What the noise of a table adds to a cell of another: alike where the same keys of the two agree."""
         cube, keys, scales = self.cube, self.cube.sets[other], self.scales[other]
         if not scales:
@@ -289,7 +289,7 @@ class FittedTables:
             count = outside * math.prod(cube.sizes[key] - 1 for key in shared if key not in same)
             weight = sum((self._draw_weight(part, one, other, same) for part in _inside(shared)), Fraction(0))
             if count and weight:
-                draws.append(Draw(weight=weight, scales=scales, count=count))
+                draws.append(NoiseDraws(weight=weight, scales=scales, count=count))
         return draws
 
     def _draw_weight(self, part: Keys, one: Keys, other: int, same: set[int]) -> Fraction:

@@ -15,13 +15,13 @@ from discreet.measurement.aggregates import estimators, needs
 from discreet.measurement.intervals.estimators import Estimator
 from discreet.measurement.intervals.noise import Noise
 from discreet.measurement.releases import draws
-from discreet.measurement.releases.additive import Measure, grains_of
-from discreet.measurement.releases.draws import Draws, Wanted
+from discreet.measurement.releases.additive import AdditiveNoise, grains_of
+from discreet.measurement.releases.draws import DrawRequest, Draws
 from discreet.measurement.releases.layouts import Layout, Requirements, build_centred_layout, build_paired_layout
 from discreet.measurement.selection import Selection
 from discreet.mechanisms.base import Law
-from discreet.plan.analysis.stability import Contribution
-from discreet.plan.model.identity import Same
+from discreet.plan.analysis.stability import QueryContribution
+from discreet.plan.model.identity import IdentityKey
 from discreet.plan.model.nodes import Aggregate, Question
 from discreet.plan.model.schema import TableSchema
 from discreet.privacy import events
@@ -35,7 +35,7 @@ class Draft:
 
     law: Law
     layout: Layout
-    measures: tuple[Measure, ...]
+    measures: tuple[AdditiveNoise, ...]
     draws: tuple[Draws, ...]
     noise: Noise
     estimators: dict[str, Estimator]
@@ -63,7 +63,7 @@ def _compose_events(parts: tuple[events.Event, ...]) -> events.Event:
 def quietest(
     question: Question,
     schema: TableSchema,
-    contribution: Contribution,
+    contribution: QueryContribution,
     epsilon: Fraction,
     delta: Fraction,
     *,
@@ -75,15 +75,15 @@ def quietest(
     budget = epsilon, delta
     asked = question.aggregates
     written = repr(asked)  # equal numbers may differ: 0.0 is -0.0
-    return _quietest(asked, written, Same(schema), contribution, budget, sized=sized, law=law, former=former)
+    return _quietest(asked, written, IdentityKey(schema), contribution, budget, sized=sized, law=law, former=former)
 
 
 @lru_cache(maxsize=64)  # questions that differ in their conditions alone have the same noise
 def _quietest(
     aggregates: tuple[Aggregate, ...],
     _written: str,
-    described: Same[TableSchema],
-    contribution: Contribution,
+    described: IdentityKey[TableSchema],
+    contribution: QueryContribution,
     budget: tuple[Fraction, Fraction],
     *,
     sized: bool,
@@ -101,8 +101,8 @@ def _quietest(
 def _drafts(
     aggregates: Sequence[Aggregate],
     added: Requirements,
-    wanted: Sequence[Wanted],
-    contribution: Contribution,
+    wanted: Sequence[DrawRequest],
+    contribution: QueryContribution,
     budget: tuple[Fraction, Fraction],
     *,
     only: Law | None,
@@ -121,13 +121,13 @@ def _drafts(
 def draft_of(
     aggregates: Sequence[Aggregate],
     layout: Layout,
-    wanted: Sequence[Wanted],
-    contribution: Contribution,
+    wanted: Sequence[DrawRequest],
+    contribution: QueryContribution,
     budget: tuple[Law, Fraction],
 ) -> Draft:
     """A layout with noise for an equal share of the budget each."""
     law, share = budget
-    measures = tuple(Measure.of(law, form, contribution, share) for form in layout.forms)
+    measures = tuple(AdditiveNoise.of(law, form, contribution, share) for form in layout.forms)
     scales = tuple(scale for measure in measures for scale in measure.scales)
     grains = grains_of(measures)
     place, made = len(scales), []

@@ -17,7 +17,7 @@ from discreet.errors import InvalidParameter, UnsupportedQuery
 from discreet.hint_text import Hint
 from discreet.measurement.aggregates import aggregation
 from discreet.measurement.program.program import Program
-from discreet.plan.model.nodes import Column, Question, columns
+from discreet.plan.model.nodes import ColumnRef, Question, columns
 from discreet.plan.post.steps import noisy_columns
 
 DIGITS = 3  # of a solved epsilon: steps of at most one in a hundred
@@ -33,7 +33,7 @@ Fewest = Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class ErrorTarget:
     """How near each number must be to the truth, how surely, and what that may cost at most."""
 
     within: Fraction
@@ -41,7 +41,7 @@ class Target:
     max_epsilon: Fraction
 
     @classmethod
-    def of(cls, within: check.Number, confidence: Fraction, max_epsilon: check.Number | None) -> Target:
+    def of(cls, within: check.Number, confidence: Fraction, max_epsilon: check.Number | None) -> ErrorTarget:
         """Returns a target, checked.
 
         Raises:
@@ -73,7 +73,7 @@ def check_plain(question: Question) -> None:
     own = {aggregate.name for aggregate in question.aggregates}
     for output in question.outputs:
         named = {column.name for column in columns(output.expression)}
-        plain = isinstance(output.expression, Column) and (not question.steps or named <= own)
+        plain = isinstance(output.expression, ColumnRef) and (not question.steps or named <= own)
         if named & noisy_columns(question) and not plain:
             raise UnsupportedQuery(
                 f"The error of {output.name!r} is not known beforehand: it is computed from aggregates.",
@@ -86,7 +86,7 @@ def means(program: Program) -> tuple[str, ...]:
     return tuple(name for name, estimator in program.estimators.items() if estimator.total is None)
 
 
-def solve(rebuild: Rebuild, target: Target, fewest: Fewest) -> Fraction:
+def solve(rebuild: Rebuild, target: ErrorTarget, fewest: Fewest) -> Fraction:
     """Returns the smallest epsilon of three digits at which every number keeps the target, or the cap itself.
 
     Raises:
@@ -147,7 +147,7 @@ def _ten_to(power: int) -> Fraction:
     return Fraction(f"1e{power}")
 
 
-def _too_little(target: Target, needed: Fraction | None) -> InvalidParameter:
+def _too_little(target: ErrorTarget, needed: Fraction | None) -> InvalidParameter:
     if needed is None:
         return InvalidParameter("within", str(target.within), "to be possible at some budget", "Pass a larger one.")
     hint = Hint(f"Pass {{max_epsilon:{float(needed):g}}}, or a larger {{within}}. Nothing was spent.")

@@ -16,7 +16,7 @@ from typing import Protocol
 import numpy as np
 
 from discreet.errors import InternalError, InvalidParameter, UnsupportedQuery
-from discreet.measurement.intervals.estimators import Total
+from discreet.measurement.intervals.estimators import TotalEstimator
 from discreet.measurement.program.cube import FittedTables
 from discreet.measurement.program.group_steps import Finishing, compute_rows, note_on_shown_groups, same_values
 from discreet.measurement.program.program import Program
@@ -24,16 +24,16 @@ from discreet.measurement.releases.additive import Integers, grains_of
 from discreet.measurement.releases.exact_groups import ExactGroups
 from discreet.measurement.releases.grids import CLIPPED
 from discreet.measurement.releases.releaser import Releaser
-from discreet.measurement.selection import Optimal, Threshold, Weighted, release_shown
+from discreet.measurement.selection import OptimalGroupSelection, Threshold, WeightedGroupSelection, release_shown
 from discreet.plan.analysis.group_keys import rest_of
 from discreet.plan.model.group_columns import Key, KeyRows
-from discreet.plan.model.nodes import Column, Expression, Output, Relation, columns, grouping, is_grouping
+from discreet.plan.model.nodes import ColumnRef, Expression, Output, Relation, columns, grouping, is_grouping
 from discreet.plan.model.readings import Reading
 from discreet.plan.model.relations import cuts
 from discreet.plan.model.schema import TableSchema
 from discreet.plan.model.types import Type
-from discreet.plan.post.columns import Columns
-from discreet.plan.post.outputs import Cell, Noisy, finish
+from discreet.plan.post.columns import ColumnarRows
+from discreet.plan.post.outputs import Cell, NoisyNumber, finish
 from discreet.plan.validation import check_reading
 
 TOTAL = "(all)"
@@ -54,7 +54,7 @@ class Reader(Protocol):
         """Returns exact integers for each group, sealed."""
 
 
-class Released:
+class ReleasedStatistics:
     """Noisy statistics of the groups that may be shown: released values, from which anything may be computed.
 
     Args:
@@ -77,7 +77,11 @@ class Released:
     """
 
     def __init__(
-        self, program: Program, keys: Sequence[Key] | KeyRows, noisy: Integers, beside: Sequence[Released] = ()
+        self,
+        program: Program,
+        keys: Sequence[Key] | KeyRows,
+        noisy: Integers,
+        beside: Sequence[ReleasedStatistics] = (),
     ) -> None:
         self.program, self.key_rows, self.noisy, self.beside = program, KeyRows.of(keys), noisy, tuple(beside)
         self._fitted: tuple[Integers, list[Integers]] | None = None
@@ -88,17 +92,17 @@ class Released:
         return self.key_rows.tuples
 
     @property
-    def without_salt(self) -> Released:
+    def without_salt(self) -> ReleasedStatistics:
         """Returns the same, to go out with an answer."""
         beside = [one.without_salt for one in self.beside]
-        return Released(self.program.without_salt, self.key_rows, self.noisy, beside)
+        return ReleasedStatistics(self.program.without_salt, self.key_rows, self.noisy, beside)
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Returns what there is to say beside the notes of the program: nothing."""
         return ()
 
-    def rows(self, confidence: Fraction) -> Columns[Cell]:
+    def rows(self, confidence: Fraction) -> ColumnarRows[Cell]:
         """Returns the answer: outputs by name, each number with an interval of this confidence.
 
         An output made of k aggregates gets them with intervals of k times smaller risk, so that it keeps its own.
@@ -114,21 +118,21 @@ class Released:
         """Returns the statistics of the groups, if they met the program's own noise, each group by itself."""
         return self.noisy if self.program.tables is None else None
 
-    def groups(self, outside: Fraction) -> Columns[Cell]:
+    def groups(self, outside: Fraction) -> ColumnarRows[Cell]:
         """Keys and aggregates of each group, with intervals that miss with at most this probability each."""
         labels, length = self.program.question.labels, self.key_rows.length
         keys = self.key_rows.columns if length else [()] * len(labels)
-        return Columns({**dict(zip(labels, keys, strict=True)), **self._estimate_cells(outside)}, length)
+        return ColumnarRows({**dict(zip(labels, keys, strict=True)), **self._estimate_cells(outside)}, length)
 
     def totals(self, confidence: Fraction) -> list[frozenset[str]]:
         """Returns for each row of the answer the columns of keys that its grouping leaves out; nothing after steps."""
         question = self.program.question
         if not question.sets or question.steps:
             return []
-        places = {Column(key.name, key.expression.type): place for place, key in enumerate(question.keys)}
-        shown = {o.name: o.expression for o in question.outputs if isinstance(o.expression, Column)}
+        places = {ColumnRef(key.name, key.expression.type): place for place, key in enumerate(question.keys)}
+        shown = {o.name: o.expression for o in question.outputs if isinstance(o.expression, ColumnRef)}
         keys = {name: places[column] for name, column in shown.items() if column in places}
-        marks = tuple(Output(name, Column(grouping(place), Type.INT)) for name, place in keys.items())
+        marks = tuple(Output(name, ColumnRef(grouping(place), Type.INT)) for name, place in keys.items())
         rows = finish(replace(question, outputs=marks), self.groups(1 - confidence))
         return [frozenset(name for name, absent in row.items() if absent) for row in rows]
 
@@ -149,19 +153,19 @@ class Released:
         for name, estimator in self.program.estimators.items():
             for part, rows in zip(parts, fitted, strict=True):
                 found.setdefault(name, []).extend(estimator.cells(part.noise, rows, outside))
-            if isinstance(estimator, Total):
+            if isinstance(estimator, TotalEstimator):
                 least = min(estimator.variance(part.noise) for part in parts)
                 sums = tables.added_up([estimator.linear.value(row) for row in finest], math.sqrt(least))
                 values = [int(value) if estimator.whole else value for table in sums for value in table]
                 found[name] = [
                     replace(cell, value=value)
                     for cell, value in zip(found[name], values, strict=True)
-                    if isinstance(cell, Noisy)
+                    if isinstance(cell, NoisyNumber)
                 ]
         return found
 
 
-def finish_rows(program: Program, groups: Finishing, confidence: Fraction) -> Columns[Cell]:
+def finish_rows(program: Program, groups: Finishing, confidence: Fraction) -> ColumnarRows[Cell]:
     """Returns the rows of an answer, from keys and aggregates of each group at any risk."""
     question, names = program.question, set(program.estimators)
     if question.steps:
@@ -171,14 +175,14 @@ def finish_rows(program: Program, groups: Finishing, confidence: Fraction) -> Co
     first = groups(risk)
     answers = {1: finish(question, first)}
     answers |= {k: finish(question, same_values(first, groups(risk / k))) for k in shared}
-    return Columns({name: answers[k].columns[name] for name, k in counts.items()}, len(answers[1]))
+    return ColumnarRows({name: answers[k].columns[name] for name, k in counts.items()}, len(answers[1]))
 
 
 def _aggregates(expression: Expression, names: set[str]) -> int:
     return len({column.name for column in columns(expression)} & names)
 
 
-def run(program: Program, engine: Reader, releaser: Releaser) -> Released:
+def run(program: Program, engine: Reader, releaser: Releaser) -> ReleasedStatistics:
     """Reads the exact statistics, adds noise, and keeps the groups that may be shown.
 
     Public keys are all there, in their declared order, zeros included. Private ones are shown in an order of their
@@ -207,11 +211,11 @@ def run(program: Program, engine: Reader, releaser: Releaser) -> Released:
         return _together(program, _tables(program, program.tables, engine, releaser))
     if program.groupings:
         return _together(program, [run(one, engine, releaser) for one in program.groupings])
-    if isinstance(program.selection, Weighted):
+    if isinstance(program.selection, WeightedGroupSelection):
         return _release_weighted(program, program.selection, engine, releaser)
     shown, noisy = _measure_groups(program, engine, releaser)
     drawn = [draws.release(program.reading, shown.tuples, engine.read, releaser) for draws in program.draws]
-    return Released(program, shown, np.concatenate([noisy, *drawn], axis=1))
+    return ReleasedStatistics(program, shown, np.concatenate([noisy, *drawn], axis=1))
 
 
 def _measure_groups(program: Program, engine: Reader, releaser: Releaser) -> tuple[KeyRows, Integers]:
@@ -222,33 +226,37 @@ def _measure_groups(program: Program, engine: Reader, releaser: Releaser) -> tup
     if keys is not None:
         exact = groups.align_to(keys).round_statistics(grains_of(program.measures))
         return KeyRows.of(keys), releaser.statistics(program.measures, exact)
-    if not isinstance(selection, Threshold | Optimal):
+    if not isinstance(selection, Threshold | OptimalGroupSelection):
         raise InternalError("Private groups are shown by a selection alone.")
     rest = program.question.rest if program.contribution.gathers else None
     other = None if rest is None else (rest.value,) * len(program.question.keys)
     return release_shown(selection, groups.in_order(), program.measures, releaser, other=other)
 
 
-def _release_weighted(program: Program, selection: Weighted, engine: Reader, releaser: Releaser) -> Released:
+def _release_weighted(
+    program: Program, selection: WeightedGroupSelection, engine: Reader, releaser: Releaser
+) -> ReleasedStatistics:
     """Finds the groups first; they are released, and what else is asked is of them, as of public keys."""
     found = selection.find(program.reading, engine.read, releaser)
     reading = replace(program.reading, public_keys=tuple(found))
     released = run(replace(program, reading=reading, selection=None), engine, releaser)
-    return Released(program, released.key_rows, released.noisy)
+    return ReleasedStatistics(program, released.key_rows, released.noisy)
 
 
-def _beside(program: Program, engine: Reader, releaser: Releaser) -> Released:
+def _beside(program: Program, engine: Reader, releaser: Releaser) -> ReleasedStatistics:
     """Several questions one after the other; what is alike is released once, and each is finished in its own way."""
-    made: list[Released] = []
+    made: list[ReleasedStatistics] = []
     for place, part in enumerate((replace(program, beside=(), alike=()), *program.beside)):
         first = program.alike[place] if program.alike else place
         same = first != place
-        made.append(Released(part, made[first].key_rows, made[first].noisy) if same else run(part, engine, releaser))
+        made.append(
+            ReleasedStatistics(part, made[first].key_rows, made[first].noisy) if same else run(part, engine, releaser)
+        )
     main, *others = made
-    return Released(program, main.key_rows, main.noisy, others)
+    return ReleasedStatistics(program, main.key_rows, main.noisy, others)
 
 
-def _together(program: Program, parts: Sequence[Released]) -> Released:
+def _together(program: Program, parts: Sequence[ReleasedStatistics]) -> ReleasedStatistics:
     """The groups of all groupings, with NULL for the keys that each leaves out, and which these are."""
     keys: list[Key] = []
     for places, part in zip(program.question.sets, parts, strict=True):
@@ -256,10 +264,10 @@ def _together(program: Program, parts: Sequence[Released]) -> Released:
         for key in part.keys:
             known = dict(zip(places, key, strict=True))
             keys.append((*(known.get(place) for place in range(len(absent))), *absent))
-    return Released(program, keys, np.concatenate([part.noisy for part in parts], axis=0))
+    return ReleasedStatistics(program, keys, np.concatenate([part.noisy for part in parts], axis=0))
 
 
-def _tables(program: Program, tables: FittedTables, engine: Reader, releaser: Releaser) -> list[Released]:
+def _tables(program: Program, tables: FittedTables, engine: Reader, releaser: Releaser) -> list[ReleasedStatistics]:
     """Noise for every grouping that has some, on sums of the groups by all keys."""
     sizes, grains = tables.cube.sizes, grains_of(program.measures)
     cells = engine.read(program.reading).align_to(program.reading.public_keys or ((),)).round_statistics(grains)
@@ -268,7 +276,7 @@ def _tables(program: Program, tables: FittedTables, engine: Reader, releaser: Re
         sums = cells.sum_over_axes(sizes, [axis for axis in range(len(sizes)) if axis not in places])
         keys = one.reading.public_keys or ((),)
         nothing = np.zeros((len(keys), len(grains)), dtype=object)
-        made.append(Released(one, keys, releaser.statistics(one.measures, sums) if one.measures else nothing))
+        made.append(ReleasedStatistics(one, keys, releaser.statistics(one.measures, sums) if one.measures else nothing))
     return made
 
 

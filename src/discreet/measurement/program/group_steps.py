@@ -14,10 +14,10 @@ from functools import cached_property
 import numpy as np
 
 from discreet.dataclass import dataclass
-from discreet.measurement.intervals.estimators import COUNTED, Total
+from discreet.measurement.intervals.estimators import COUNTED, TotalEstimator
 from discreet.measurement.intervals.noise import Noise
 from discreet.measurement.program.program import Program
-from discreet.measurement.releases.additive import Integers, Linear
+from discreet.measurement.releases.additive import Integers, LinearCombination
 from discreet.measurement.selection import Threshold
 from discreet.mechanisms.sums import (
     Floats,
@@ -26,10 +26,10 @@ from discreet.mechanisms.sums import (
     repeated_gaussian_reach,
     repeated_laplace_reach,
 )
-from discreet.plan.model.nodes import Question, Step
-from discreet.plan.post.columns import Columns
-from discreet.plan.post.outputs import Cell, Noisy, NoisyColumn, NoisyTime, finish
-from discreet.plan.post.step_evaluation import Setting, apply_steps
+from discreet.plan.model.nodes import PostProcessingStep, Question
+from discreet.plan.post.columns import ColumnarRows
+from discreet.plan.post.outputs import Cell, NoisyColumn, NoisyNumber, NoisyTime, finish
+from discreet.plan.post.step_evaluation import StepContext, apply_steps
 from discreet.plan.post.steps import (
     AttachQuestion,
     FilterGroups,
@@ -41,7 +41,7 @@ from discreet.plan.post.steps import (
     single,
 )
 
-Finishing = Callable[[Fraction], Columns[Cell]]
+Finishing = Callable[[Fraction], ColumnarRows[Cell]]
 """Keys and aggregates of each group, with intervals that miss with at most a given probability each."""
 
 _FEW, _JOINED = 3, 1024
@@ -55,7 +55,7 @@ _COUNTED = 64
 
 
 @dataclass(frozen=True)
-class Summed:
+class SummedGroupNoise:
     """The noise of sums of one aggregate over groups, at one risk.
 
     Groups meet independent noise of the same law. More terms reach further, since each is symmetric with one peak, so
@@ -63,7 +63,7 @@ class Summed:
     """
 
     noise: Noise
-    total: Total
+    total: TotalEstimator
     noisy: Integers
     outside: Fraction
 
@@ -82,7 +82,7 @@ class Summed:
         return self._reaches[rounded]
 
     def _miss(self, count: int) -> Fraction:
-        """The same as `Total.miss`; the largest rounding of values is in `ends`, for each group."""
+        """The same as `TotalEstimator.miss`; the largest rounding of values is in `ends`, for each group."""
         total = self.total
         if total.values is None or not total.rounding:
             return self._reach(total.linear, count, self.outside)
@@ -90,12 +90,12 @@ class Summed:
         counted = self._reach(total.values, count, share)
         return self._reach(total.linear, count, self.outside - share) + total.rounding * counted
 
-    def _reach(self, linear: Linear, count: int, outside: Fraction) -> Fraction:
+    def _reach(self, linear: LinearCombination, count: int, outside: Fraction) -> Fraction:
         """The smaller of two: by the law of the sum, and by a bound that many terms of a small scale do not spoil."""
         if count <= _FEW or max(self.noise.scales) > _LARGEST:
             width = len(self.noise.scales)
             places = [(place + width * i, weight) for place, weight in linear.weights for i in range(count)]
-            return self.noise.repeat_for_groups(count).reach(Linear(tuple(sorted(places))), outside)
+            return self.noise.repeat_for_groups(count).reach(LinearCombination(tuple(sorted(places))), outside)
         largest = max(abs(weight) for _, weight in linear.weights)
         weights = np.array([float(weight / largest) for _, weight in linear.weights])
         scales = np.array([float(self.noise.scales[place]) for place, _ in linear.weights])
@@ -128,7 +128,7 @@ def compute_rows(
     confidence: Fraction,
     noisy: Integers | None = None,
     blocks: Sequence[Finishing] = (),
-) -> Columns[Cell]:
+) -> ColumnarRows[Cell]:
     """Returns the rows of an answer that works on released groups.
 
     Args:
@@ -153,18 +153,18 @@ def compute_rows(
     all_cells = len(values) * len(program.estimators) + sum(
         len(rows) * len(part.estimators) for rows, part in zip(others, program.beside, strict=True)
     )
-    answers: dict[int | None, Columns[Cell]] = {}
+    answers: dict[int | None, ColumnarRows[Cell]] = {}
     for count in set(counts.values()):
         share = risk / max(1, count if count is not None else all_cells * (2 if drawn else 1))
-        laws = {name: Summed(program.noise, total, noisy, share) for name, total in totals.items()}  # type: ignore[arg-type]
+        laws = {name: SummedGroupNoise(program.noise, total, noisy, share) for name, total in totals.items()}  # type: ignore[arg-type]
         rows = same_values(values, groups(share))
         finished = [
             _of_block(part.question, same_values(first, block(share)))
             for part, first, block in zip(program.beside, others, blocks, strict=True)
         ]
-        answers[count] = _finish_groups(question, rows, Setting({} if count is None else laws, finished))
+        answers[count] = _finish_groups(question, rows, StepContext({} if count is None else laws, finished))
     length = len(next(iter(answers.values())))
-    return Columns({name: answers[count].columns[name] for name, count in counts.items()}, length)
+    return ColumnarRows({name: answers[count].columns[name] for name, count in counts.items()}, length)
 
 
 def is_of_shown_groups(program: Program) -> bool:
@@ -195,17 +195,17 @@ def _has_private_groups(program: Program) -> bool:
     return any(one.selection is not None for one in (program, *program.groupings))
 
 
-def _totals(program: Program) -> dict[str, Total]:
+def _totals(program: Program) -> dict[str, TotalEstimator]:
     return {name: total for name, each in program.estimators.items() if (total := each.total) is not None}
 
 
-def same_values(values: Columns[Cell], rows: Columns[Cell]) -> Columns[Cell]:
+def same_values(values: ColumnarRows[Cell], rows: ColumnarRows[Cell]) -> ColumnarRows[Cell]:
     """Returns rows with the values of others: a mean near its bounds may differ a little from one risk to another.
 
     So HAVING and ORDER BY decide alike, whatever the risk.
     """
     found = {name: _with_values(values.columns[name], column) for name, column in rows.columns.items()}
-    return Columns(found, len(rows))
+    return ColumnarRows(found, len(rows))
 
 
 def _with_values(first: Sequence[Cell], parts: Sequence[Cell]) -> Sequence[Cell]:
@@ -215,21 +215,21 @@ def _with_values(first: Sequence[Cell], parts: Sequence[Cell]) -> Sequence[Cell]
 
 
 def _at(first: Cell, part: Cell) -> Cell:
-    if isinstance(first, Noisy) and isinstance(part, Noisy):
+    if isinstance(first, NoisyNumber) and isinstance(part, NoisyNumber):
         if first.value is None:
             return replace(part, value=None)
-        return Noisy(first.value, min(part.low, first.value), max(part.high, first.value))
+        return NoisyNumber(first.value, min(part.low, first.value), max(part.high, first.value))
     if isinstance(first, NoisyTime) and isinstance(part, NoisyTime) and first.value is not None:
         return NoisyTime(first.value, min(part.low, first.value), max(part.high, first.value))
     return part
 
 
-def _of_block(question: Question, rows: Columns[Cell]) -> Columns[Cell]:
+def _of_block(question: Question, rows: ColumnarRows[Cell]) -> ColumnarRows[Cell]:
     """The rows of a question beside."""
-    return _finish_groups(question, rows, Setting()) if question.steps else finish(question, rows)
+    return _finish_groups(question, rows, StepContext()) if question.steps else finish(question, rows)
 
 
-def _finish_groups(question: Question, rows: Columns[Cell], setting: Setting) -> Columns[Cell]:
-    before: tuple[Step, ...] = () if question.having is None else (FilterGroups(question.having),)
+def _finish_groups(question: Question, rows: ColumnarRows[Cell], setting: StepContext) -> ColumnarRows[Cell]:
+    before: tuple[PostProcessingStep, ...] = () if question.having is None else (FilterGroups(question.having),)
     shown = apply_steps((*before, *question.steps), rows, setting, find_measured_columns(question))
     return finish(replace(question, having=None), shown)

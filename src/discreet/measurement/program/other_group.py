@@ -10,7 +10,7 @@ from discreet.hint_text import Hint
 from discreet.measurement.program.program import public_keys
 from discreet.plan.analysis.group_keys import values
 from discreet.plan.expressions.calls import call
-from discreet.plan.model.nodes import Column, Expression, Key, Literal, Question, Value, fits
+from discreet.plan.model.nodes import ColumnRef, Expression, Key, Literal, Question, Value, fits
 from discreet.plan.model.schema import TableSchema
 from discreet.plan.model.types import Type
 from discreet.plan.validation import check_value
@@ -61,7 +61,7 @@ def with_other(plan: Question, schema: TableSchema, label: Value) -> Question:
 def _with_label(key: Key, schema: TableSchema, label: Value) -> Key:
     """CASE WHEN k IN (its declared keys) THEN k ELSE label END; a key that has none declared stays as it is."""
     x = key.expression
-    column = schema.columns.get(x.name) if isinstance(x, Column) else None
+    column = schema.columns.get(x.name) if isinstance(x, ColumnRef) else None
     if column is None or column.keys is None:
         return key
     _check(label, x)

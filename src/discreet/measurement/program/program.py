@@ -21,17 +21,17 @@ from discreet.measurement.intervals.estimators import Estimator, adapt_estimator
 from discreet.measurement.intervals.noise import Noise
 from discreet.measurement.program.cube import Cube, FittedTables
 from discreet.measurement.program.draft import LAYOUTS, Draft, draft_of, quietest, rho_of
-from discreet.measurement.releases.additive import Measure
+from discreet.measurement.releases.additive import AdditiveNoise
 from discreet.measurement.releases.draws import Draws
 from discreet.measurement.releases.layouts import Layout, Requirements
-from discreet.measurement.selection import FEW_ROWS, Selection, Threshold, Weighted, own_budget
+from discreet.measurement.selection import FEW_ROWS, Selection, Threshold, WeightedGroupSelection, own_budget
 from discreet.mechanisms.base import Law
 from discreet.plan.analysis.group_keys import MOST_VALUES, combinations, is_declared, values
 from discreet.plan.analysis.reachable_groups import reachable
-from discreet.plan.analysis.stability import Contribution
+from discreet.plan.analysis.stability import QueryContribution
 from discreet.plan.analysis.value_bounds import bounds
-from discreet.plan.model.nodes import Aggregate, Column, Expression, Question, Value
-from discreet.plan.model.readings import Bounding, Reading
+from discreet.plan.model.nodes import Aggregate, ColumnRef, Expression, Question, Value
+from discreet.plan.model.readings import ContributionBounding, Reading
 from discreet.plan.model.schema import Limits, TableSchema
 from discreet.plan.model.types import Type
 from discreet.privacy import events
@@ -40,7 +40,7 @@ MOST_KEYS = 10**6  # public groups of one question
 Keys = tuple[tuple[Value, ...], ...]
 
 
-class Edition(IntEnum):
+class ReleaseFormat(IntEnum):
     """By whose rules a program is made: a release that is kept stays what it was, with the noise it has."""
 
     ONE_GRID = 3
@@ -92,12 +92,12 @@ class Program:
 
     question: Question
     reading: Reading
-    measures: tuple[Measure, ...]
+    measures: tuple[AdditiveNoise, ...]
     draws: tuple[Draws, ...]
     noise: Noise
     estimators: dict[str, Estimator]
     selection: Selection | None
-    contribution: Contribution
+    contribution: QueryContribution
     people: str
     event: events.Event
     groupings: tuple[Program, ...] = ()
@@ -136,7 +136,7 @@ class Program:
         if self.groupings and self.tables is None:
             return tuple(reading for one in self.groupings for reading in one.readings)
         drawn = (reading for each in self.draws for reading in each.readings(self.reading))
-        found = (self.selection.reading(self.reading),) if isinstance(self.selection, Weighted) else ()
+        found = (self.selection.reading(self.reading),) if isinstance(self.selection, WeightedGroupSelection) else ()
         return (*found, *((self.reading,) if self.reading.statistics else ()), *drawn)
 
 
@@ -150,7 +150,7 @@ def choose(
     salt: str = "",
     keys: Keys | None = None,
     law: Law | None = None,
-    edition: Edition = Edition.NOW,
+    edition: ReleaseFormat = ReleaseFormat.NOW,
 ) -> Program:
     """Returns the program with the least noise at this budget, by public facts.
 
@@ -171,7 +171,7 @@ def choose(
     Raises:
         UnsupportedQuery: if keys are private and there is no delta, or an argument has no bounds.
     """
-    asked, former = question.groupings or (question,), edition is Edition.ONE_GRID
+    asked, former = question.groupings or (question,), edition is ReleaseFormat.ONE_GRID
     listed = [(one, _shown_keys(one, schema, edition) if keys is None else keys) for one in asked]
     contribution = _contribution(listed, schema, limits, edition)
     if all(known is not None for one, known in listed if one.keys):
@@ -180,11 +180,11 @@ def choose(
         _check_private(delta, schema)
         contribution = _gathering(question, contribution)
         draft = _selecting(question, schema, contribution, epsilon, delta, law=law, edition=edition)
-    if edition < Edition.NOW:
+    if edition < ReleaseFormat.NOW:
         draft = replace(draft, noise=replace(draft.noise, tabled=False))
     if not question.sets:
         return _program(question, schema, contribution, draft, keys=listed[0][1], salt=salt)
-    if draft.selection is None and edition >= Edition.SEARCHED:
+    if draft.selection is None and edition >= ReleaseFormat.SEARCHED:
         agreed = _plan_agreeing_groupings(question, schema, limits, (epsilon, delta), law=law, salt=salt)
         if agreed is not None and (agreed.contribution.groups == 1 or _badness(agreed) <= draft.badness ** len(asked)):
             return agreed
@@ -216,14 +216,15 @@ def _plan_agreeing_groupings(
 ) -> Program | None:
     """All groupings as sums of one table by all keys, in which rows are bounded once; None if they are not sums of it.
 
-    Formal guarantee: each grouping's noise covers what a unit moves of its sums (`Contribution.added_up`), for a share
-    of the budget, and the shares add up to it; how the tables are fitted to each other is post-processing (`cube`).
+    Formal guarantee: each grouping's noise covers what a unit moves of its sums (`QueryContribution.added_up`), for a
+    share of the budget, and the shares add up to it; how the tables are fitted to each other is post-processing
+    (`cube`).
     """
     finest = replace(question, keys=tuple(question.keys), sets=())
     keys, cube = public_keys(finest, schema), _cube(question, schema)
     if keys is None or cube is None or reachable(finest, keys) != keys:
         return None
-    contribution = _contribution([(finest, keys)], schema, limits, Edition.NOW)
+    contribution = _contribution([(finest, keys)], schema, limits, ReleaseFormat.NOW)
     added = Requirements.of(needs(question.aggregates), schema, most_rows=contribution.limits.rows, sized=False)
     laws: tuple[Law, ...] = ("laplace", "gaussian") if budget[1] else ("laplace",)
     found = []
@@ -253,14 +254,14 @@ def _cube(question: Question, schema: TableSchema) -> Cube | None:
 
 
 def _tables(
-    question: Question, cube: Cube, layout: Layout, contribution: Contribution, budget: tuple[Law, Fraction]
+    question: Question, cube: Cube, layout: Layout, contribution: QueryContribution, budget: tuple[Law, Fraction]
 ) -> tuple[FittedTables, list[Draft]]:
     """The noise of every table, for its share of the budget, and how they are fitted; one without any has no draft."""
     law, amount = budget
     each = [
         contribution.added_up(sums=cube.count(one), parts=cube.cells // cube.count(one))
         if contribution.groups > 1
-        else Contribution.of(
+        else QueryContribution.of(
             limits=contribution.limits, neighbours=contribution.neighbours, shown=[cube.count(one) if one else 1]
         )
         for one in cube.sets
@@ -279,7 +280,7 @@ def _of_tables(
     question: Question,
     finest: Question,
     schema: TableSchema,
-    contribution: Contribution,
+    contribution: QueryContribution,
     made: tuple[FittedTables, list[Draft]],
     *,
     salt: str,
@@ -316,31 +317,31 @@ def _badness(program: Program) -> Fraction:
     return math.prod((e.variance(part.noise) for part in parts for e in part.estimators.values()), start=Fraction(1))
 
 
-def _shown_keys(question: Question, schema: TableSchema, edition: Edition) -> Keys | None:
+def _shown_keys(question: Question, schema: TableSchema, edition: ReleaseFormat) -> Keys | None:
     """The public groups that some row can be in; None if they are private."""
     known = public_keys(question, schema)
-    return known if known is None or edition < Edition.UNCUT else reachable(question, known)
+    return known if known is None or edition < ReleaseFormat.UNCUT else reachable(question, known)
 
 
 def _contribution(
-    listed: Sequence[tuple[Question, Keys | None]], schema: TableSchema, limits: Limits | None, edition: Edition
-) -> Contribution:
+    listed: Sequence[tuple[Question, Keys | None]], schema: TableSchema, limits: Limits | None, edition: ReleaseFormat
+) -> QueryContribution:
     """What one unit can change of groupings with these public keys, None of them being known of private ones.
 
     Noise is made for all groupings together; the rows of each are bounded by what is its own.
     """
     held = (limits or schema.limits) if schema.unit is not None else Limits()
-    if edition < Edition.UNCUT:
+    if edition < ReleaseFormat.UNCUT:
         grouped = [bool(one.keys) for one, _ in listed]
-        return Contribution.by_limits(limits=held, neighbours=schema.neighbours, grouped=grouped)
+        return QueryContribution.by_limits(limits=held, neighbours=schema.neighbours, grouped=grouped)
     shown = [(None if known is None else len(known)) if one.keys else 1 for one, known in listed]
-    return Contribution.of(limits=held, neighbours=schema.neighbours, shown=shown)
+    return QueryContribution.of(limits=held, neighbours=schema.neighbours, shown=shown)
 
 
 def _program(
     question: Question,
     schema: TableSchema,
-    contribution: Contribution,
+    contribution: QueryContribution,
     draft: Draft,
     *,
     keys: Keys | None,
@@ -392,7 +393,7 @@ def _leaves_nothing_out(aggregate: Aggregate, question: Question, schema: TableS
 
 
 def _is_inside(x: Expression, schema: TableSchema) -> bool:
-    column = schema.columns.get(x.name) if isinstance(x, Column) else None
+    column = schema.columns.get(x.name) if isinstance(x, ColumnRef) else None
     if column is None or column.domain is None or column.bounds is None:
         return False
     return column.bounds.low <= column.domain.low and column.domain.high <= column.bounds.high
@@ -427,7 +428,7 @@ def _check_private(delta: Fraction, schema: TableSchema) -> None:
         raise UnsupportedQuery("The groups of this question are private, and showing them needs a delta.", hint)
 
 
-def _gathering(question: Question, contribution: Contribution) -> Contribution:
+def _gathering(question: Question, contribution: QueryContribution) -> QueryContribution:
     """With what the group of all that is not shown adds.
 
     Raises:
@@ -450,20 +451,20 @@ def _gathering(question: Question, contribution: Contribution) -> Contribution:
 def _selecting(
     question: Question,
     schema: TableSchema,
-    contribution: Contribution,
+    contribution: QueryContribution,
     epsilon: Fraction,
     delta: Fraction,
     *,
     law: Law | None,
-    edition: Edition,
+    edition: ReleaseFormat,
 ) -> Draft:
     """Private keys by a threshold on a noisy size, or by a selection that takes half of the budget.
 
     The second doubles the noise. It is taken if its groups may have less than half as many people: the smallest groups
     that are shown then have the smaller relative error. Where nothing but keys is asked for, it takes the whole budget.
     """
-    noise_for = partial(quietest, question, schema, contribution, law=law, former=edition is Edition.ONE_GRID)
-    weighs = edition >= Edition.SEARCHED and not (question.sets or question.rest or question.beside)
+    noise_for = partial(quietest, question, schema, contribution, law=law, former=edition is ReleaseFormat.ONE_GRID)
+    weighs = edition >= ReleaseFormat.SEARCHED and not (question.sets or question.rest or question.beside)
     if not question.aggregates:
         silent = noise_for(epsilon, delta, sized=False)
         return replace(silent, selection=own_budget(contribution, epsilon, delta, weighs=weighs))
@@ -471,7 +472,9 @@ def _selecting(
     if draft.layout.size is None:
         raise UnsupportedQuery("The question counts nothing.", "Add COUNT(*) to it.")
     left = delta / 2 if draft.law == "gaussian" else delta  # Laplace noise needs no delta
-    threshold = Threshold.lowest(draft.layout.size, draft.noise, contribution, left, cuts=edition >= Edition.SEARCHED)
+    threshold = Threshold.lowest(
+        draft.layout.size, draft.noise, contribution, left, cuts=edition >= ReleaseFormat.SEARCHED
+    )
     many_rows = contribution.rows > FEW_ROWS
     other = own_budget(contribution, epsilon / 2, delta / 2, weighs=weighs and many_rows)
     if 2 * other.half_kept >= threshold.half_kept:
@@ -479,7 +482,7 @@ def _selecting(
     return replace(noise_for(epsilon / 2, delta / 2, sized=False), selection=other)
 
 
-def _reading(question: Question, bounding: Bounding | None, keys: Keys | None, draft: Draft) -> Reading:
+def _reading(question: Question, bounding: ContributionBounding | None, keys: Keys | None, draft: Draft) -> Reading:
     statistics = [statistic for form in draft.layout.forms for statistic in form.statistics]
     return Reading(
         table=question.table,
@@ -492,7 +495,7 @@ def _reading(question: Question, bounding: Bounding | None, keys: Keys | None, d
     )
 
 
-def _bounding(schema: TableSchema, contribution: Contribution, salt: str) -> Bounding | None:
+def _bounding(schema: TableSchema, contribution: QueryContribution, salt: str) -> ContributionBounding | None:
     if schema.unit is None:
         return None
-    return Bounding(unit=schema.unit, groups=contribution.groups, rows=contribution.limits.rows, salt=salt)
+    return ContributionBounding(unit=schema.unit, groups=contribution.groups, rows=contribution.limits.rows, salt=salt)

@@ -1,6 +1,6 @@
 """Additive noise: forms of exact integers, weighted sums of them, and the noise that they meet.
 
-Every exact integer that leaves an engine to be added to meets its noise in `Measure.release` and nowhere else.
+Every exact integer that leaves an engine to be added to meets its noise in `AdditiveNoise.release` and nowhere else.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from discreet.exact.integer_columns import Column, Int64sOrObjects, combine_colu
 from discreet.mechanisms.base import Law
 from discreet.mechanisms.laplace import calibrate_noise
 from discreet.noise import Bits, discrete_gaussian, discrete_laplace, truncated_laplace
-from discreet.plan.analysis.stability import Contribution, Corner
+from discreet.plan.analysis.stability import Corner, QueryContribution
 from discreet.plan.model.readings import Statistic
 from discreet.privacy import events
 
@@ -30,11 +30,11 @@ _MOST = 1 << 60  # in 64 bits there is room for three more factors of two
 
 
 @dataclass(frozen=True, slots=True)
-class Linear:
+class LinearCombination:
     """A sum of weight times statistic, the statistics named by their places in a reading.
 
-    >>> count = Linear.of({0: Fraction(1, 2), 1: Fraction(1, 2)})
-    >>> (count * 3 + Linear.at(1)).weights
+    >>> count = LinearCombination.of({0: Fraction(1, 2), 1: Fraction(1, 2)})
+    >>> (count * 3 + LinearCombination.at(1)).weights
     ((0, Fraction(3, 2)), (1, Fraction(5, 2)))
     >>> count.value([3, 5])
     Fraction(4, 1)
@@ -43,23 +43,23 @@ class Linear:
     weights: tuple[tuple[int, Fraction], ...]
 
     @classmethod
-    def of(cls, weights: Mapping[int, Fraction]) -> Linear:
+    def of(cls, weights: Mapping[int, Fraction]) -> LinearCombination:
         """Returns the sum with these weights by place."""
         return cls(tuple(sorted((place, weight) for place, weight in weights.items() if weight)))
 
     @classmethod
-    def at(cls, place: int) -> Linear:
+    def at(cls, place: int) -> LinearCombination:
         """Returns one statistic."""
         return cls(((place, Fraction(1)),))
 
-    def __add__(self, other: Linear) -> Linear:
+    def __add__(self, other: LinearCombination) -> LinearCombination:
         added = dict(self.weights)
         for place, weight in other.weights:
             added[place] = added.get(place, Fraction(0)) + weight
-        return Linear.of(added)
+        return LinearCombination.of(added)
 
-    def __mul__(self, factor: Fraction | int) -> Linear:
-        return Linear.of({place: weight * factor for place, weight in self.weights})
+    def __mul__(self, factor: Fraction | int) -> LinearCombination:
+        return LinearCombination.of({place: weight * factor for place, weight in self.weights})
 
     def value(self, statistics: Sequence[int]) -> Fraction:
         """Returns the sum for these statistics, exactly."""
@@ -98,7 +98,7 @@ def _in_64_bits(columns: Sequence[Integers], weights: Sequence[int]) -> list[NDA
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Form:
+class JointStatistics:
     """Exact integers that meet their noise together.
 
     Formal guarantee. Totals are read in fine steps, and each is rounded half up to multiples of 2^grain of them before
@@ -122,7 +122,7 @@ class Form:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measure:
+class AdditiveNoise:
     """Integer noise for every statistic of a form, in all groups at once.
 
     Formal guarantee: whatever the data, releasing the noisy statistics of all groups is described by `event`, under the
@@ -137,19 +137,19 @@ class Measure:
             by it; that they are selected for their noisy size pays for it (see `Threshold`).
     """
 
-    form: Form
+    form: JointStatistics
     law: Law
     scales: tuple[Fraction, ...]
     event: events.Event
     cuts: tuple[tuple[int, int], ...] = ()
 
     @classmethod
-    def of(cls, law: Law, form: Form, contribution: Contribution, share: Fraction) -> Measure:
+    def of(cls, law: Law, form: JointStatistics, contribution: QueryContribution, share: Fraction) -> AdditiveNoise:
         """Returns noise of a law, for an epsilon, or for a rho where the law is Gaussian."""
         return (cls.laplace if law == "laplace" else cls.gaussian)(form, contribution, share)
 
     @classmethod
-    def laplace(cls, form: Form, contribution: Contribution, epsilon: Fraction) -> Measure:
+    def laplace(cls, form: JointStatistics, contribution: QueryContribution, epsilon: Fraction) -> AdditiveNoise:
         """Returns one scale for all statistics of the form: how far a unit moves them in the L1 norm, over epsilon."""
         ones = [Fraction(1)] * len(form.statistics)
         moves = contribution.l1(form.corners, ones, once=form.once)
@@ -157,7 +157,7 @@ class Measure:
         return cls(form=form, law="laplace", scales=(event.scale,) * len(ones), event=event)
 
     @classmethod
-    def gaussian(cls, form: Form, contribution: Contribution, rho: Fraction) -> Measure:
+    def gaussian(cls, form: JointStatistics, contribution: QueryContribution, rho: Fraction) -> AdditiveNoise:
         """Sigmas in proportion to how far a row moves each statistic, such that the whole is rho-zCDP.
 
         With weights 1 / m_j for the largest move m_j of statistic j, let L be the square of the longest weighted move.
@@ -175,7 +175,7 @@ class Measure:
         return f"discrete {self.law.capitalize()}, {name} {scales} steps"
 
     @property
-    def uncut(self) -> Measure:
+    def uncut(self) -> AdditiveNoise:
         """Returns the same with noise that reaches any distance, for groups that are shown in any case."""
         return replace(self, cuts=()) if self.cuts else self
 
@@ -193,7 +193,7 @@ class Measure:
         return np.stack(sums).T  # of objects as soon as one column is
 
 
-def grains_of(measures: Sequence[Measure]) -> list[int]:
+def grains_of(measures: Sequence[AdditiveNoise]) -> list[int]:
     """Returns what each statistic is rounded to before it meets its noise, as a power of two."""
     return [grain for measure in measures for grain in measure.form.grains or (0,) * len(measure.scales)]
 

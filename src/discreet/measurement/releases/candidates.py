@@ -19,7 +19,7 @@ from discreet.dataclass import dataclass
 from discreet.errors import UnsupportedQuery
 from discreet.exact import Enclosure, upper
 from discreet.mechanisms.base import CONFIDENCE, Law
-from discreet.mechanisms.ranks import Contribution, Pieces, pieces, price_ranks, total
+from discreet.mechanisms.ranks import ContributionLimits, Pieces, pieces, price_ranks, total
 from discreet.noise import Bits, choose_exponential
 from discreet.plan.analysis.group_keys import values
 from discreet.plan.analysis.value_bounds import bounds, is_whole
@@ -91,17 +91,17 @@ class CountMoves:
     """
 
     @staticmethod
-    def moves(contribution: Contribution) -> Pieces:
+    def moves(contribution: ContributionLimits) -> Pieces:
         """Returns halves of the largest ranges: a group that a replaced unit stays in has that of two others."""
         return pieces(contribution, Fraction(contribution.rows, 2), contribution.rows)
 
     @classmethod
-    def l1(cls, contribution: Contribution) -> Fraction:
+    def l1(cls, contribution: ContributionLimits) -> Fraction:
         """Returns half of the largest sum, over groups, of the ranges."""
         return total(cls.moves(contribution))
 
     @staticmethod
-    def l2_squared(contribution: Contribution) -> Fraction:
+    def l2_squared(contribution: ContributionLimits) -> Fraction:
         """Returns a quarter of the largest sum, over groups, of the squares of these ranges.
 
         Under REPLACE, groups in which the unit stays have (2 R)^2 each; leaving one and entering another instead has
@@ -148,7 +148,7 @@ class CandidateDraw:
     place: int = 0
 
     @classmethod
-    def of(cls, law: Law, candidates: Candidates, contribution: Contribution, share: Fraction) -> CandidateDraw:
+    def of(cls, law: Law, candidates: Candidates, contribution: ContributionLimits, share: Fraction) -> CandidateDraw:
         """Returns the mode for an epsilon, or for a rho where the law is Gaussian; at place 0."""
         rate, event = price_ranks(law, CountMoves(), contribution, share)
         return cls(candidates=candidates, rate=rate, event=event)

@@ -15,12 +15,12 @@ import numpy as np
 from discreet.dataclass import dataclass
 from discreet.measurement.releases.additive import Integers
 from discreet.measurement.releases.candidates import CandidateDraw, Candidates, checked_candidates
-from discreet.measurement.releases.needs import Frequent, Need, Rank
-from discreet.measurement.releases.quantiles import Read, WantedRanks
+from discreet.measurement.releases.needs import ModeNeed, Need, RankNeed
+from discreet.measurement.releases.quantiles import RankDrawRequest, Read
 from discreet.measurement.releases.releaser import Releaser
 from discreet.mechanisms.base import Law
 from discreet.mechanisms.value_counts import Key
-from discreet.plan.analysis.stability import Contribution
+from discreet.plan.analysis.stability import QueryContribution
 from discreet.plan.model.readings import Reading
 from discreet.plan.model.schema import TableSchema
 from discreet.privacy import events
@@ -55,12 +55,12 @@ class Draws(Protocol):
         """Returns the numbers as they may come out for a group of so many rows."""
 
 
-class Wanted(Protocol):
+class DrawRequest(Protocol):
     """Needs of one kind with the public facts that they are drawn from, before a budget is known."""
 
     def __len__(self) -> int: ...
 
-    def plan_draws(self, contribution: Contribution, budget: tuple[Law, Fraction], place: int) -> Draws:
+    def plan_draws(self, contribution: QueryContribution, budget: tuple[Law, Fraction], place: int) -> Draws:
         """Returns what serves them for a share of an epsilon each, or of a rho where the law is Gaussian."""
 
 
@@ -68,7 +68,7 @@ class Wanted(Protocol):
 class CandidateDraws:
     """All modes of a question."""
 
-    draws: Mapping[Frequent, CandidateDraw]
+    draws: Mapping[ModeNeed, CandidateDraw]
 
     @property
     def by_need(self) -> Mapping[Need, CandidateDraw]:
@@ -112,10 +112,10 @@ class CandidateDraws:
 
 
 @dataclass(frozen=True, slots=True)
-class WantedCandidates:
+class CandidateDrawRequest:
     """Modes that are asked for, and the candidates of each."""
 
-    candidates: Mapping[Frequent, Candidates]
+    candidates: Mapping[ModeNeed, Candidates]
 
     @classmethod
     def of(cls, needs: Iterable[Need], schema: TableSchema, *, former: bool) -> Self:
@@ -125,18 +125,21 @@ class WantedCandidates:
             UnsupportedQuery: if an argument has no public candidates.
         """
         del former
-        modes = [need for need in needs if isinstance(need, Frequent)]
+        modes = [need for need in needs if isinstance(need, ModeNeed)]
         return cls({mode: checked_candidates(mode.argument, schema) for mode in modes})
 
     def __len__(self) -> int:
         return len(self.candidates)
 
-    def plan_draws(self, contribution: Contribution, budget: tuple[Law, Fraction], place: int) -> CandidateDraws:
+    def plan_draws(self, contribution: QueryContribution, budget: tuple[Law, Fraction], place: int) -> CandidateDraws:
         """Returns what draws each of them for the same share."""
         law, share = budget
         made = {mode: CandidateDraw.of(law, each, contribution, share) for mode, each in self.candidates.items()}
         return CandidateDraws({mode: replace(each, place=place + i) for i, (mode, each) in enumerate(made.items())})
 
 
-KINDS: dict[type[Need], type[WantedRanks | WantedCandidates]] = {Rank: WantedRanks, Frequent: WantedCandidates}
+KINDS: dict[type[Need], type[RankDrawRequest | CandidateDrawRequest]] = {
+    RankNeed: RankDrawRequest,
+    ModeNeed: CandidateDrawRequest,
+}
 """What draws each kind of need, in the order of columns and events."""

@@ -22,7 +22,7 @@ from discreet.plan.model.group_columns import GroupColumns, Key, public_keys
 _PRIVATE = "Exact groups are private: a Releaser alone releases something of them."
 
 
-class Sealed:
+class SealedValue:
     """Refuses what Python does with any value; without `__len__`, `__iter__` and the like it refuses the rest."""
 
     __slots__ = ()
@@ -51,7 +51,7 @@ class Sealed:
 
 
 @final
-class ExactGroups(Sealed):
+class ExactGroups(SealedValue):
     """Keys and exact integers of groups. Private.
 
     >>> from discreet.plan.model.types import Type

@@ -16,7 +16,7 @@ from discreet.errors import InvalidParameter, UnsupportedQuery
 from discreet.exact import Grid
 from discreet.plan.analysis.value_bounds import bounds, is_whole
 from discreet.plan.model.nodes import Expression
-from discreet.plan.model.schema import Bounds, TableSchema
+from discreet.plan.model.schema import ColumnBounds, TableSchema
 from discreet.plan.model.types import Type
 
 STEPS = 1 << 20  # between the bounds of a real argument: what its total is rounded to is a millionth of the width
@@ -55,11 +55,11 @@ class Steps:
     low: int
     high: int
     finer: int = 0
-    clip: Bounds | None = None
+    clip: ColumnBounds | None = None
     error: Fraction = Fraction(0)
 
     @classmethod
-    def of(cls, bounds: Bounds, kind: Type) -> Steps:
+    def of(cls, bounds: ColumnBounds, kind: Type) -> Steps:
         """Returns one grid, of points between the bounds: whole numbers as they are; real ones get a million steps."""
         exponent = 0 if kind is Type.INT else Grid.finer_than(bounds.width / STEPS).exponent
         step = Grid(exponent).step
@@ -70,7 +70,7 @@ class Steps:
         return cls(exponent, low, high)
 
     @classmethod
-    def for_power_sums(cls, bounds: Bounds, *, power: int = 1, whole: bool = False) -> Steps:
+    def for_power_sums(cls, bounds: ColumnBounds, *, power: int = 1, whole: bool = False) -> Steps:
         """Returns the two grids of real values whose powers are added up, chosen from their bounds alone.
 
         The fine one is as fine as integers of 64 bits allow; values that are `whole` need none finer than that of whole
@@ -84,19 +84,19 @@ class Steps:
         return cls._around(bounds, exponent, fine).clipping(bounds, whole=whole)
 
     @classmethod
-    def for_person_sums(cls, bounds: Bounds) -> Steps:
+    def for_person_sums(cls, bounds: ColumnBounds) -> Steps:
         """Returns the grids of real values of one person: sums of 2^26 of them have 64 bits."""
         exponent = Grid.finer_than(bounds.width / STEPS).exponent
         fine = Grid.finer_than(max(bounds.largest / _FOLDED, _FINEST)).exponent
         return replace(cls._around(bounds, exponent, min(exponent, fine)), clip=bounds)
 
     @classmethod
-    def _around(cls, bounds: Bounds, exponent: int, fine: int) -> Steps:
+    def _around(cls, bounds: ColumnBounds, exponent: int, fine: int) -> Steps:
         """Whole steps that hold the bounds."""
         step = Fraction(2) ** exponent
         return cls(exponent, math.floor(bounds.low / step), math.ceil(bounds.high / step), finer=exponent - fine)
 
-    def clipping(self, bounds: Bounds, *, whole: bool) -> Steps:
+    def clipping(self, bounds: ColumnBounds, *, whole: bool) -> Steps:
         """Returns the same for values that are clipped to bounds which need not lie on the grid, with their error.
 
         A value is read as a double. One that was written in decimals has moved already, by up to 2^-53 of its size:
@@ -108,9 +108,9 @@ class Steps:
         return found if exact else replace(found, error=max(small / 2, moved) + bounds.largest * _ULP)
 
     @property
-    def bounds(self) -> Bounds:
+    def bounds(self) -> ColumnBounds:
         """Returns what values are clipped to."""
-        return self.clip or Bounds(self.low * self.step, self.high * self.step)
+        return self.clip or ColumnBounds(self.low * self.step, self.high * self.step)
 
     @property
     def ends(self) -> tuple[int, int]:
@@ -152,7 +152,7 @@ def _short(number: int) -> int:
     return int(float(number)) if abs(number) < 1 << 62 else number
 
 
-def multipliable(limits: Bounds, kind: Type, power: int = 2) -> bool:
+def multipliable(limits: ColumnBounds, kind: Type, power: int = 2) -> bool:
     """Tells whether so many values within these limits, on their grid, can be multiplied exactly."""
     least, most = _WIDTHS
     return least <= limits.width <= most and (kind is Type.FLOAT or limits.width <= _MOST_WIDE[power])

@@ -12,7 +12,7 @@ from dataclasses import field, replace
 from typing import Any
 
 from discreet.dataclass import dataclass
-from discreet.measurement.releases.additive import Form, Linear
+from discreet.measurement.releases.additive import JointStatistics, LinearCombination
 from discreet.measurement.releases.grids import Steps, bounded_steps
 from discreet.measurement.releases.moments import (
     PowerSums,
@@ -24,8 +24,16 @@ from discreet.measurement.releases.moments import (
     sum_form,
     values_form,
 )
-from discreet.measurement.releases.needs import Distinct, DistinctMoments, Moments, Need, Products, Rows, Units
-from discreet.measurement.releases.products import Pair, ProductSums
+from discreet.measurement.releases.needs import (
+    DistinctCountNeed,
+    DistinctMomentNeed,
+    MomentNeed,
+    Need,
+    ProductNeed,
+    RowCountNeed,
+    UnitCountNeed,
+)
+from discreet.measurement.releases.products import ArgumentPair, ProductSums
 from discreet.plan.model.nodes import Expression
 from discreet.plan.model.readings import Statistic
 from discreet.plan.model.schema import TableSchema
@@ -39,7 +47,7 @@ Arguments = tuple[Expression, Expression]
 class Size:
     """How large a group is, for a selection of private keys; a unit alone makes it at most `most`."""
 
-    linear: Linear
+    linear: LinearCombination
     most: int
 
 
@@ -57,11 +65,11 @@ class Sources:
         drawn: for each need of what is drawn, that draw (see `draws`).
     """
 
-    rows: Linear | None
-    units: Linear | None
+    rows: LinearCombination | None
+    units: LinearCombination | None
     moments: Mapping[Expression, PowerSums]
     products: Mapping[Arguments, ProductSums]
-    distinct: Mapping[Expression, Linear]
+    distinct: Mapping[Expression, LinearCombination]
     different: Mapping[Expression, PowerSums]
     drawn: Mapping[Need, Any] = field(default_factory=dict)
 
@@ -76,7 +84,7 @@ class Layout:
         size: of a group, where keys are to be selected; None if nothing was to count rows or people.
     """
 
-    forms: tuple[Form, ...]
+    forms: tuple[JointStatistics, ...]
     sources: Sources
     size: Size | None
 
@@ -99,7 +107,7 @@ class Requirements:
 
     powers: Mapping[Expression, frozenset[int]]
     steps: Mapping[Expression, Steps]
-    pairs: Mapping[Arguments, Pair]
+    pairs: Mapping[Arguments, ArgumentPair]
     distinct: tuple[Expression, ...]
     different: Mapping[Expression, tuple[Steps, bool]]
     rows: bool
@@ -124,17 +132,17 @@ class Requirements:
             UnsupportedQuery: if an argument that is added up has no public bounds.
         """
         listed = list(needs)
-        moments = [need for need in listed if isinstance(need, Moments)]
-        products = [need for need in listed if isinstance(need, Products)]
-        different = [need for need in listed if isinstance(need, DistinctMoments)]
-        people = most_rows > 1 and Units() in listed
+        moments = [need for need in listed if isinstance(need, MomentNeed)]
+        products = [need for need in listed if isinstance(need, ProductNeed)]
+        different = [need for need in listed if isinstance(need, DistinctMomentNeed)]
+        people = most_rows > 1 and UnitCountNeed() in listed
         return cls(
             powers=_merge_powers(moments),
             steps=_steps(moments, schema, former=former),
             pairs=_pairs(products, schema, former=former),
-            distinct=tuple(dict.fromkeys(need.argument for need in listed if isinstance(need, Distinct))),
+            distinct=tuple(dict.fromkeys(need.argument for need in listed if isinstance(need, DistinctCountNeed))),
             different=_different(different, schema, former=former),
-            rows=Rows() in listed or (Units() in listed and not people),
+            rows=RowCountNeed() in listed or (UnitCountNeed() in listed and not people),
             people=people,
             most_rows=most_rows,
             sized=sized,
@@ -152,7 +160,7 @@ def in_order(one: Expression, other: Expression) -> Arguments:
     return first, second
 
 
-def _merge_powers(moments: Iterable[Moments | DistinctMoments]) -> dict[Expression, frozenset[int]]:
+def _merge_powers(moments: Iterable[MomentNeed | DistinctMomentNeed]) -> dict[Expression, frozenset[int]]:
     powers: dict[Expression, frozenset[int]] = {}
     for need in moments:
         powers[need.argument] = powers.get(need.argument, frozenset()) | need.powers
@@ -160,7 +168,7 @@ def _merge_powers(moments: Iterable[Moments | DistinctMoments]) -> dict[Expressi
 
 
 def _different(
-    needs: Sequence[DistinctMoments], schema: TableSchema, *, former: bool
+    needs: Sequence[DistinctMomentNeed], schema: TableSchema, *, former: bool
 ) -> dict[Expression, tuple[Steps, bool]]:
     """The arguments whose different values are added up, each once."""
     steps = _steps(needs, schema, former=former)
@@ -168,7 +176,7 @@ def _different(
 
 
 def _steps(
-    moments: Iterable[Moments | DistinctMoments], schema: TableSchema, *, former: bool
+    moments: Iterable[MomentNeed | DistinctMomentNeed], schema: TableSchema, *, former: bool
 ) -> dict[Expression, Steps]:
     """The grid of each argument that is added up, fine enough for the highest power of it."""
     highest: dict[Expression, tuple[int, str]] = {}
@@ -179,7 +187,7 @@ def _steps(
     return {x: bounded_steps(x, schema, name=name, power=power, former=former) for x, (power, name) in highest.items()}
 
 
-def _pairs(products: Iterable[Products], schema: TableSchema, *, former: bool) -> dict[Arguments, Pair]:
+def _pairs(products: Iterable[ProductNeed], schema: TableSchema, *, former: bool) -> dict[Arguments, ArgumentPair]:
     """The pairs of arguments whose products are needed, each once."""
     squared: dict[Arguments, frozenset[Expression]] = {}
     steps: dict[Expression, Steps] = {}
@@ -189,7 +197,8 @@ def _pairs(products: Iterable[Products], schema: TableSchema, *, former: bool) -
         for x in (need.first, need.second):
             steps[x] = bounded_steps(x, schema, name=need.name, power=2, former=former)
     return {
-        (x, y): Pair.of((x, steps[x], x in needed), (y, steps[y], y in needed)) for (x, y), needed in squared.items()
+        (x, y): ArgumentPair.of((x, steps[x], x in needed), (y, steps[y], y in needed))
+        for (x, y), needed in squared.items()
     }
 
 
@@ -198,12 +207,12 @@ class _Draft:
     """Forms so far, and what they tell."""
 
     needs: Requirements
-    forms: list[Form] = field(default_factory=list)
+    forms: list[JointStatistics] = field(default_factory=list)
     width: int = 0
     moments: dict[Expression, PowerSums] = field(default_factory=dict)
-    rows: Linear | None = None
+    rows: LinearCombination | None = None
 
-    def add(self, form: Form) -> int:
+    def add(self, form: JointStatistics) -> int:
         """Returns the place of the form's first statistic."""
         self.forms.append(form)
         self.width += len(form.statistics)
@@ -211,13 +220,13 @@ class _Draft:
 
     def add_sum(self, x: Expression) -> None:
         steps = self.needs.steps[x]
-        self.moments[x] = PowerSums(powers={1: Linear.at(self.add(sum_form(x, steps)))}, steps=steps)
+        self.moments[x] = PowerSums(powers={1: LinearCombination.at(self.add(sum_form(x, steps)))}, steps=steps)
 
     def add_values(self, x: Expression, *, nulls: bool = False) -> None:
         place = self.add(values_form(x, nulls=nulls))
-        self.moments[x] = PowerSums(powers={0: Linear.at(place)})
+        self.moments[x] = PowerSums(powers={0: LinearCombination.at(place)})
         if nulls:
-            self.rows = Linear.at(place) + Linear.at(place + 1)
+            self.rows = LinearCombination.at(place) + LinearCombination.at(place + 1)
 
     def add_pair(self, x: Expression, *, nulls: bool = False) -> None:
         steps, order = self.needs.steps[x], max(self.needs.powers[x])
@@ -226,22 +235,22 @@ class _Draft:
         if nulls:
             self.rows = self.moments[x].power(0) + paired_nulls(place, steps, order)
 
-    def add_centred(self, x: Expression, rows: Linear) -> None:
+    def add_centred(self, x: Expression, rows: LinearCombination) -> None:
         steps, order = self.needs.steps[x], max(self.needs.powers[x])
         self.moments[x] = centred_sums(self.add(centred_form(x, steps, order)), steps, order, rows)
 
-    def add_rows(self) -> Linear:
-        self.rows = Linear.at(self.add(rows_form()))
+    def add_rows(self) -> LinearCombination:
+        self.rows = LinearCombination.at(self.add(rows_form()))
         return self.rows
 
     def build_layout(self) -> Layout:
         needs = self.needs
-        units = Linear.at(self.add(units_form())) if needs.people else None
+        units = LinearCombination.at(self.add(units_form())) if needs.people else None
         sources = Sources(
             rows=self.rows,
             units=units if needs.people else self.rows,
             moments=self.moments,
-            distinct={x: Linear.at(self.add(distinct_form(x))) for x in needs.distinct},
+            distinct={x: LinearCombination.at(self.add(distinct_form(x))) for x in needs.distinct},
             products={arguments: pair.sums(self.add(pair.form())) for arguments, pair in needs.pairs.items()},
             different={x: self._different(x, *found) for x, found in needs.different.items()},
         )
@@ -250,9 +259,11 @@ class _Draft:
     def _different(self, x: Expression, steps: Steps, counted: bool) -> PowerSums:
         """Pairs in both layouts: beside no shared count, they serve Gaussian noise as well as a count and a sum."""
         place = self.add(of_different(paired_form(x, steps, nulls=False) if counted else sum_form(x, steps)))
-        return paired_sums(place, steps, 1) if counted else PowerSums(powers={1: Linear.at(place)}, steps=steps)
+        return (
+            paired_sums(place, steps, 1) if counted else PowerSums(powers={1: LinearCombination.at(place)}, steps=steps)
+        )
 
-    def _size(self, units: Linear | None) -> Size | None:
+    def _size(self, units: LinearCombination | None) -> Size | None:
         """People if they are counted, else rows, else the values of some argument, of one that is added up if any."""
         if units is not None:
             return Size(units, 1)
@@ -262,27 +273,27 @@ class _Draft:
         return None if counted is None else Size(counted, self.needs.most_rows)
 
 
-def rows_form() -> Form:
+def rows_form() -> JointStatistics:
     """Counts kept rows: each moves the count by one."""
-    return Form(statistics=(Statistic(kind="rows"),), corners=((1,),))
+    return JointStatistics(statistics=(Statistic(kind="rows"),), corners=((1,),))
 
 
-def units_form() -> Form:
+def units_form() -> JointStatistics:
     """Counts units with a kept row: one each per group, however many rows they have."""
-    return Form(statistics=(Statistic(kind="units"),), corners=((1,),), once=True)
+    return JointStatistics(statistics=(Statistic(kind="units"),), corners=((1,),), once=True)
 
 
-def distinct_form(argument: Expression) -> Form:
+def distinct_form(argument: Expression) -> JointStatistics:
     """Counts different values among kept rows.
 
     A row more makes one value more at most, and none fewer, whatever the others hold: so the kept rows of a unit move
     the number of values in their group by one each at most, as they move the number of rows. Values that a column's
     public keys do not name are values like others.
     """
-    return Form(statistics=(Statistic(kind="distinct", argument=argument),), corners=((1,),))
+    return JointStatistics(statistics=(Statistic(kind="distinct", argument=argument),), corners=((1,),))
 
 
-def of_different(form: Form) -> Form:
+def of_different(form: JointStatistics) -> JointStatistics:
     """Adds up different values among kept rows instead of all, each clipped and on its grid.
 
     A row more makes one value more at most, and none fewer: what it adds to the form's statistics is what its value

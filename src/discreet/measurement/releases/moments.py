@@ -23,7 +23,7 @@ from itertools import product
 
 from discreet.dataclass import dataclass
 from discreet.errors import InternalError
-from discreet.measurement.releases.additive import Form, Linear
+from discreet.measurement.releases.additive import JointStatistics, LinearCombination
 from discreet.measurement.releases.grids import Steps
 from discreet.plan.analysis.stability import Corner
 from discreet.plan.model.nodes import Expression
@@ -41,11 +41,11 @@ class PowerSums:
         centre: in steps.
     """
 
-    powers: Mapping[int, Linear]
+    powers: Mapping[int, LinearCombination]
     steps: Steps | None = None
     centre: Fraction = Fraction(0)
 
-    def power(self, exponent: int) -> Linear:
+    def power(self, exponent: int) -> LinearCombination:
         """Returns the sum of one power.
 
         Raises:
@@ -105,18 +105,18 @@ def power_error(steps: Steps, power: int) -> Fraction:
 # ---------------------------------------------------------------------------------------------------- counts, and sums
 
 
-def values_form(argument: Expression, *, nulls: bool = False) -> Form:
+def values_form(argument: Expression, *, nulls: bool = False) -> JointStatistics:
     """Counts kept rows whose argument is not NULL, and those where it is: a row moves one of the two by one."""
     values = Statistic(kind="values", argument=argument)
     if not nulls:
-        return Form(statistics=(values,), corners=((1,),))
-    return Form(statistics=(values, Statistic(kind="nulls", argument=argument)), corners=((1, 0), (0, 1)))
+        return JointStatistics(statistics=(values,), corners=((1,),))
+    return JointStatistics(statistics=(values, Statistic(kind="nulls", argument=argument)), corners=((1, 0), (0, 1)))
 
 
-def sum_form(argument: Expression, steps: Steps) -> Form:
+def sum_form(argument: Expression, steps: Steps) -> JointStatistics:
     """Adds values, clipped to public bounds, as whole steps: a row adds a number of steps between the bounds."""
     corners = tuple((end,) for end in (steps.low, steps.high) if end)
-    return Form(statistics=(clipped_sum(argument, steps),), corners=corners, grains=(steps.finer,))
+    return JointStatistics(statistics=(clipped_sum(argument, steps),), corners=corners, grains=(steps.finer,))
 
 
 # ----------------------------------------------------------------------------------------------------------- one row
@@ -176,7 +176,7 @@ def _grains(steps: Steps, order: int) -> tuple[int, ...]:
 # ------------------------------------------------------------------------------------------------------------- paired
 
 
-def paired_form(argument: Expression, steps: Steps, order: int = 1, *, nulls: bool) -> Form:
+def paired_form(argument: Expression, steps: Steps, order: int = 1, *, nulls: bool) -> JointStatistics:
     """Adds up x - low and x - high, and higher powers up to an order, for Laplace noise.
 
     One row moves the pair by (x - low, x - high), whose L1 norm is high - low whatever x is: one Laplace draw on each
@@ -190,15 +190,15 @@ def paired_form(argument: Expression, steps: Steps, order: int = 1, *, nulls: bo
     corners: list[Corner] = [(u - least, u - most, *rest) for u, *rest in _corners(steps, order)]
     statistics, grains = (*pair, *_higher(argument, steps, order)), (steps.finer, *_grains(steps, order))
     if not nulls:
-        return Form(statistics=statistics, corners=tuple(corners), grains=grains)
+        return JointStatistics(statistics=statistics, corners=tuple(corners), grains=grains)
     missing = Statistic(kind="nulls", argument=argument, times=times * steps.width)
     corners = [*((*corner, 0) for corner in corners), (*[0] * len(statistics), times * steps.width)]
-    return Form(statistics=(*statistics, missing), corners=tuple(corners), grains=(*grains, 0))
+    return JointStatistics(statistics=(*statistics, missing), corners=tuple(corners), grains=(*grains, 0))
 
 
 def paired_sums(place: int, steps: Steps, order: int) -> PowerSums:
     """Returns what the paired form at a place tells: its difference is the width times the count, its mean centred."""
-    above, below, times = Linear.at(place), Linear.at(place + 1), _weights(steps, order)[0]
+    above, below, times = LinearCombination.at(place), LinearCombination.at(place + 1), _weights(steps, order)[0]
     return PowerSums(
         powers={
             0: (above + below * -1) * Fraction(1, steps.width * times),
@@ -210,15 +210,15 @@ def paired_sums(place: int, steps: Steps, order: int) -> PowerSums:
     )
 
 
-def paired_nulls(place: int, steps: Steps, order: int) -> Linear:
+def paired_nulls(place: int, steps: Steps, order: int) -> LinearCombination:
     """Returns the number of NULLs, from the last statistic of the paired form at a place."""
-    return Linear.at(place + order + 1) * Fraction(1, _weights(steps, order)[0] * steps.width)
+    return LinearCombination.at(place + order + 1) * Fraction(1, _weights(steps, order)[0] * steps.width)
 
 
 # ------------------------------------------------------------------------------------------------------------ centred
 
 
-def centred_form(argument: Expression, steps: Steps, order: int = 1) -> Form:
+def centred_form(argument: Expression, steps: Steps, order: int = 1) -> JointStatistics:
     """Adds up x - middle and higher powers up to an order, and counts NULLs, beside a count of rows.
 
     One row moves the sum by at most half the width, up to one step, or the number of NULLs by one; centring makes the
@@ -227,19 +227,19 @@ def centred_form(argument: Expression, steps: Steps, order: int = 1) -> Form:
     summed = replace(clipped_sum(argument, steps, steps.middle), times=_weights(steps, order)[0])
     missing = Statistic(kind="nulls", argument=argument, times=_longest(steps, order))
     corners = [(*corner, 0) for corner in _corners(steps, order) if any(corner)]
-    return Form(
+    return JointStatistics(
         statistics=(summed, *_higher(argument, steps, order), missing),
         corners=(*corners, (*[0] * order, _longest(steps, order))),
         grains=(*_grains(steps, order), 0),
     )
 
 
-def centred_sums(place: int, steps: Steps, order: int, rows: Linear) -> PowerSums:
+def centred_sums(place: int, steps: Steps, order: int, rows: LinearCombination) -> PowerSums:
     """Returns what the centred form at a place tells, given the number of rows."""
     return PowerSums(
         powers={
-            0: rows + Linear.at(place + order) * Fraction(-1, _longest(steps, order)),
-            1: Linear.at(place) * Fraction(1, _weights(steps, order)[0]),
+            0: rows + LinearCombination.at(place + order) * Fraction(-1, _longest(steps, order)),
+            1: LinearCombination.at(place) * Fraction(1, _weights(steps, order)[0]),
             **_powers(place + 1, steps, order),
         },
         steps=steps,
@@ -247,10 +247,10 @@ def centred_sums(place: int, steps: Steps, order: int, rows: Linear) -> PowerSum
     )
 
 
-def _powers(place: int, steps: Steps, order: int) -> dict[int, Linear]:
+def _powers(place: int, steps: Steps, order: int) -> dict[int, LinearCombination]:
     """The sums of the powers above the first, from a place on."""
     weights = enumerate(_weights(steps, order)[1:])
-    return {2 + i: Linear.at(place + i) * Fraction(1, weight) for i, weight in weights}
+    return {2 + i: LinearCombination.at(place + i) * Fraction(1, weight) for i, weight in weights}
 
 
 def _longest(steps: Steps, order: int) -> int:

@@ -16,24 +16,24 @@ class Need:
 
 
 @dataclass(frozen=True, slots=True)
-class Rows(Need):
+class RowCountNeed(Need):
     """The number of rows."""
 
 
 @dataclass(frozen=True, slots=True)
-class Units(Need):
+class UnitCountNeed(Need):
     """The number of units, however many rows each has."""
 
 
 @dataclass(frozen=True, slots=True)
-class Distinct(Need):
+class DistinctCountNeed(Need):
     """The number of different values of an argument."""
 
     argument: Expression
 
 
 @dataclass(frozen=True, slots=True)
-class Moments(Need):
+class MomentNeed(Need):
     """Sums of powers of an argument's values: the power 0 is their number, 1 their sum, 2 the sum of their squares.
 
     Args:
@@ -48,7 +48,7 @@ class Moments(Need):
 
 
 @dataclass(frozen=True, slots=True)
-class DistinctMoments(Need):
+class DistinctMomentNeed(Need):
     """The same of values that differ, clipped to bounds and on their grid: equal ones are one value.
 
     Args:
@@ -63,7 +63,7 @@ class DistinctMoments(Need):
 
 
 @dataclass(frozen=True, slots=True)
-class Products(Need):
+class ProductNeed(Need):
     """Over rows where two arguments have values: their number, sums of both and of their products.
 
     Args:
@@ -80,7 +80,7 @@ class Products(Need):
 
 
 @dataclass(frozen=True, slots=True)
-class Rank(Need):
+class RankNeed(Need):
     """A value near a rank.
 
     Args:
@@ -96,7 +96,7 @@ class Rank(Need):
 
 
 @dataclass(frozen=True, slots=True)
-class Frequent(Need):
+class ModeNeed(Need):
     """The most frequent of an argument's public values."""
 
     argument: Expression

@@ -13,10 +13,10 @@ from fractions import Fraction
 from itertools import product
 
 from discreet.dataclass import dataclass
-from discreet.measurement.releases.additive import Form, Linear
+from discreet.measurement.releases.additive import JointStatistics, LinearCombination
 from discreet.measurement.releases.grids import Steps
 from discreet.measurement.releases.moments import PowerSums, clipped_sum, half_square, square_sum
-from discreet.plan.model.nodes import Call, Expression, Literal
+from discreet.plan.model.nodes import Expression, FunctionCall, Literal
 from discreet.plan.model.readings import Statistic
 from discreet.plan.model.types import Type
 
@@ -24,7 +24,7 @@ Ends = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class ProductArgument:
     """An argument, where the other one has a value too, and its grid."""
 
     argument: Expression
@@ -49,20 +49,20 @@ class ProductSums:
 
     first: PowerSums
     second: PowerSums
-    products: Linear
+    products: LinearCombination
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class ArgumentPair:
     """Two arguments whose products are asked for."""
 
-    one: Side
-    other: Side
+    one: ProductArgument
+    other: ProductArgument
 
     @classmethod
-    def of(cls, x: tuple[Expression, Steps, bool], y: tuple[Expression, Steps, bool]) -> Pair:
+    def of(cls, x: tuple[Expression, Steps, bool], y: tuple[Expression, Steps, bool]) -> ArgumentPair:
         """Returns a pair of arguments, each with its grid and whether its squares are needed."""
-        return cls(Side(_present(x[0], y[0]), *x[1:]), Side(_present(y[0], x[0]), *y[1:]))
+        return cls(ProductArgument(_present(x[0], y[0]), *x[1:]), ProductArgument(_present(y[0], x[0]), *y[1:]))
 
     @property
     def _moves(self) -> tuple[tuple[Statistic, Ends, int], ...]:
@@ -89,11 +89,11 @@ class Pair:
         farthest = [max(map(abs, ends)) for _, ends, _ in self._moves]
         return tuple(max(farthest) // far for far in farthest)
 
-    def form(self) -> Form:
+    def form(self) -> JointStatistics:
         """Returns all of them, with the corners of the box."""
         moves = list(zip(self._moves, self._times, strict=True))
         sides = [(times * low, times * high) for (_, (low, high), _), times in moves]
-        return Form(
+        return JointStatistics(
             statistics=tuple(replace(statistic, times=times) for (statistic, _, _), times in moves),
             corners=tuple(dict.fromkeys(product(*sides))),
             grains=tuple(grain for (_, _, grain), _ in moves),
@@ -101,7 +101,7 @@ class Pair:
 
     def sums(self, place: int) -> ProductSums:
         """Returns what the form at a place tells."""
-        sums = [Linear.at(place + i) * Fraction(1, times) for i, times in enumerate(self._times)]
+        sums = [LinearCombination.at(place + i) * Fraction(1, times) for i, times in enumerate(self._times)]
         squares = iter(sums[4:])
         first, second = (
             PowerSums(
@@ -116,5 +116,5 @@ class Pair:
 
 def _present(argument: Expression, other: Expression) -> Expression:
     """The argument where the other has a value, NULL elsewhere."""
-    missing = Call("is_null", (other,), Type.BOOL)
-    return Call("if", (missing, Literal(None, argument.type), argument), argument.type)
+    missing = FunctionCall("is_null", (other,), Type.BOOL)
+    return FunctionCall("if", (missing, Literal(None, argument.type), argument), argument.type)

@@ -14,18 +14,18 @@ from discreet.errors import InternalError, UnsupportedQuery
 from discreet.measurement.releases.additive import Integers
 from discreet.measurement.releases.exact_groups import ExactGroups
 from discreet.measurement.releases.grids import CLIPPED, Steps
-from discreet.measurement.releases.needs import Need, Rank
+from discreet.measurement.releases.needs import Need, RankNeed
 from discreet.measurement.releases.open_exact import open_exact, opens
 from discreet.measurement.releases.releaser import Releaser
 from discreet.measurement.releases.time_grids import TimeGrid
 from discreet.mechanisms.base import CONFIDENCE, Law
 from discreet.mechanisms.quantile_tree import QuantileTree
-from discreet.mechanisms.ranks import FARTHEST, Pick, Target
+from discreet.mechanisms.ranks import FARTHEST, Pick, RankTarget
 from discreet.mechanisms.value_counts import Histogram, Key, Look, Span
-from discreet.plan.analysis.stability import Contribution
+from discreet.plan.analysis.stability import QueryContribution
 from discreet.plan.analysis.value_bounds import bounds, is_whole
 from discreet.plan.model.nodes import Expression
-from discreet.plan.model.readings import Groups, Only, Reading, Split
+from discreet.plan.model.readings import CellSelection, Groups, Reading, Split
 from discreet.plan.model.schema import TableSchema
 from discreet.plan.model.types import Type
 from discreet.privacy import events
@@ -53,9 +53,9 @@ class Branch:
     number: int
 
     @property
-    def target(self) -> Target:
+    def target(self) -> RankTarget:
         """Returns its rank among all values."""
-        return Target(self.tree.shares[self.number])
+        return RankTarget(self.tree.shares[self.number])
 
     @property
     def variance(self) -> Fraction:
@@ -81,7 +81,7 @@ class RankDraw:
         certain: whether what is drawn tells anything better than the bounds.
     """
 
-    need: Rank
+    need: RankNeed
     steps: Steps
     times: TimeGrid | None = None
     point: Pick | Branch
@@ -188,7 +188,7 @@ def _of_argument(
         raise InternalError("Quantiles need a split.")
 
     def look(places: Sequence[Span]) -> Groups:
-        closely = replace(split, shift=0, only=Only(split.shift, tuple(places)))
+        closely = replace(split, shift=0, only=CellSelection(split.shift, tuple(places)))
         return open_exact(read(replace(reading, split=closely))).groups
 
     coarse, last = open_exact(read(reading)).groups, split.high - split.low
@@ -273,10 +273,10 @@ def split_into_blocks(argument: Expression, steps: Steps) -> Split:
 
 
 @dataclass(frozen=True, slots=True)
-class WantedRanks:
+class RankDrawRequest:
     """Ranks that are looked for, and the grid of each one's argument."""
 
-    grids: Mapping[Rank, Steps | TimeGrid]
+    grids: Mapping[RankNeed, Steps | TimeGrid]
 
     @classmethod
     def of(cls, needs: Iterable[Need], schema: TableSchema, *, former: bool) -> Self:
@@ -285,15 +285,15 @@ class WantedRanks:
         Raises:
             UnsupportedQuery: if an argument has no public bounds.
         """
-        ranks = [need for need in needs if isinstance(need, Rank)]
+        ranks = [need for need in needs if isinstance(need, RankNeed)]
         return cls({rank: ranked_steps(rank.argument, schema, former=former) for rank in ranks})
 
     def __len__(self) -> int:
         return len(self.grids)
 
-    def plan_draws(self, contribution: Contribution, budget: tuple[Law, Fraction], place: int) -> RankDraws:
+    def plan_draws(self, contribution: QueryContribution, budget: tuple[Law, Fraction], place: int) -> RankDraws:
         """Returns draws for equal shares; quantiles of one argument put theirs together, if they err less so."""
-        found: dict[Rank, RankDraw] = {}
+        found: dict[RankNeed, RankDraw] = {}
         for rank, grid in self.grids.items():
             found[rank] = replace(_alone(rank, grid, contribution, budget), place=place)
             place += found[rank].columns
@@ -304,8 +304,8 @@ class WantedRanks:
 
 
 def _together(
-    alike: Mapping[Rank, RankDraw], contribution: Contribution, budget: tuple[Law, Fraction]
-) -> dict[Rank, RankDraw]:
+    alike: Mapping[RankNeed, RankDraw], contribution: QueryContribution, budget: tuple[Law, Fraction]
+) -> dict[RankNeed, RankDraw]:
     """Quantiles of one argument, their points drawn from a tree for what they had one by one, if there is one."""
     if len(alike) < 2:
         return {}
@@ -321,7 +321,9 @@ def _together(
     return {rank: replace(draw, point=branches[rank.share]) for rank, draw in alike.items()}
 
 
-def _alone(rank: Rank, grid: Steps | TimeGrid, contribution: Contribution, budget: tuple[Law, Fraction]) -> RankDraw:
+def _alone(
+    rank: RankNeed, grid: Steps | TimeGrid, contribution: QueryContribution, budget: tuple[Law, Fraction]
+) -> RankDraw:
     """The picks of one rank."""
     times = grid if isinstance(grid, TimeGrid) else None
     steps = grid.steps if isinstance(grid, TimeGrid) else grid
@@ -331,9 +333,9 @@ def _alone(rank: Rank, grid: Steps | TimeGrid, contribution: Contribution, budge
 
 
 def _pick_with_fences(
-    rank: Rank, steps: Steps, contribution: Contribution, law: Law, share: Fraction
+    rank: RankNeed, steps: Steps, contribution: QueryContribution, law: Law, share: Fraction
 ) -> tuple[tuple[Pick, ...], bool]:
-    target, blocks = Target(rank.share), (steps.width >> shift_of(steps)) + 1
+    target, blocks = RankTarget(rank.share), (steps.width >> shift_of(steps)) + 1
     value, low, high = (Pick.of(law, target, contribution, share * part) for part in SHARES)
     away = low.reach(blocks, RISK / 2) + 1
     if away >= FARTHEST:
@@ -342,8 +344,8 @@ def _pick_with_fences(
 
 
 def _inside(
-    rank: Rank, steps: Steps, contribution: Contribution, law: Law, share: Fraction
+    rank: RankNeed, steps: Steps, contribution: QueryContribution, law: Law, share: Fraction
 ) -> tuple[tuple[Pick, ...], bool]:
-    pick = Pick.of(law, Target(rank.share), contribution, share)
+    pick = Pick.of(law, RankTarget(rank.share), contribution, share)
     away = min(pick.reach(steps.width + 1, RISK), FARTHEST)
     return (pick.shift_rank(-away if rank.share else away),), away < FARTHEST

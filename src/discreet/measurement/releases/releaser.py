@@ -17,14 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.exact.integer_columns import in_words_or_objects
-from discreet.measurement.releases.additive import Integers, Measure
+from discreet.measurement.releases.additive import AdditiveNoise, Integers
 from discreet.measurement.releases.candidates import CandidateDraw
 from discreet.measurement.releases.exact_groups import ExactGroups
 from discreet.measurement.releases.open_exact import open_exact, opens
 from discreet.mechanisms import PartitionSelection, WeightedSelection
 from discreet.mechanisms.quantile_draw import divide, draw
 from discreet.mechanisms.quantile_tree import QuantileTree
-from discreet.mechanisms.ranks import Aim, Pick
+from discreet.mechanisms.ranks import Pick, RankAim
 from discreet.mechanisms.value_counts import Histogram, Key, Look
 from discreet.noise import Bits, uniform_below
 from discreet.plan.model.readings import Groups
@@ -43,7 +43,7 @@ class Releaser:
         bits.ready()  # a broken source is refused now, not after a charge
         self.bits = bits
 
-    def statistics(self, measures: Sequence[Measure], exact: ExactGroups) -> Integers:
+    def statistics(self, measures: Sequence[AdditiveNoise], exact: ExactGroups) -> Integers:
         """Adds noise to the statistics of all measures, a row for each group.
 
         Args:
@@ -59,7 +59,7 @@ class Releaser:
         return np.concatenate(parts, axis=1) if parts else np.empty((open_exact(exact).length, 0), dtype=object)
 
     @opens
-    def noise(self, measure: Measure, exact: ExactGroups) -> Integers:
+    def noise(self, measure: AdditiveNoise, exact: ExactGroups) -> Integers:
         """Adds noise to statistics that are rounded as a measure says, a row for each group."""
         content = open_exact(exact)
         return measure.release(content.statistics, content.length, self.bits)
@@ -76,7 +76,7 @@ class Releaser:
 
     @opens
     def points(
-        self, groups: Mapping[Key, Histogram], picks: Sequence[Pick], look: Look, *, beside: Sequence[Aim] = ()
+        self, groups: Mapping[Key, Histogram], picks: Sequence[Pick], look: Look, *, beside: Sequence[RankAim] = ()
     ) -> dict[Key, list[int]]:
         """Draws, in each group, a point for each pick."""
         return draw(groups, picks, look, self.bits, beside=beside)

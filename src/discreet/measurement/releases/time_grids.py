@@ -17,7 +17,7 @@ from discreet.plan.expressions.calls import call
 from discreet.plan.expressions.functions import LAST_DAY
 from discreet.plan.expressions.functions.date_functions import DAY
 from discreet.plan.model.nodes import Expression, Literal
-from discreet.plan.model.schema import Bounds
+from discreet.plan.model.schema import ColumnBounds
 from discreet.plan.model.types import Type
 from discreet.plan.post.outputs import NoisyTime
 
@@ -44,7 +44,7 @@ class TimeGrid:
     step: int
 
     @classmethod
-    def of(cls, bounds: Bounds, kind: Type) -> TimeGrid:
+    def of(cls, bounds: ColumnBounds, kind: Type) -> TimeGrid:
         """Returns the grid between bounds, which are numbers of days.
 
         Raises:

@@ -23,8 +23,8 @@ from discreet.plan.expressions.calls import call
 from discreet.plan.expressions.evaluation import evaluate
 from discreet.plan.expressions.functions import FUNCTIONS, LAST_DAY
 from discreet.plan.expressions.interval_arithmetic import Span
-from discreet.plan.model.identity import MANY, Same
-from discreet.plan.model.nodes import Call, Column, Expression, Literal, Value, columns, parts_of
+from discreet.plan.model.identity import MANY, IdentityKey
+from discreet.plan.model.nodes import ColumnRef, Expression, FunctionCall, Literal, Value, columns, parts_of
 from discreet.plan.model.schema import ColumnSchema, TableSchema
 from discreet.plan.model.types import Type
 
@@ -48,9 +48,9 @@ def values(expression: Expression, schema: TableSchema) -> Values | None:
         None if there are more than `MOST_VALUES`, or no end of them is known; declared keys may be more.
 
     >>> from discreet.plan.model.schema import ColumnSchema
-    >>> day = Column("day", Type.DATE)
+    >>> day = ColumnRef("day", Type.DATE)
     >>> visits = TableSchema(name="visits", columns={"day": ColumnSchema(name="day", type=Type.DATE)})
-    >>> values(Call("quarter", (day,), Type.INT), visits)
+    >>> values(FunctionCall("quarter", (day,), Type.INT), visits)
     (1, 2, 3, 4, None)
     """
     declared = _declared_keys(expression, schema)
@@ -98,10 +98,10 @@ def is_declared(expression: Expression, schema: TableSchema) -> bool:
 
 def rest_of(expression: Expression) -> Literal | None:
     """Returns the ELSE of CASE WHEN x IN (...) THEN x ELSE 'other' END, as a key; None of all other expressions."""
-    if not isinstance(expression, Call) or expression.function != "if":
+    if not isinstance(expression, FunctionCall) or expression.function != "if":
         return None
     condition, x, rest = expression.arguments
-    if not isinstance(condition, Call) or condition.function != "in" or condition.arguments[0] != x:
+    if not isinstance(condition, FunctionCall) or condition.function != "in" or condition.arguments[0] != x:
         return None
     is_written = all(isinstance(part, Literal) for part in (*condition.arguments[1:], rest))
     return rest if is_written and isinstance(rest, Literal) else None
@@ -110,32 +110,36 @@ def rest_of(expression: Expression) -> Literal | None:
 def _list_case_values(expression: Expression) -> Values | None:
     """The list of CASE WHEN x IN (...) THEN x ELSE 'other' END, and what all other rows are."""
     rest = rest_of(expression)
-    if rest is None or not isinstance(expression, Call) or not isinstance(expression.arguments[0], Call):
+    if (
+        rest is None
+        or not isinstance(expression, FunctionCall)
+        or not isinstance(expression.arguments[0], FunctionCall)
+    ):
         return None
     listed = [part.value for part in expression.arguments[0].arguments[1:] if isinstance(part, Literal)]
     return tuple(dict.fromkeys([*(value for value in listed if value is not None), rest.value]))
 
 
 def _declared_keys(expression: Expression, schema: TableSchema) -> Values | None:
-    known = schema.columns.get(expression.name) if isinstance(expression, Column) else None
+    known = schema.columns.get(expression.name) if isinstance(expression, ColumnRef) else None
     return None if known is None else known.keys
 
 
 def _values(expression: Expression, schema: TableSchema) -> Values | None:
     """What the shape tells comes before what bounds tell: bands without an end catch values beyond the bounds."""
     found = _try_combinations(expression, schema, bounded=False)
-    if found is None and isinstance(expression, Call):
+    if found is None and isinstance(expression, FunctionCall):
         found = _list_branch_values(expression, schema)
     if found is None:
         found = _try_combinations(expression, schema, bounded=True)
-    if found is None and isinstance(expression, Call) and FUNCTIONS[expression.function].values:
+    if found is None and isinstance(expression, FunctionCall) and FUNCTIONS[expression.function].values:
         found = (*FUNCTIONS[expression.function].values, None)
-    if found is None and isinstance(expression, Call) and expression.function not in ("if", "coalesce"):
+    if found is None and isinstance(expression, FunctionCall) and expression.function not in ("if", "coalesce"):
         found = _combine_argument_values(expression, schema)
     return _between(expression, schema) if found is None else found
 
 
-def _list_branch_values(expression: Call, schema: TableSchema) -> Values | None:
+def _list_branch_values(expression: FunctionCall, schema: TableSchema) -> Values | None:
     if expression.function == "if":
         return _together(_values(part, schema) for part in expression.arguments[1:])
     if expression.function == "coalesce":
@@ -145,14 +149,14 @@ def _list_branch_values(expression: Call, schema: TableSchema) -> Values | None:
     return None
 
 
-def _combine_argument_values(expression: Call, schema: TableSchema) -> Values | None:
+def _combine_argument_values(expression: FunctionCall, schema: TableSchema) -> Values | None:
     """The values for all combinations of the arguments' values, whether or not a row can have them together."""
     lists = [(part.value,) if isinstance(part, Literal) else _values(part, schema) for part in expression.arguments]
     known = [values for values in lists if values is not None]
     if len(known) < len(lists) or math.prod(map(len, known)) > MOST_VALUES:
         return None
-    names = [Column(f"#{i}", part.type) for i, part in enumerate(expression.arguments)]
-    applied = Call(expression.function, tuple(names), expression.type)
+    names = [ColumnRef(f"#{i}", part.type) for i, part in enumerate(expression.arguments)]
+    applied = FunctionCall(expression.function, tuple(names), expression.type)
     return tuple(dict.fromkeys(_results(applied, names, known)))
 
 
@@ -174,12 +178,12 @@ def _try_combinations(expression: Expression, schema: TableSchema, *, bounded: b
     return tuple(dict.fromkeys([*usual, *(value for value in more if value is not None)]))
 
 
-def _results(expression: Expression, names: Sequence[Column], lists: Iterable[Values]) -> Iterator[Value]:
+def _results(expression: Expression, names: Sequence[ColumnRef], lists: Iterable[Values]) -> Iterator[Value]:
     for combination in product(*lists):
         yield evaluate(expression, {column.name: value for column, value in zip(names, combination, strict=True)})
 
 
-def _of_column(column: Column, expression: Expression, schema: TableSchema, *, bounded: bool) -> Values | None:
+def _of_column(column: ColumnRef, expression: Expression, schema: TableSchema, *, bounded: bool) -> Values | None:
     declared = _declared_keys(column, schema)
     if declared is not None:
         return declared
@@ -192,18 +196,18 @@ def _of_column(column: Column, expression: Expression, schema: TableSchema, *, b
     return None if held is None else (*(value for value in held if value is not None), *missing)
 
 
-def _is_present(column: Column, schema: TableSchema) -> bool:
+def _is_present(column: ColumnRef, schema: TableSchema) -> bool:
     known = schema.columns.get(column.name)
     return known is not None and known.present
 
 
-def _moments(column: Column, expression: Expression, schema: TableSchema) -> Values | None:
+def _moments(column: ColumnRef, expression: Expression, schema: TableSchema) -> Values | None:
     """One moment of each day within bounds, or of each hour, if an expression tells no more of a moment than that."""
-    around = [part for part in parts_of(expression) if isinstance(part, Call) and column in part.arguments]
+    around = [part for part in parts_of(expression) if isinstance(part, FunctionCall) and column in part.arguments]
     told = {FUNCTIONS[part.function].calendar.within for part in around}
     if told & {None, "minute"} or column == expression:
         return None
-    days = _between(Call("to_date", (column,), Type.DATE), schema)
+    days = _between(FunctionCall("to_date", (column,), Type.DATE), schema)
     if days is None:
         return None
     hours = range(24) if "hour" in told else (0,)
@@ -234,12 +238,12 @@ def _days(expression: Expression, whole: range) -> list[dt.date]:
     Such a day is its own: the first day of the month of a first day is that day.
     """
     days = map(dt.date.fromordinal, range(max(whole.start, 1), min(whole.stop, LAST_DAY + 1)))
-    record = FUNCTIONS[expression.function] if isinstance(expression, Call) else None
+    record = FUNCTIONS[expression.function] if isinstance(expression, FunctionCall) else None
     own = None if record is None or record.calendar.within is None else record.compute
     return [day for day in days if own is None or own(day) == day]
 
 
-def _is_limited(column: Column, schema: TableSchema) -> bool:
+def _is_limited(column: ColumnRef, schema: TableSchema) -> bool:
     known = schema.columns.get(column.name)
     return known is None or known.limited
 
@@ -253,7 +257,7 @@ def _together(parts: Iterable[Values | None]) -> Values | None:
     return tuple(found)
 
 
-def _first_present(expression: Call, schema: TableSchema) -> Values | None:
+def _first_present(expression: FunctionCall, schema: TableSchema) -> Values | None:
     """NULL only if every argument may be."""
     parts = [_values(part, schema) for part in expression.arguments]
     found = _together(parts)
@@ -270,11 +274,11 @@ def combinations(lists: Sequence[Values]) -> tuple[Values, ...]:
     """
     if math.prod(map(len, lists)) <= MANY:
         return tuple(product(*lists))
-    return _many_combinations(tuple(map(Same, lists)))
+    return _many_combinations(tuple(map(IdentityKey, lists)))
 
 
 @lru_cache(maxsize=4)  # each may be as long as the groups of a question
-def _many_combinations(lists: tuple[Same[Values], ...]) -> tuple[Values, ...]:
+def _many_combinations(lists: tuple[IdentityKey[Values], ...]) -> tuple[Values, ...]:
     parts = [each.value for each in lists]
     return tuple(zip(*parts, strict=True) if len(parts) == 1 else product(*parts))
 
@@ -305,7 +309,7 @@ def whole_key(expression: Expression, schema: TableSchema) -> tuple[Expression, 
     """Returns a key of doubles as whole numbers, and what these are divided by to get the double back.
 
     >>> two = Literal(2.0, Type.FLOAT)
-    >>> whole = Call("round", (call("multiply", Column("x", Type.FLOAT), two),), Type.FLOAT)
+    >>> whole = FunctionCall("round", (call("multiply", ColumnRef("x", Type.FLOAT), two),), Type.FLOAT)
     >>> whole_key(call("divide", whole, two), TableSchema(name="t"))[1]
     2.0
     """
@@ -316,7 +320,7 @@ def whole_key(expression: Expression, schema: TableSchema) -> tuple[Expression, 
     rounded = _match_rounding(expression)
     if rounded is not None:
         return rounded
-    known = schema.columns.get(expression.name) if isinstance(expression, Column) else None
+    known = schema.columns.get(expression.name) if isinstance(expression, ColumnRef) else None
     return (
         None
         if known is None or known.decimals is None
@@ -326,14 +330,14 @@ def whole_key(expression: Expression, schema: TableSchema) -> tuple[Expression, 
 
 def _match_rounding(expression: Expression) -> tuple[Expression, float] | None:
     """ROUND(x * c) / c as whole numbers, which is what ROUND(x, 2) means; and FLOOR and CEIL likewise."""
-    if not isinstance(expression, Call) or expression.function != "divide":
+    if not isinstance(expression, FunctionCall) or expression.function != "divide":
         return None
     rounded, divisor = expression.arguments
     scale = divisor.value if isinstance(divisor, Literal) else None
-    if not isinstance(rounded, Call) or rounded.function not in _ROUNDED or not isinstance(scale, float):
+    if not isinstance(rounded, FunctionCall) or rounded.function not in _ROUNDED or not isinstance(scale, float):
         return None
     (grown,) = rounded.arguments
-    alike = isinstance(grown, Call) and grown.function == "multiply" and divisor in grown.arguments
+    alike = isinstance(grown, FunctionCall) and grown.function == "multiply" and divisor in grown.arguments
     return (call("to_int", rounded), scale) if alike and 1 <= scale <= _LARGEST_DIVISOR else None
 
 

@@ -35,9 +35,9 @@ from discreet.plan.analysis.relation_schema import Schemas, name_units
 from discreet.plan.expressions.calls import call
 from discreet.plan.model.nodes import (
     UNIT,
-    Call,
-    Column,
+    ColumnRef,
     Expression,
+    FunctionCall,
     Literal,
     Output,
     Question,
@@ -47,17 +47,17 @@ from discreet.plan.model.nodes import (
     substitute,
 )
 from discreet.plan.model.relations import (
+    BaseTable,
     Cut,
     Declared,
     Join,
-    Marked,
-    Matched,
+    MarkJoin,
     Pairs,
-    PerUnit,
+    RelationUnion,
     Select,
-    Table,
-    Union,
-    Windowed,
+    SemiJoin,
+    UnitAggregation,
+    WindowedRelation,
     besides_units,
     children,
     has_people,
@@ -105,7 +105,7 @@ def cut_rows(relation: Relation, schemas: Schemas, where: Expression | None = No
 
 def conjuncts(condition: Expression | None) -> Iterator[Expression]:
     """Yields the parts of a condition that must all be TRUE."""
-    if isinstance(condition, Call) and condition.function == "and":
+    if isinstance(condition, FunctionCall) and condition.function == "and":
         for part in condition.arguments:
             yield from conjuncts(part)
     elif condition is not None:
@@ -134,20 +134,24 @@ def rows_alike(relation: Relation, names: Collection[str]) -> int | None:
     """Returns how many rows of one unit agree in columns at most, if the plan tells it; without columns, all rows.
 
     >>> from discreet.plan.model.types import Type
-    >>> day = Output("day", Column("day", Type.DATE))
-    >>> folded = PerUnit(Table("visits", "patient"), (day,), ())
-    >>> rows_alike(folded, ["day", "ward"]), rows_alike(folded, ["ward"]), rows_alike(PerUnit(folded, (), ()), [])
+    >>> day = Output("day", ColumnRef("day", Type.DATE))
+    >>> folded = UnitAggregation(BaseTable("visits", "patient"), (day,), ())
+    >>> (
+    ...     rows_alike(folded, ["day", "ward"]),
+    ...     rows_alike(folded, ["ward"]),
+    ...     rows_alike(UnitAggregation(folded, (), ()), []),
+    ... )
     (1, None, 1)
     """
-    if isinstance(relation, PerUnit):
+    if isinstance(relation, UnitAggregation):
         return 1 if {key.name for key in relation.keys} <= set(names) else None
     if isinstance(relation, Select):
         return _alike_in_select(relation, names)
-    if isinstance(relation, Windowed):
+    if isinstance(relation, WindowedRelation):
         return 1 if _is_numbered(relation, names) else rows_alike(relation.source, names)
-    if isinstance(relation, Matched | Marked | Cut):
+    if isinstance(relation, SemiJoin | MarkJoin | Cut):
         return rows_alike(relation.source, names)
-    if isinstance(relation, Union):
+    if isinstance(relation, RelationUnion):
         found = [rows_alike(source, names) for source in relation.sources]
         return None if None in found else sum(count for count in found if count is not None)
     return None
@@ -157,13 +161,13 @@ def _alike_in_select(relation: Select, names: Collection[str]) -> int | None:
     inner = {
         column.expression.name
         for column in relation.columns
-        if column.name in names and isinstance(column.expression, Column)
+        if column.name in names and isinstance(column.expression, ColumnRef)
     }
     places = [_first_places(part) for part in conjuncts(relation.where)]
     kept = [
         most
         for name, most in (place for place in places if place is not None)
-        if isinstance(relation.source, Windowed) and _is_numbered(relation.source, {*inner, name}, name)
+        if isinstance(relation.source, WindowedRelation) and _is_numbered(relation.source, {*inner, name}, name)
     ]
     found = rows_alike(relation.source, inner)
     return min([*kept, *([] if found is None else [found])], default=None)
@@ -171,20 +175,20 @@ def _alike_in_select(relation: Select, names: Collection[str]) -> int | None:
 
 def _first_places(condition: Expression) -> tuple[str, int] | None:
     """The column that a condition holds to its first values 1, 2, ..., and how many these are."""
-    if not isinstance(condition, Call) or condition.function not in ("less_equal", "equal"):
+    if not isinstance(condition, FunctionCall) or condition.function not in ("less_equal", "equal"):
         return None
     column, most = condition.arguments
-    if not isinstance(column, Column) or not isinstance(most, Literal) or type(most.value) is not int:
+    if not isinstance(column, ColumnRef) or not isinstance(most, Literal) or type(most.value) is not int:
         return None
     return column.name, max(1, 1 if condition.function == "equal" else most.value)
 
 
-def _is_numbered(relation: Windowed, names: Collection[str], place: str | None = None) -> bool:
+def _is_numbered(relation: WindowedRelation, names: Collection[str], place: str | None = None) -> bool:
     """Whether rows that agree in these columns are numbered one by one, under one of the names."""
     return any(
         window.kind == "row_number"
         and (window.name == place if place is not None else window.name in names)
-        and all(isinstance(part, Column) and part.name in names for part in window.partition)
+        and all(isinstance(part, ColumnRef) and part.name in names for part in window.partition)
         for window in relation.windows
     )
 
@@ -240,12 +244,12 @@ class _Cutter:
         return replace(relation, source=self.rows(relation.source, _all_below(relation, conditions)))
 
     @rows.register
-    def _(self, relation: Union, conditions: Conditions) -> Relation:
+    def _(self, relation: RelationUnion, conditions: Conditions) -> Relation:
         inside = replace(self, branches=max(self.branches, _branches(relation)))
-        return Union(tuple(inside.rows(source, conditions) for source in relation.sources))
+        return RelationUnion(tuple(inside.rows(source, conditions) for source in relation.sources))
 
     @rows.register
-    def _(self, relation: Matched | Marked, conditions: Conditions) -> Relation:
+    def _(self, relation: SemiJoin | MarkJoin, conditions: Conditions) -> Relation:
         """Conditions on what is asked of other rows stay above; how many of these there are does not count."""
         own = self._of(relation.source, conditions)
         return replace(relation, source=self.rows(relation.source, own), other=self.rows(relation.other, ()))
@@ -298,7 +302,7 @@ class _Cutter:
 
     def _most_matches(self, join: Join) -> int | None:
         """How many rows of the right a row of the left meets at most; None if only a cut says it."""
-        names = {b.name for _, b in self._on(join) if isinstance(b, Column)}
+        names = {b.name for _, b in self._on(join) if isinstance(b, ColumnRef)}
         if has_people(join.right, self._declared_types):
             return _few(join.right, names)
         return 1 if join.single else max(1, self._most_repeats(join.right, names))
@@ -310,26 +314,26 @@ class _Cutter:
         """
         if join.outer and not top:
             return None
-        return _few(join.left, {a.name for a, _ in self._on(join) if isinstance(a, Column)})
+        return _few(join.left, {a.name for a, _ in self._on(join) if isinstance(a, ColumnRef)})
 
     def _most_repeats(self, relation: Relation, names: Collection[str]) -> int:
         """How many rows of a public relation agree in columns at most, as its tables were when they were registered."""
-        if isinstance(relation, Table):
+        if isinstance(relation, BaseTable):
             known = self.schemas[relation.name].repeated
             return min((most for one, most in known.items() if {*one} <= {*names}), default=MOST_PAIRS + 1)
         if isinstance(relation, Select):
             inner = {
-                c.expression.name for c in relation.columns if c.name in names and isinstance(c.expression, Column)
+                c.expression.name for c in relation.columns if c.name in names and isinstance(c.expression, ColumnRef)
             }
             return self._most_repeats(relation.source, inner)
-        if isinstance(relation, Matched | Marked):
+        if isinstance(relation, SemiJoin | MarkJoin):
             return self._most_repeats(relation.source, {*names} & shape(relation.source, self._declared_types).keys())
-        if isinstance(relation, Union):
+        if isinstance(relation, RelationUnion):
             return sum(self._most_repeats(source, names) for source in relation.sources)
         if not isinstance(relation, Join):
             raise InternalError(f"A {type(relation).__name__} is nobody's.")
         left, right = ({*names} & shape(side, self._declared_types).keys() for side in children(relation))
-        compared = {b.name for _, b in relation.on if isinstance(b, Column)}
+        compared = {b.name for _, b in relation.on if isinstance(b, ColumnRef)}
         return self._most_repeats(relation.left, left) * max(1, self._most_repeats(relation.right, right | compared))
 
     # ------------------------------------------------------------------------------------------------------------- cuts
@@ -360,7 +364,7 @@ class _Cutter:
         inner, own = self.rows(side, conditions), shape(side, self._declared_types)
         conditions = tuple(dict.fromkeys(part for part in conditions if part not in _list_conditions(side)))
         if conditions:
-            kept = tuple(Output(name, Column(name, kind)) for name, kind in own.items() if name != UNIT)
+            kept = tuple(Output(name, ColumnRef(name, kind)) for name, kind in own.items() if name != UNIT)
             inner = Select(inner, kept, _all_of(conditions))
         return Cut(source=inner, by=tuple(dict.fromkeys(by)), rows=rows)
 
@@ -385,7 +389,7 @@ def _few(relation: Relation, names: Collection[str]) -> int | None:
 def _branches(relation: Relation) -> int:
     if isinstance(relation, Select | Cut):
         return _branches(relation.source)
-    return sum(_branches(source) for source in relation.sources) if isinstance(relation, Union) else 1
+    return sum(_branches(source) for source in relation.sources) if isinstance(relation, RelationUnion) else 1
 
 
 def _core(relation: Relation) -> Relation:
@@ -408,7 +412,7 @@ def _list_conditions(relation: Relation) -> Collection[Expression]:
     while isinstance(relation, Cut):
         relation = relation.source
     if not isinstance(relation, Select) or any(
-        not isinstance(column.expression, Column) or column.expression.name != column.name
+        not isinstance(column.expression, ColumnRef) or column.expression.name != column.name
         for column in relation.columns
     ):
         return ()

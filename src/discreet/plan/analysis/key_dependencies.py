@@ -13,13 +13,13 @@ from discreet.plan.analysis.relation_schema import Schemas, public_origin
 from discreet.plan.expressions.calls import call
 from discreet.plan.expressions.evaluation import evaluate
 from discreet.plan.expressions.functions import FUNCTIONS
-from discreet.plan.model.nodes import Call, Column, Expression, Literal, Relation, Value, columns
+from discreet.plan.model.nodes import ColumnRef, Expression, FunctionCall, Literal, Relation, Value, columns
 from discreet.plan.model.types import Type
 
 MOST_VALUES = 500
 """Of a key, that others are looked up by."""
 
-Decide = Callable[[Column, Sequence[Column]], Expression | None]
+Decide = Callable[[ColumnRef, Sequence[ColumnRef]], Expression | None]
 """Writes a column in terms of others, where a public table tells how; None where it does not."""
 
 _LONGER: Mapping[str, tuple[str, ...]] = {
@@ -45,37 +45,41 @@ def express_by_keys(expression: Expression, keys: Sequence[Expression], public: 
         keys: expressions of which every group has one value.
         public: what public tables tell.
 
-    >>> day = Column("day", Type.DATE)
-    >>> weekday, name = Call("day_of_week", (day,), Type.INT), Call("day_name", (day,), Type.TEXT)
+    >>> day = ColumnRef("day", Type.DATE)
+    >>> weekday, name = FunctionCall("day_of_week", (day,), Type.INT), FunctionCall("day_name", (day,), Type.TEXT)
     >>> found = express_by_keys(name, [weekday], lambda *_: None)
     >>> [evaluate(found, {"day": dt.date(2026, 1, monday)}) for monday in (5, 12)]
     ['Monday', 'Monday']
     """
     if expression in keys or isinstance(expression, Literal):
         return expression
-    if isinstance(expression, Column):
-        others = [key for key in keys if isinstance(key, Column)]
+    if isinstance(expression, ColumnRef):
+        others = [key for key in keys if isinstance(key, ColumnRef)]
         return public(expression, others)
-    if not isinstance(expression, Call):
+    if not isinstance(expression, FunctionCall):
         return None
     parts = [express_by_keys(part, keys, public) for part in expression.arguments]
     known = [part for part in parts if part is not None]
     if len(known) == len(parts):
-        return Call(expression.function, tuple(known), expression.type)
+        return FunctionCall(expression.function, tuple(known), expression.type)
     return _of_a_day(expression, keys) or _of_a_cycle(expression, keys)
 
 
-def _of_a_day(expression: Call, keys: Iterable[Expression]) -> Expression | None:
+def _of_a_day(expression: FunctionCall, keys: Iterable[Expression]) -> Expression | None:
     """A function of a day as one of what a key is of the same day: the key is a day of the same period."""
     within = FUNCTIONS[expression.function].calendar.within
     for key in keys:
-        same = isinstance(key, Call) and key.arguments == expression.arguments and key.type is Type.DATE
-        if same and isinstance(key, Call) and within in _LONGER.get(FUNCTIONS[key.function].calendar.within or "", ()):
+        same = isinstance(key, FunctionCall) and key.arguments == expression.arguments and key.type is Type.DATE
+        if (
+            same
+            and isinstance(key, FunctionCall)
+            and within in _LONGER.get(FUNCTIONS[key.function].calendar.within or "", ())
+        ):
             return call(expression.function, key)
     return None
 
 
-def _of_a_cycle(expression: Call, keys: Iterable[Expression]) -> Expression | None:
+def _of_a_cycle(expression: FunctionCall, keys: Iterable[Expression]) -> Expression | None:
     """A function of a month of the year, or of a day of the week, looked up by a key that tells which."""
     cycle = FUNCTIONS[expression.function].calendar.cycle
     if cycle is None:
@@ -91,25 +95,27 @@ def _of_a_cycle(expression: Call, keys: Iterable[Expression]) -> Expression | No
 
 def _tells(key: Expression, day: Expression, cycle: str) -> bool:
     """Whether a key reads a day through functions of a cycle alone."""
-    if isinstance(key, Call) and FUNCTIONS[key.function].calendar.cycle == cycle and key.arguments == (day,):
+    if isinstance(key, FunctionCall) and FUNCTIONS[key.function].calendar.cycle == cycle and key.arguments == (day,):
         return True
-    parts = key.arguments if isinstance(key, Call) else ()
+    parts = key.arguments if isinstance(key, FunctionCall) else ()
     return bool(parts) and all(isinstance(part, Literal) or _tells(part, day, cycle) for part in parts)
 
 
 def _of(expression: Expression, day: Expression, value: dt.date) -> Value:
     """An expression of a day, for one day."""
-    column = Column("#day", Type.DATE)
+    column = ColumnRef("#day", Type.DATE)
     found: Value = evaluate(_read(expression, day, column), {column.name: value})
     return found
 
 
-def _read(expression: Expression, day: Expression, column: Column) -> Expression:
-    if not isinstance(expression, Call) or not any(True for _ in columns(expression)):
+def _read(expression: Expression, day: Expression, column: ColumnRef) -> Expression:
+    if not isinstance(expression, FunctionCall) or not any(True for _ in columns(expression)):
         return expression
     if expression.arguments == (day,):
-        return Call(expression.function, (column,), expression.type)
-    return Call(expression.function, tuple(_read(part, day, column) for part in expression.arguments), expression.type)
+        return FunctionCall(expression.function, (column,), expression.type)
+    return FunctionCall(
+        expression.function, tuple(_read(part, day, column) for part in expression.arguments), expression.type
+    )
 
 
 def looked_up(key: Expression, pairs: Iterable[tuple[Value, Value]], kind: Type) -> Expression | None:
@@ -139,7 +145,7 @@ def _build_search(key: Expression, table: Sequence[tuple[Value, Value]], kind: T
 
 
 def told_by_public(
-    relation: Relation | None, column: Column, others: Sequence[Column], *, schemas: Schemas
+    relation: Relation | None, column: ColumnRef, others: Sequence[ColumnRef], *, schemas: Schemas
 ) -> Expression | None:
     """Writes a column of a public table in terms of another that stands in the same row of it; None if none decides it.
 

@@ -24,9 +24,19 @@ from discreet.dataclass import dataclass
 from discreet.plan.analysis.value_sets import Sets, ValueSet, possible
 from discreet.plan.expressions.evaluation import evaluate
 from discreet.plan.expressions.interval_arithmetic import INT_HIGH, INT_LOW
-from discreet.plan.model.identity import MANY, Same
-from discreet.plan.model.nodes import Call, Column, Expression, Literal, Question, Relation, Value, columns, substitute
-from discreet.plan.model.relations import Cut, Join, Marked, Matched, PerUnit, Select, Windowed
+from discreet.plan.model.identity import MANY, IdentityKey
+from discreet.plan.model.nodes import (
+    ColumnRef,
+    Expression,
+    FunctionCall,
+    Literal,
+    Question,
+    Relation,
+    Value,
+    columns,
+    substitute,
+)
+from discreet.plan.model.relations import Cut, Join, MarkJoin, Select, SemiJoin, UnitAggregation, WindowedRelation
 from discreet.plan.model.types import Type
 
 MOST_POINTS, MOST_CELLS = 100, 2_000
@@ -47,7 +57,7 @@ def reachable(question: Question, listed: Keys) -> Keys:
     """
     keys = tuple(key.expression for key in question.keys)
     if len(listed) > MANY:
-        return _reachable_of_many(question.source, question.where, keys, Same(listed))
+        return _reachable_of_many(question.source, question.where, keys, IdentityKey(listed))
     return _reachable(question.source, question.where, keys, listed)
 
 
@@ -64,7 +74,7 @@ def _reachable(source: Relation | None, where: Expression | None, keys: tuple[Ex
 
 @lru_cache(maxsize=16)
 def _reachable_of_many(
-    source: Relation | None, where: Expression | None, keys: tuple[Expression, ...], listed: Same[Keys]
+    source: Relation | None, where: Expression | None, keys: tuple[Expression, ...], listed: IdentityKey[Keys]
 ) -> Keys:
     return _reachable.__wrapped__(source, where, keys, listed.value)
 
@@ -90,7 +100,7 @@ class _Rows:
     def of(cls, relation: Relation | None, where: Expression | None, keys: tuple[Expression, ...]) -> _Rows:
         """Looks through filters and computed columns, down to a relation that makes rows of its own."""
         conditions: tuple[Expression, ...] = () if where is None else (where,)
-        while isinstance(relation, Select | Matched):
+        while isinstance(relation, Select | SemiJoin):
             if isinstance(relation, Select):
                 inside = _looked_through(relation)
                 keys, conditions = tuple(map(inside, keys)), tuple(map(inside, conditions))
@@ -111,7 +121,7 @@ class _Rows:
     def values_of_keys(self, listed: Keys) -> Iterator[Test]:
         """Yields for each key that is computed whether it may have a value, by all pieces of its columns."""
         for place, key in enumerate(self.keys):
-            cells = None if isinstance(key, Column) and key.name not in self.present else self._cells(key)
+            cells = None if isinstance(key, ColumnRef) and key.name not in self.present else self._cells(key)
             if cells is None:
                 continue
             sets = [possible(key, cell) for cell in cells if self._may_hold(cell)]
@@ -131,7 +141,7 @@ class _Rows:
             return None
         return [dict(zip((column.name for column in named), cell, strict=True)) for cell in product(*known)]
 
-    def _pieces(self, column: Column, key: Expression) -> list[ValueSet] | None:
+    def _pieces(self, column: ColumnRef, key: Expression) -> list[ValueSet] | None:
         literals = [literal for expression in (key, *self.conditions) for literal in _literals(expression)]
         points = {point for literal in literals for point in _POINTS[column.type](literal.value)}
         if len(points) > MOST_POINTS:
@@ -150,28 +160,28 @@ def _count(listed: Keys, places: Sequence[int]) -> int:
 def _looked_through(relation: Select) -> Callable[[Expression], Expression]:
     """Expressions of a relation's columns as those of its source's; a column that it does not compute stays unknown."""
     known: dict[Expression, Expression] = {
-        Column(column.name, column.expression.type): column.expression for column in relation.columns
+        ColumnRef(column.name, column.expression.type): column.expression for column in relation.columns
     }
     return lambda expression: substitute(expression, known, lambda column: replace(column, name=f"#of {column.name}"))
 
 
 def _parts(condition: Expression) -> list[Expression]:
     """What a condition demands, one by one."""
-    if isinstance(condition, Call) and condition.function == "and":
+    if isinstance(condition, FunctionCall) and condition.function == "and":
         return [part for argument in condition.arguments for part in _parts(argument)]
     return [condition]
 
 
 def _present(relation: Relation | None) -> frozenset[str]:
     """The columns of a relation that are never NULL: numbers of rows, and places of rows among others."""
-    if isinstance(relation, PerUnit):
+    if isinstance(relation, UnitAggregation):
         return frozenset(fold.name for fold in relation.folds if fold.kind.startswith("count"))
-    if isinstance(relation, Windowed):
+    if isinstance(relation, WindowedRelation):
         counted = (window.name for window in relation.windows if window.kind in _COUNTED)
         return _present(relation.source).union(counted)
     if isinstance(relation, Join):
         return _present(relation.left) | (frozenset() if relation.outer else _present(relation.right))
-    return _present(relation.source) if isinstance(relation, Matched | Marked | Cut) else frozenset()
+    return _present(relation.source) if isinstance(relation, SemiJoin | MarkJoin | Cut) else frozenset()
 
 
 _COUNTED = ("row_number", "rank", "dense_rank", "count", "count_values")
@@ -180,26 +190,26 @@ _COUNTED = ("row_number", "rank", "dense_rank", "count", "count_values")
 def _names(expression: Expression, key: Expression) -> bool:
     if expression == key:
         return True
-    return isinstance(expression, Call) and any(_names(part, key) for part in expression.arguments)
+    return isinstance(expression, FunctionCall) and any(_names(part, key) for part in expression.arguments)
 
 
 def _literals(expression: Expression) -> Iterator[Literal]:
     if isinstance(expression, Literal):
         yield expression
-    elif isinstance(expression, Call):
+    elif isinstance(expression, FunctionCall):
         for part in expression.arguments:
             yield from _literals(part)
 
 
 def _decide(keys: Sequence[Expression], condition: Expression) -> bool:
     """Whether a condition depends on the values of keys alone, which are columns."""
-    return all(isinstance(key, Column) for key in keys) and set(columns(condition)) <= set(keys)
+    return all(isinstance(key, ColumnRef) for key in keys) and set(columns(condition)) <= set(keys)
 
 
 def _make_cached_test(condition: Expression, keys: Sequence[Expression], places: Sequence[int]) -> Test:
     """Whether a condition may be TRUE, worked out once for each combination of the values of keys."""
     known: dict[tuple[Value, ...], bool] = {}
-    names = [key.name for key in keys if isinstance(key, Column)] if _decide(keys, condition) else None
+    names = [key.name for key in keys if isinstance(key, ColumnRef)] if _decide(keys, condition) else None
 
     def can_be_true(own: tuple[Value, ...]) -> bool:
         if names is not None:

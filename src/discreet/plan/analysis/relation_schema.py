@@ -11,23 +11,23 @@ from functools import lru_cache, singledispatch
 from discreet.errors import InternalError, UnsupportedQuery
 from discreet.plan.analysis.value_bounds import bounds
 from discreet.plan.analysis.value_sets import ValueSet, possible
-from discreet.plan.model.nodes import UNIT, Column, Expression, Output, Question, Relation, Value
+from discreet.plan.model.nodes import UNIT, ColumnRef, Expression, Output, Question, Relation, Value
 from discreet.plan.model.nodes import columns as columns_of
 from discreet.plan.model.relations import (
+    BaseTable,
     Cut,
     Fold,
     Join,
-    Marked,
-    Matched,
-    PerUnit,
-    Reached,
+    LinkedTable,
+    MarkJoin,
+    RelationUnion,
     Select,
-    Table,
-    Union,
+    SemiJoin,
+    UnitAggregation,
     Window,
-    Windowed,
+    WindowedRelation,
 )
-from discreet.plan.model.schema import Bounds, ColumnSchema, Limits, Lookup, TableSchema
+from discreet.plan.model.schema import ColumnBounds, ColumnSchema, Limits, Lookup, TableSchema
 from discreet.plan.model.types import Type
 
 Schemas = Mapping[str, TableSchema]
@@ -37,8 +37,8 @@ def own_rows(name: str, schemas: Schemas) -> Relation:
     """Returns the relation that reads a declared table."""
     schema = schemas[name]
     if schema.reach is not None:
-        return Reached(name, schema.reach.column, own_rows(schema.reach.table, schemas), schema.reach.key)
-    return Table(name, schema.parts or schema.unit)
+        return LinkedTable(name, schema.reach.column, own_rows(schema.reach.table, schemas), schema.reach.key)
+    return BaseTable(name, schema.parts or schema.unit)
 
 
 def told_rows(name: str, schemas: Schemas) -> Relation | None:
@@ -129,7 +129,7 @@ def follows_from_id(expression: Expression, schema: TableSchema) -> bool:
     return schema.unit is not None and bool(read) and all(_is_one_value(column, schema) for column in read)
 
 
-def _is_one_value(column: Column, schema: TableSchema) -> bool:
+def _is_one_value(column: ColumnRef, schema: TableSchema) -> bool:
     if Type.TEXT in (column.type, schema.columns[column.name].type):
         return False
     return _is_id(column, schema) or _is_part(_link(column, schema))
@@ -147,11 +147,11 @@ def is_whole_id(expressions: Sequence[Expression], schema: TableSchema) -> bool:
 
 
 def _is_id(expression: Expression, schema: TableSchema) -> bool:
-    return isinstance(expression, Column) and expression.name in schema.ids
+    return isinstance(expression, ColumnRef) and expression.name in schema.ids
 
 
 def _link(expression: Expression, schema: TableSchema) -> str:
-    known = schema.columns.get(expression.name) if isinstance(expression, Column) else None
+    known = schema.columns.get(expression.name) if isinstance(expression, ColumnRef) else None
     return "" if known is None else known.link
 
 
@@ -172,34 +172,36 @@ def public_origin(relation: Relation, name: str, schemas: Schemas) -> tuple[tupl
 def is_present(expression: Expression, relation: Relation, schemas: Schemas) -> bool:
     """Tells whether an expression is NULL in no row that is somebody's: an id, or what leads from a row to one."""
     schema = describe(relation, schemas)
-    if schema.unit is None or not isinstance(expression, Column):
+    if schema.unit is None or not isinstance(expression, ColumnRef):
         return False
     if _is_id(expression, schema) or is_part_of_id(expression, schema):
         return True
     found = _origin(relation, expression.name, schemas) if leads_to_id(expression, schema) else None
-    return found is not None and isinstance(found[1], Reached) and found[1].column == found[2]
+    return found is not None and isinstance(found[1], LinkedTable) and found[1].column == found[2]
 
 
-def _origin(relation: Relation, name: str, schemas: Schemas) -> tuple[tuple[int, ...], Table | Reached, str] | None:
+def _origin(
+    relation: Relation, name: str, schemas: Schemas
+) -> tuple[tuple[int, ...], BaseTable | LinkedTable, str] | None:
     """The way to the declared rows that a column comes from as it is, those rows, and the column's name there."""
-    if isinstance(relation, Table | Reached):
+    if isinstance(relation, BaseTable | LinkedTable):
         return (), relation, name
     if isinstance(relation, Select):
         known = {column.name: column.expression for column in relation.columns}
         inner = known.get(name)
-        return _step(0, relation.source, inner.name, schemas) if isinstance(inner, Column) else None
+        return _step(0, relation.source, inner.name, schemas) if isinstance(inner, ColumnRef) else None
     if isinstance(relation, Join):
         sides = (relation.left, relation.right)
         place = next((i for i, side in enumerate(sides) if name in describe(side, schemas).columns), None)
         return None if place is None else _step(place, sides[place], name, schemas)
-    if isinstance(relation, Windowed | Matched | Marked | Cut):
+    if isinstance(relation, WindowedRelation | SemiJoin | MarkJoin | Cut):
         return _step(0, relation.source, name, schemas)
     return None
 
 
 def _step(
     place: int, inner: Relation, name: str, schemas: Schemas
-) -> tuple[tuple[int, ...], Table | Reached, str] | None:
+) -> tuple[tuple[int, ...], BaseTable | LinkedTable, str] | None:
     found = _origin(inner, name, schemas)
     return None if found is None else ((place, *found[0]), *found[1:])
 
@@ -209,13 +211,13 @@ def is_unique(relation: Relation, names: AbstractSet[str], schemas: Schemas) -> 
 
     Nothing about privacy rests on it: see `Join.single`.
     """
-    if isinstance(relation, Table):
+    if isinstance(relation, BaseTable):
         return any(set(one) <= names for one in schemas[relation.name].unique)
-    if isinstance(relation, Matched | Marked):
+    if isinstance(relation, SemiJoin | MarkJoin):
         return is_unique(relation.source, names, schemas)
     if not isinstance(relation, Select):
         return False
-    inner = {o.expression.name for o in relation.columns if o.name in names and isinstance(o.expression, Column)}
+    inner = {o.expression.name for o in relation.columns if o.name in names and isinstance(o.expression, ColumnRef)}
     return is_unique(relation.source, inner, schemas)
 
 
@@ -236,13 +238,13 @@ def describe(relation: Relation, schemas: Schemas) -> TableSchema:
 
 
 @describe.register
-def _(relation: Table, schemas: Schemas) -> TableSchema:
+def _(relation: BaseTable, schemas: Schemas) -> TableSchema:
     _require(relation == own_rows(relation.name, schemas), "A table is read with its own column of ids.")
     return describe_table(schemas[relation.name], schemas)
 
 
 @describe.register
-def _(relation: Reached, schemas: Schemas) -> TableSchema:
+def _(relation: LinkedTable, schemas: Schemas) -> TableSchema:
     _require(relation == own_rows(relation.name, schemas), "A table is read along its own way to the unit.")
     return describe_table(schemas[relation.name], schemas)
 
@@ -256,7 +258,7 @@ def _(relation: Select, schemas: Schemas) -> TableSchema:
 
 
 @describe.register
-def _(relation: Windowed, schemas: Schemas) -> TableSchema:
+def _(relation: WindowedRelation, schemas: Schemas) -> TableSchema:
     inner = describe(relation.source, schemas)
     _require(inner.unit is not None, "Rows are ranked person by person, and here nobody has several.")
     made = {window.name: _describe_window(window, inner) for window in relation.windows}
@@ -271,7 +273,7 @@ def _(relation: Cut, schemas: Schemas) -> TableSchema:
 
 
 @describe.register
-def _(relation: PerUnit, schemas: Schemas) -> TableSchema:
+def _(relation: UnitAggregation, schemas: Schemas) -> TableSchema:
     inner = describe(relation.source, schemas)
     _require(inner.unit is not None, "Rows are folded person by person, and here nobody has several.")
     columns = {key.name: derive_column(key, inner) for key in relation.keys}
@@ -294,7 +296,7 @@ def _(relation: Join, schemas: Schemas) -> TableSchema:
             name: replace(column, link="", present=column.has_values and found) for name, column in others.items()
         }
     columns = {**others, **left.columns}
-    equal = [part.name for pair in relation.on for part in pair if isinstance(part, Column)]
+    equal = [part.name for pair in relation.on for part in pair if isinstance(part, ColumnRef)]
     for name in () if relation.outer else equal:  # NULL equals nothing
         columns[name] = replace(columns[name], present=True)
     owners = left.owners if relation.outer else left.owners | right.owners  # NULL is nobody's id
@@ -306,8 +308,8 @@ def _finds_all(relation: Join, left: TableSchema, schemas: Schemas) -> bool:
     if len(relation.on) != 1:
         return False
     ((own, other),) = relation.on
-    origin = public_origin(relation.right, other.name, schemas) if isinstance(other, Column) else None
-    known = left.columns.get(own.name) if isinstance(own, Column) else None
+    origin = public_origin(relation.right, other.name, schemas) if isinstance(other, ColumnRef) else None
+    known = left.columns.get(own.name) if isinstance(own, ColumnRef) else None
     look_up = None if origin is None or not _is_whole_table(relation.right) else schemas[origin[1]].lookup
     if origin is None or look_up is None or known is None or known.keys is None:
         return False
@@ -318,7 +320,7 @@ def _is_whole_table(relation: Relation) -> bool:
     """Whether a relation has all rows of a table, each once."""
     if isinstance(relation, Select):
         return relation.where is None and _is_whole_table(relation.source)
-    return isinstance(relation, Table)
+    return isinstance(relation, BaseTable)
 
 
 @lru_cache(maxsize=64)  # a relation is described many times; the table is read once as long as it is registered
@@ -328,7 +330,7 @@ def _read_values(look_up: Lookup, column: str) -> frozenset[Value]:
 
 
 @describe.register
-def _(relation: Union, schemas: Schemas) -> TableSchema:
+def _(relation: RelationUnion, schemas: Schemas) -> TableSchema:
     parts = [describe(source, schemas) for source in relation.sources]
     public = all(part.public for part in parts)
     _require(public or all(_same_people(parts[0], part) for part in parts), _TOGETHER)
@@ -337,14 +339,14 @@ def _(relation: Union, schemas: Schemas) -> TableSchema:
 
 
 @describe.register
-def _(relation: Matched, schemas: Schemas) -> TableSchema:
+def _(relation: SemiJoin, schemas: Schemas) -> TableSchema:
     source, other = describe(relation.source, schemas), describe(relation.other, schemas)
     _require(other.public or _same_people(source, other), _TOGETHER)
     return source
 
 
 @describe.register
-def _(relation: Marked, schemas: Schemas) -> TableSchema:
+def _(relation: MarkJoin, schemas: Schemas) -> TableSchema:
     source, other = describe(relation.source, schemas), describe(relation.other, schemas)
     _require(other.public or _same_people(source, other), _TOGETHER)
     mark = ColumnSchema(name=relation.name, type=Type.BOOL)
@@ -366,13 +368,13 @@ def _require(is_local: bool, reason: str) -> None:
 
 def owns(expression: Expression, schema: TableSchema) -> bool:
     """Tells whether an expression is the id of whose row it is."""
-    return isinstance(expression, Column) and expression.name in schema.ids
+    return isinstance(expression, ColumnRef) and expression.name in schema.ids
 
 
 def derive_column(column: Output, schema: TableSchema) -> ColumnSchema:
     """Returns the schema of a computed column; what is only renamed keeps its public keys."""
     expression = column.expression
-    known = schema.columns.get(expression.name) if isinstance(expression, Column) else None
+    known = schema.columns.get(expression.name) if isinstance(expression, ColumnRef) else None
     if known is not None:
         return replace(known, name=column.name)
     limits, held = bounds(expression, schema), bounds(expression, schema, floored=False)
@@ -420,20 +422,20 @@ def _describe_window(window: Window, inner: TableSchema) -> ColumnSchema:
     )
 
 
-def _total(made: Fold | Window, inner: TableSchema) -> Bounds | None:
+def _total(made: Fold | Window, inner: TableSchema) -> ColumnBounds | None:
     most = inner.limits.groups * inner.limits.rows
     if made.argument is None or made.kind.startswith("count"):
-        return Bounds(Fraction(0), Fraction(most))
+        return ColumnBounds(Fraction(0), Fraction(most))
     limits = bounds(made.argument, inner)
     if made.kind != "sum" or limits is None:
         return limits
-    return Bounds(min(limits.low * most, limits.low), max(limits.high * most, limits.high))
+    return ColumnBounds(min(limits.low * most, limits.low), max(limits.high * most, limits.high))
 
 
 def _hull(columns: list[ColumnSchema]) -> ColumnSchema:
     limits = [column.bounds for column in columns]
     known = [limit for limit in limits if limit is not None]
-    around = Bounds(min(b.low for b in known), max(b.high for b in known)) if len(known) == len(limits) else None
+    around = ColumnBounds(min(b.low for b in known), max(b.high for b in known)) if len(known) == len(limits) else None
     same = all(column.keys == columns[0].keys for column in columns)
     limited = any(column.limited for column in columns)
     link = columns[0].link if len({column.link for column in columns}) == 1 else ""

@@ -71,7 +71,7 @@ Corner = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Contribution:
+class QueryContribution:
     """How much of a question one unit can touch.
 
     Args:
@@ -100,7 +100,7 @@ class Contribution:
     def of(cls, *, limits: Limits, neighbours: Neighbours, shown: Sequence[int | None] = (1,)) -> Self:
         """Returns the contribution to groupings that show so many groups; None of private keys, 1 without keys.
 
-        >>> both = Contribution.of(limits=Limits(5, 1), neighbours=Neighbours.REPLACE, shown=[2])
+        >>> both = QueryContribution.of(limits=Limits(5, 1), neighbours=Neighbours.REPLACE, shown=[2])
         >>> both.groups, both.overlap, both.l1([(1,)], [Fraction(1)])
         (2, 2, Fraction(2, 1))
         """

@@ -26,9 +26,9 @@ from discreet.plan.expressions.interval_arithmetic import (
     Span,
     hull,
 )
-from discreet.plan.model.nodes import Call, Column, Expression, Literal
+from discreet.plan.model.nodes import ColumnRef, Expression, FunctionCall, Literal
 from discreet.plan.model.nodes import columns as named
-from discreet.plan.model.schema import Bounds, TableSchema
+from discreet.plan.model.schema import ColumnBounds, TableSchema
 from discreet.plan.model.types import Type
 
 Spans = Mapping[str, Span]
@@ -53,12 +53,12 @@ _OPPOSITE = {
 def where_true(condition: Expression, columns: Spans) -> Spans:
     """Narrows the columns' intervals to rows where a condition is TRUE; a NULL column has no value to hold there.
 
-    >>> column = Column("x", Type.INT)
-    >>> older = Call("greater", (column, Literal(17, Type.INT)), Type.BOOL)
+    >>> column = ColumnRef("x", Type.INT)
+    >>> older = FunctionCall("greater", (column, Literal(17, Type.INT)), Type.BOOL)
     >>> where_true(older, {"x": Span(Fraction(0), Fraction(120))})["x"].low
     Fraction(18, 1)
     """
-    if not isinstance(condition, Call):
+    if not isinstance(condition, FunctionCall):
         return columns
     if condition.function == "and":
         return where_true(condition.arguments[1], where_true(condition.arguments[0], columns))
@@ -73,7 +73,7 @@ def where_not_true(condition: Expression, columns: Spans) -> Spans:
     A comparison of a column with a number is NULL only where the column is, and there it has no value to hold. NOT and
     OR of such comparisons are no more: NULL leaves nothing open but what NULL columns do.
     """
-    if not isinstance(condition, Call):
+    if not isinstance(condition, FunctionCall):
         return columns
     if condition.function == "or":
         return where_not_true(condition.arguments[1], where_not_true(condition.arguments[0], columns))
@@ -81,7 +81,7 @@ def where_not_true(condition: Expression, columns: Spans) -> Spans:
     return columns if opposite is None else _narrow_by_comparison(opposite, condition, columns)
 
 
-def _narrow_by_comparison(comparison: str, condition: Call, columns: Spans) -> Spans:
+def _narrow_by_comparison(comparison: str, condition: FunctionCall, columns: Spans) -> Spans:
     """Spans where a comparison of one column with one number holds."""
     if condition.function not in (*_MIRRORED, "not_equal"):
         return columns
@@ -92,7 +92,7 @@ def _narrow_by_comparison(comparison: str, condition: Call, columns: Spans) -> S
     if isinstance(value, bool) or not isinstance(value, int | float):
         return columns
     one, rule = _plain(one, value), _COMPARISON_RULES.get(comparison)
-    if not isinstance(one, Column) or rule is None:
+    if not isinstance(one, ColumnRef) or rule is None:
         return columns
     low, high = rule(Fraction(value), one.type is Type.INT)
     known = columns.get(one.name, EVERYTHING)
@@ -102,7 +102,7 @@ def _narrow_by_comparison(comparison: str, condition: Call, columns: Spans) -> S
 
 def _plain(expression: Expression, value: float) -> Expression:
     """A column of whole numbers that is compared as doubles: below 2^53, both compare alike."""
-    if not isinstance(expression, Call) or expression.function != "to_float" or abs(value) >= 1 << 53:
+    if not isinstance(expression, FunctionCall) or expression.function != "to_float" or abs(value) >= 1 << 53:
         return expression
     (inner,) = expression.arguments
     return inner if inner.type is Type.INT else expression
@@ -117,7 +117,7 @@ _COMPARISON_RULES: dict[str, Callable[[Fraction, bool], tuple[End, End]]] = {
 }
 
 
-def bounds(expression: Expression, schema: TableSchema, *, floored: bool = True) -> Bounds | None:
+def bounds(expression: Expression, schema: TableSchema, *, floored: bool = True) -> ColumnBounds | None:
     """Computes limits that hold every value of an expression whose columns are within their declared bounds.
 
     Those of days and moments are numbers of days (`day_number`).
@@ -131,10 +131,10 @@ def bounds(expression: Expression, schema: TableSchema, *, floored: bool = True)
         None if there are none. A constant's limits reach to zero, since limits must lie apart.
 
     >>> from discreet.plan.model.schema import ColumnSchema
-    >>> age = ColumnSchema(name="age", type=Type.INT, bounds=Bounds(Fraction(0), Fraction(120)))
+    >>> age = ColumnSchema(name="age", type=Type.INT, bounds=ColumnBounds(Fraction(0), Fraction(120)))
     >>> schema = TableSchema(name="visits", columns={"age": age})
     >>> ten = Literal(10, Type.INT)
-    >>> bounds(Call("subtract", (Column("age", Type.INT), ten), Type.INT), schema)
+    >>> bounds(FunctionCall("subtract", (ColumnRef("age", Type.INT), ten), Type.INT), schema)
     Bounds(low=Fraction(-10, 1), high=Fraction(110, 1))
     """
     if expression.type not in _MEASURED:
@@ -144,13 +144,15 @@ def bounds(expression: Expression, schema: TableSchema, *, floored: bool = True)
         expression, frozenset((name, _declared_span(schema.columns[name].bounds)) for name in read), floored
     )
     if found.is_empty:
-        return Bounds(Fraction(0), Fraction(1))
+        return ColumnBounds(Fraction(0), Fraction(1))
     if not found.is_bounded:
         return None
     low, high = Fraction(found.low), Fraction(found.high)
     if low < high:
-        return Bounds(low, high)
-    return Bounds(min(low, Fraction(0)), max(high, Fraction(0))) if low else Bounds(Fraction(0), Fraction(1))
+        return ColumnBounds(low, high)
+    return (
+        ColumnBounds(min(low, Fraction(0)), max(high, Fraction(0))) if low else ColumnBounds(Fraction(0), Fraction(1))
+    )
 
 
 @lru_cache(maxsize=256)  # a question is planned several times, and a profile asks the same of many tables
@@ -168,32 +170,32 @@ SMALLEST = Fraction(1, 1 << 30)
 
 def floors(expression: Expression, columns: Spans) -> Expression:
     """Raises what is under a logarithm to a small part of its upper bound: what is clipped there has a lower limit."""
-    if not isinstance(expression, Call):
+    if not isinstance(expression, FunctionCall):
         return expression
     parts = tuple(floors(part, columns) for part in expression.arguments)
     if expression.function in LOGARITHMS:
         high = span(parts[-1], columns).high
         least = math.inf if isinstance(high, float) else float_above(high * SMALLEST)
         if 0 < least < math.inf:
-            parts = (*parts[:-1], Call("greatest", (parts[-1], Literal(least, Type.FLOAT)), Type.FLOAT))
-    return Call(expression.function, parts, expression.type)
+            parts = (*parts[:-1], FunctionCall("greatest", (parts[-1], Literal(least, Type.FLOAT)), Type.FLOAT))
+    return FunctionCall(expression.function, parts, expression.type)
 
 
-def _declared_span(declared: Bounds | None) -> Span:
+def _declared_span(declared: ColumnBounds | None) -> Span:
     return EVERYTHING if declared is None else Span(declared.low, declared.high)
 
 
 def is_whole(expression: Expression) -> bool:
     """Tells whether every value of an expression is a whole number, as its shape alone tells.
 
-    >>> is_whole(Call("floor", (Literal(2.5, Type.FLOAT),), Type.FLOAT))
+    >>> is_whole(FunctionCall("floor", (Literal(2.5, Type.FLOAT),), Type.FLOAT))
     True
     """
     if expression.type is Type.INT:
         return True
     if isinstance(expression, Literal):
         return expression.value is None or (isinstance(expression.value, float) and expression.value.is_integer())
-    if not isinstance(expression, Call) or expression.type is not Type.FLOAT:
+    if not isinstance(expression, FunctionCall) or expression.type is not Type.FLOAT:
         return False
     rounding = FUNCTIONS[expression.function].rounding
     values = expression.arguments[1:] if expression.function == "if" else expression.arguments
@@ -212,7 +214,7 @@ def span(expression: Expression, columns: Spans) -> Span:
 
 
 @span.register
-def _(expression: Column, columns: Spans) -> Span:
+def _(expression: ColumnRef, columns: Spans) -> Span:
     return columns.get(expression.name, EVERYTHING)
 
 
@@ -227,7 +229,7 @@ def _(expression: Literal, columns: Spans) -> Span:
 
 
 @span.register
-def _(expression: Call, columns: Spans) -> Span:
+def _(expression: FunctionCall, columns: Spans) -> Span:
     rule = FUNCTIONS[expression.function].bounds
     if rule is None or expression.type not in _MEASURED:
         return EVERYTHING
@@ -238,7 +240,7 @@ def _(expression: Call, columns: Spans) -> Span:
     return _AS[expression.type](found)
 
 
-def bound_call(expression: Call, spans: Sequence[Span]) -> Span:
+def bound_call(expression: FunctionCall, spans: Sequence[Span]) -> Span:
     """Computes an interval that holds every value of a function, given one for each of its arguments."""
     rule = FUNCTIONS[expression.function].bounds
     if rule is None or expression.type not in _MEASURED:
@@ -267,20 +269,20 @@ _AS: dict[Type, Callable[[Span], Span]] = {
 _MEASURED = frozenset(_AS)
 
 
-def _bound_branches(expression: Call, columns: Spans) -> Span:
+def _bound_branches(expression: FunctionCall, columns: Spans) -> Span:
     """A branch is computed only from rows that come to it."""
     condition, yes, no = expression.arguments
     return hull([span(yes, where_true(condition, columns)), span(no, where_not_true(condition, columns))])
 
 
-def _bound_product(expression: Call, columns: Spans) -> Span | None:
+def _bound_product(expression: FunctionCall, columns: Spans) -> Span | None:
     """A square is not negative."""
     one, other = expression.arguments
     size = abs(span(one, columns))
     return size * size if one == other else None
 
 
-def _bound_quotient(expression: Call, columns: Spans) -> Span | None:
+def _bound_quotient(expression: FunctionCall, columns: Spans) -> Span | None:
     """By a whole number of a row: one that is not zero is 1 at least, or -1 at most.
 
     A released count that may be zero leaves a ratio open: see `finish`.
@@ -293,11 +295,11 @@ def _bound_quotient(expression: Call, columns: Spans) -> Span | None:
     return hull([dividend / side for side in sides if not side.is_empty] or [EMPTY])
 
 
-def _long(expression: Call, columns: Spans) -> Span | None:
+def _long(expression: FunctionCall, columns: Spans) -> Span | None:
     """The length of a text of a known form: part of another, a number, a truth value or a day."""
     del columns
     (text,) = expression.arguments
-    if not isinstance(text, Call):
+    if not isinstance(text, FunctionCall):
         return None
     most = text.arguments[-1] if text.function == "substring" else None
     if isinstance(most, Literal) and isinstance(most.value, int):
@@ -306,7 +308,7 @@ def _long(expression: Call, columns: Spans) -> Span | None:
     return None if known is None else Span(Fraction(known[0]), Fraction(known[1]))
 
 
-def _logarithm(expression: Call, columns: Spans) -> Span | None:
+def _logarithm(expression: FunctionCall, columns: Spans) -> Span | None:
     """Bounds a positive whole number of a row from below by 1; a released count may be zero (`_bound_quotient`)."""
     (value,) = expression.arguments
     if any(column.name.startswith("#") for column in named(value)) or not is_whole(value):
@@ -317,7 +319,7 @@ def _logarithm(expression: Call, columns: Spans) -> Span | None:
 
 _LENGTHS = {Type.INT: (1, 20), Type.BOOL: (4, 5), Type.DATE: (10, 10)}
 
-_SHAPED: dict[str, Callable[[Call, Spans], Span | None]] = {
+_SHAPED: dict[str, Callable[[FunctionCall, Spans], Span | None]] = {
     "if": _bound_branches,
     "multiply": _bound_product,
     "divide": _bound_quotient,

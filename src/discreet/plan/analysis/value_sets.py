@@ -21,7 +21,7 @@ from discreet.plan.expressions.functions import FUNCTIONS
 from discreet.plan.expressions.functions.date_functions import day_number
 from discreet.plan.expressions.functions.record import Nulls
 from discreet.plan.expressions.interval_arithmetic import EMPTY, EVERYTHING, Span, hull
-from discreet.plan.model.nodes import Call, Column, Expression, Literal, Value
+from discreet.plan.model.nodes import ColumnRef, Expression, FunctionCall, Literal, Value
 from discreet.plan.model.types import Type
 
 MOST_TRIED = 400
@@ -125,8 +125,8 @@ Sets = Mapping[str, ValueSet]
 def possible(expression: Expression, columns: Sets) -> ValueSet:
     """Returns a set that holds every value of an expression, given one for each column that is known.
 
-    >>> x = Column("x", Type.INT)
-    >>> older = Call("greater", (x, Literal(17, Type.INT)), Type.BOOL)
+    >>> x = ColumnRef("x", Type.INT)
+    >>> older = FunctionCall("greater", (x, Literal(17, Type.INT)), Type.BOOL)
     >>> possible(older, {"x": ValueSet.between(0, 9)}).values
     [False]
     """
@@ -141,12 +141,12 @@ def _(expression: Literal, columns: Sets) -> ValueSet:
 
 
 @possible.register
-def _(expression: Column, columns: Sets) -> ValueSet:
+def _(expression: ColumnRef, columns: Sets) -> ValueSet:
     return columns.get(expression.name) or ValueSet.any_of(expression.type)
 
 
 @possible.register
-def _(expression: Call, columns: Sets) -> ValueSet:
+def _(expression: FunctionCall, columns: Sets) -> ValueSet:
     if expression.function == "if":
         return _unite_branches(expression, columns)
     parts = [possible(part, columns) for part in expression.arguments]
@@ -162,14 +162,14 @@ def _(expression: Call, columns: Sets) -> ValueSet:
     return ValueSet(None, around, nullable=_may_be_null(expression, parts, around))
 
 
-def _around(expression: Call, parts: Sequence[ValueSet], columns: Sets) -> Span:
+def _around(expression: FunctionCall, parts: Sequence[ValueSet], columns: Sets) -> Span:
     """By the arguments alone, which tells whether they may be NULL, and by the shape of the whole: both hold."""
     one = bound_call(expression, [replace(part.span, nullable=part.nullable) for part in parts])
     other = span(expression, {name: known.span for name, known in columns.items()})
     return Span(max(one.low, other.low), min(one.high, other.high), one.nullable)
 
 
-def _try_combinations(expression: Call, parts: Sequence[ValueSet]) -> ValueSet | None:
+def _try_combinations(expression: FunctionCall, parts: Sequence[ValueSet]) -> ValueSet | None:
     """The values for all combinations of few values of the arguments, whether or not a row has them together."""
     kinds = tuple(part.type for part in expression.arguments)
     return _compute_combinations(expression.function, kinds, expression.type, tuple(parts))
@@ -182,8 +182,8 @@ def _compute_combinations(
     lists = [values for part in parts if (values := part.values) is not None]
     if len(lists) < len(parts) or math.prod(map(len, lists)) > MOST_TRIED:
         return None
-    names = [Column(f"#{place}", kind) for place, kind in enumerate(kinds)]
-    applied = Call(function, tuple(names), result)
+    names = [ColumnRef(f"#{place}", kind) for place, kind in enumerate(kinds)]
+    applied = FunctionCall(function, tuple(names), result)
     rows = ({name.name: value for name, value in zip(names, row, strict=True)} for row in product(*lists))
     return ValueSet.of(evaluate(applied, row) for row in rows)
 
@@ -191,7 +191,7 @@ def _compute_combinations(
 # ------------------------------------------------------------------------------------------------------- by their shape
 
 
-def _unite_branches(expression: Call, columns: Sets) -> ValueSet:
+def _unite_branches(expression: FunctionCall, columns: Sets) -> ValueSet:
     """The branches that are come to."""
     condition, yes, no = expression.arguments
     truth = possible(condition, columns)
@@ -259,7 +259,7 @@ _SHAPED: Mapping[str, Callable[[str, Sequence[ValueSet]], ValueSet]] = {
 # --------------------------------------------------------------------------------------------------- whether it is NULL
 
 
-def _may_be_null(expression: Call, parts: Sequence[ValueSet], around: Span) -> bool:
+def _may_be_null(expression: FunctionCall, parts: Sequence[ValueSet], around: Span) -> bool:
     """Whether a function may be NULL, by its record: because of its arguments, or although they all have a value."""
     record = FUNCTIONS[expression.function]
     if record.nulls is Nulls.ALL:

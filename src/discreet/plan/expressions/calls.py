@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from discreet.plan.expressions.evaluation import evaluate
 from discreet.plan.expressions.functions import FUNCTIONS
-from discreet.plan.model.nodes import Call, Expression, Literal, columns
+from discreet.plan.model.nodes import Expression, FunctionCall, Literal, columns
 from discreet.plan.model.types import Type
 
 NULL = Literal(None, Type.BOOL)
@@ -51,7 +51,7 @@ def call(function: str, *arguments: Expression) -> Expression:
         raise _misfit(function, given)
     wanted = [signature.arguments[min(i, len(signature.arguments) - 1)] for i in range(len(given))]
     converted = tuple(_as(kind, argument) for kind, argument in zip(wanted, given, strict=True))
-    return Call(function, converted, signature.result)
+    return FunctionCall(function, converted, signature.result)
 
 
 def _convert_arguments(function: str, arguments: Sequence[Expression]) -> list[Expression]:
@@ -77,7 +77,7 @@ def _unquote_numbers(arguments: Sequence[Expression]) -> Sequence[Expression]:
 def _parse_number(kind: Type, literal: Expression) -> Literal:
     """The number that a text spells, exactly as if it stood there without quotes."""
     text = str(literal.value) if isinstance(literal, Literal) else ""
-    value = evaluate(Call(f"to_{kind.value}", (Literal(text, Type.TEXT),), kind), {})
+    value = evaluate(FunctionCall(f"to_{kind.value}", (Literal(text, Type.TEXT),), kind), {})
     if value is None or len(text) > _LONGEST_NUMBER:
         whole = "whole number" if kind is Type.INT else "number"
         raise Mismatch(f"'{text[:40]}' is not a {whole}.", "Write numbers without quotes: {filtered}.")
@@ -114,7 +114,7 @@ def _as(kind: Type, argument: Expression) -> Expression:
         return argument
     if isinstance(argument, Literal):
         return Literal(None if argument.value is None else float(argument.value), Type.FLOAT)  # type: ignore[arg-type]
-    return Call("to_float", (argument,), Type.FLOAT)
+    return FunctionCall("to_float", (argument,), Type.FLOAT)
 
 
 def _convert_date(kind: Type, argument: Expression) -> Expression:

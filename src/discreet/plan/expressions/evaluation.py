@@ -13,7 +13,7 @@ from discreet.errors import InternalError
 from discreet.plan.expressions.functions import FUNCTIONS, Signature
 from discreet.plan.expressions.functions.conversions import as_double
 from discreet.plan.expressions.functions.record import Nulls
-from discreet.plan.model.nodes import Call, Column, Expression, Literal
+from discreet.plan.model.nodes import ColumnRef, Expression, FunctionCall, Literal
 from discreet.plan.model.types import Type
 
 Values = Mapping[str, Any]
@@ -25,20 +25,20 @@ INT_LOW, INT_HIGH = -(2**63), 2**63 - 1
 def evaluate(expression: Expression, values: Values) -> Any:
     """Computes the value of an expression, None for NULL.
 
-    >>> half = Call("divide", (Column("n", Type.FLOAT), Literal(0.0, Type.FLOAT)), Type.FLOAT)
+    >>> half = FunctionCall("divide", (ColumnRef("n", Type.FLOAT), Literal(0.0, Type.FLOAT)), Type.FLOAT)
     >>> evaluate(half, {"n": 3.0}) is None
     True
     """
-    if isinstance(expression, Call):
+    if isinstance(expression, FunctionCall):
         return _evaluate_call(expression, values)
     if isinstance(expression, Literal):
         return expression.value
-    if isinstance(expression, Column):
+    if isinstance(expression, ColumnRef):
         return values[expression.name]
     raise InternalError(f"A {type(expression).__name__} has no value.")
 
 
-def _evaluate_call(expression: Call, values: Values) -> Any:
+def _evaluate_call(expression: FunctionCall, values: Values) -> Any:
     function, parts = expression.function, expression.arguments
     kinds, as_given = _find_argument_types(function, tuple([part.type for part in parts]), expression.type)
     if function == "if":  # every expression is total: the other branch has a value that nobody needs

@@ -19,10 +19,10 @@ from discreet.plan.expressions.patterns import (
     WORDS,
     Alternation,
     Anchor,
+    CaptureGroup,
     Characters,
     Concatenation,
-    Group,
-    Node,
+    PatternNode,
     Place,
     Ranges,
     Repetition,
@@ -70,7 +70,7 @@ class PatternError(Exception):
         super().__init__(reason)
 
 
-def parse(text: str, *, fold: bool = False) -> Node:
+def parse(text: str, *, fold: bool = False) -> PatternNode:
     r"""Reads a regular expression.
 
     Args:
@@ -99,7 +99,7 @@ class _Reader:
     at: int = 0
     depth: int = 0
 
-    def whole(self) -> Node:
+    def whole(self) -> PatternNode:
         """Returns the pattern."""
         found = self._either()
         if self.at < len(self.text):
@@ -115,14 +115,14 @@ class _Reader:
         self.at += len(text) if found else 0
         return found
 
-    def _either(self) -> Node:
+    def _either(self) -> PatternNode:
         parts = [self._sequence()]
         while self._next("|"):
             parts.append(self._sequence())
         return parts[0] if len(parts) == 1 else Alternation(tuple(parts))
 
-    def _sequence(self) -> Node:
-        parts: list[Node] = []
+    def _sequence(self) -> PatternNode:
+        parts: list[PatternNode] = []
         edges: list[tuple[int, int]] = []
         while self.at < len(self.text) and self.text[self.at] not in "|)":
             begin = self.at
@@ -133,7 +133,7 @@ class _Reader:
             self._check_edge(begin, parts[max(place - 1, 0) : place], parts[place + 1 : place + 2])
         return parts[0] if len(parts) == 1 else Concatenation(tuple(parts))
 
-    def _check_edge(self, begin: int, before: list[Node], after: list[Node]) -> None:
+    def _check_edge(self, begin: int, before: list[PatternNode], after: list[PatternNode]) -> None:
         r"""Edges are of words of ASCII, and a word begins or ends at \m or \M if one is surely there."""
         word = self.text[begin : begin + 2]
         if any(is_foreign(part) for part in (*before, *after)):
@@ -146,7 +146,7 @@ class _Reader:
 
     # --------------------------------------------------------------------------------------------------- repetitions
 
-    def _times(self, part: Node, begin: int) -> Node:
+    def _times(self, part: PatternNode, begin: int) -> PatternNode:
         """The part as often as the signs after it say."""
         found = self._count()
         if found is None:
@@ -178,7 +178,7 @@ class _Reader:
 
     # --------------------------------------------------------------------------------------------------------- atoms
 
-    def _atom(self) -> Node:
+    def _atom(self) -> PatternNode:
         sign = self.text[self.at]
         self.at += 1
         if sign in _ATOMS:
@@ -190,7 +190,7 @@ class _Reader:
     def _fold_case(self, ranges: Ranges) -> Ranges:
         return fold_case(ranges) if self.fold else ranges
 
-    def _bracket(self) -> Node:
+    def _bracket(self) -> PatternNode:
         begin = self.at - 1
         plain = self._next("?:")
         if not plain and self.text.startswith("?", self.at):
@@ -203,9 +203,9 @@ class _Reader:
         if not self._next(")"):
             self._refuse("A bracket is opened and never closed.", r"Close it, or write \( for the sign itself.", begin)
         self.depth -= 1
-        return inner if plain else Group(inner)
+        return inner if plain else CaptureGroup(inner)
 
-    def _escape(self) -> Node:
+    def _escape(self) -> PatternNode:
         sign = self.text[self.at : self.at + 1]
         if sign in _PLACES:
             self.at += 1
@@ -235,7 +235,7 @@ class _Reader:
 
     # ---------------------------------------------------------------------------------------------------------- sets
 
-    def _set(self) -> Node:
+    def _set(self) -> PatternNode:
         begin, negated = self.at - 1, self._next("^")
         found = [*self._member(begin)]  # a bracket that comes first is a sign like others
         while not self._next("]"):
@@ -274,7 +274,7 @@ class _Reader:
         return without(known) if found[1] else known
 
 
-_ATOMS: dict[str, Callable[[_Reader], Node]] = {
+_ATOMS: dict[str, Callable[[_Reader], PatternNode]] = {
     ".": lambda _: Characters(without(((0x0A, 0x0A),))),
     "^": lambda _: Anchor("start"),
     "$": lambda _: Anchor("end"),
@@ -284,13 +284,13 @@ _ATOMS: dict[str, Callable[[_Reader], Node]] = {
 }
 
 
-def is_foreign(node: Node) -> bool:
+def is_foreign(node: PatternNode) -> bool:
     """Tells whether a pattern names characters beyond ASCII; sets of all but a few do not."""
     if isinstance(node, Characters):
         return any(first > 0x7F for first, _ in node.ranges)
     if isinstance(node, Concatenation | Alternation):
         return any(is_foreign(part) for part in node.parts)
-    return isinstance(node, Repetition | Group) and is_foreign(node.part)
+    return isinstance(node, Repetition | CaptureGroup) and is_foreign(node.part)
 
 
 # --------------------------------------------------------------------------------------------------- LIKE, SIMILAR TO
@@ -322,7 +322,7 @@ def unescape_pattern(text: str, escape: str) -> list[tuple[str, bool]]:
     return found
 
 
-def from_like(text: str, escape: str, *, fold: bool = False) -> Node:
+def from_like(text: str, escape: str, *, fold: bool = False) -> PatternNode:
     """Reads a pattern of LIKE with a sign that makes the next one mean itself.
 
     Raises:
@@ -332,7 +332,7 @@ def from_like(text: str, escape: str, *, fold: bool = False) -> Node:
     return parse(_whole(_itself(sign) if len(sign) == 1 else sign for sign in signs), fold=fold)
 
 
-def from_similar(text: str, escape: str) -> Node:
+def from_similar(text: str, escape: str) -> PatternNode:
     """Reads a pattern of SIMILAR TO as SQL defines it: % and _ as in LIKE, | * + ? {} () [] as in regular expressions.
 
     Raises:

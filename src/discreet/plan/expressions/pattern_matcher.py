@@ -21,10 +21,10 @@ from discreet.plan.expressions.patterns import (
     WORDS,
     Alternation,
     Anchor,
+    CaptureGroup,
     Characters,
     Concatenation,
-    Group,
-    Node,
+    PatternNode,
     Ranges,
     Repetition,
 )
@@ -37,7 +37,7 @@ Ways = dict[int, Marks]
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PatternStep:
     """One step of a program: takes a character, chooses where to go on, looks at the place, or notes it."""
 
     kind: Literal["take", "go", "mark", "look", "end"]
@@ -47,28 +47,28 @@ class Step:
 
 
 @dataclass(slots=True)
-class Program:
+class PatternProgram:
     """The steps of a pattern, of which the last is its end.
 
-    >>> Program.of(parse("b(a+)")).group("abaab"), Program.of(parse("x")).matches("ab")
+    >>> PatternProgram.of(parse("b(a+)")).group("abaab"), PatternProgram.of(parse("x")).matches("ab")
     ('aa', False)
     """
 
-    steps: list[Step] = field(default_factory=list)
+    steps: list[PatternStep] = field(default_factory=list)
 
     @classmethod
-    def of(cls, pattern: Node) -> Program:
+    def of(cls, pattern: PatternNode) -> PatternProgram:
         """Returns the program of a pattern."""
         made = cls()
         made._add(pattern)
-        made.steps.append(Step("end"))
+        made.steps.append(PatternStep("end"))
         return made
 
-    def _add(self, node: Node) -> None:
+    def _add(self, node: PatternNode) -> None:
         _WRITERS[type(node)](self, node)
 
     def _characters(self, node: Characters) -> None:
-        self.steps.append(Step("take", ranges=node.ranges))
+        self.steps.append(PatternStep("take", ranges=node.ranges))
 
     def _concatenation(self, node: Concatenation) -> None:
         for part in node.parts:
@@ -105,20 +105,20 @@ class Program:
         self._fork(self._hold(), fork)
         self._fork(fork, fork + 1, len(self.steps), lazy=node.lazy)
 
-    def _group(self, node: Group) -> None:
-        self.steps.append(Step("mark"))
+    def _group(self, node: CaptureGroup) -> None:
+        self.steps.append(PatternStep("mark"))
         self._add(node.part)
-        self.steps.append(Step("mark"))
+        self.steps.append(PatternStep("mark"))
 
     def _anchor(self, node: Anchor) -> None:
-        self.steps.append(Step("look", anchor=node.kind))
+        self.steps.append(PatternStep("look", anchor=node.kind))
 
     def _hold(self) -> int:
-        self.steps.append(Step("go"))
+        self.steps.append(PatternStep("go"))
         return len(self.steps) - 1
 
     def _fork(self, place: int, *targets: int, lazy: bool = False) -> None:
-        self.steps[place] = Step("go", targets=targets[::-1] if lazy else targets)
+        self.steps[place] = PatternStep("go", targets=targets[::-1] if lazy else targets)
 
     def matches(self, text: str) -> bool:
         """Tells whether the pattern is found anywhere in a text."""
@@ -183,17 +183,17 @@ _LOOKS: dict[str, Callable[[str, int], bool]] = {
     "edge": _is_edge,
 }
 
-_WRITERS: dict[type[Node], Callable[[Program, Any], None]] = {
-    Characters: Program._characters,
-    Concatenation: Program._concatenation,
-    Alternation: Program._alternation,
-    Repetition: Program._repetition,
-    Group: Program._group,
-    Anchor: Program._anchor,
+_WRITERS: dict[type[PatternNode], Callable[[PatternProgram, Any], None]] = {
+    Characters: PatternProgram._characters,
+    Concatenation: PatternProgram._concatenation,
+    Alternation: PatternProgram._alternation,
+    Repetition: PatternProgram._repetition,
+    CaptureGroup: PatternProgram._group,
+    Anchor: PatternProgram._anchor,
 }
 
 
 @lru_cache(maxsize=256)
-def program(pattern: str) -> Program:
+def program(pattern: str) -> PatternProgram:
     """Returns the program of a pattern in its normal form, or any other."""
-    return Program.of(parse(pattern))
+    return PatternProgram.of(parse(pattern))

@@ -28,48 +28,48 @@ WORDS: Ranges = ((0x30, 0x39), (0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A))
 SPACES: Ranges = ((0x09, 0x0A), (0x0C, 0x0D), (0x20, 0x20))
 
 
-class Node:
+class PatternNode:
     """A part of a pattern."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Characters(Node):
+class Characters(PatternNode):
     """One character of a set."""
 
     ranges: Ranges
 
 
 @dataclass(frozen=True, slots=True)
-class Concatenation(Node):
+class Concatenation(PatternNode):
     """Parts one after the other."""
 
-    parts: tuple[Node, ...]
+    parts: tuple[PatternNode, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Alternation(Node):
+class Alternation(PatternNode):
     """One of several parts, an earlier one before a later."""
 
-    parts: tuple[Node, ...]
+    parts: tuple[PatternNode, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Repetition(Node):
+class Repetition(PatternNode):
     """A part several times, without an end if `most` is None: as often as possible, or as seldom if it is lazy."""
 
-    part: Node
+    part: PatternNode
     least: int
     most: int | None
     lazy: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Group(Node):
+class CaptureGroup(PatternNode):
     """A part whose text may be asked for."""
 
-    part: Node
+    part: PatternNode
 
 
 Place = Choice["start", "end", "edge"]
@@ -77,7 +77,7 @@ Place = Choice["start", "end", "edge"]
 
 
 @dataclass(frozen=True, slots=True)
-class Anchor(Node):
+class Anchor(PatternNode):
     """A place between characters."""
 
     kind: Place
@@ -117,7 +117,7 @@ def fold_case(ranges: Ranges) -> Ranges:
 
 
 @singledispatch
-def write_pattern(node: Node) -> str:
+def write_pattern(node: PatternNode) -> str:
     r"""Writes a pattern in its normal form.
 
     >>> write_pattern(Repetition(Characters(((0x2D, 0x2D), (0x61, 0x7A))), 1, None))
@@ -156,7 +156,7 @@ def _(node: Alternation) -> str:
 @write_pattern.register
 def _(node: Repetition) -> str:
     inner = write_pattern(node.part)
-    part = inner if isinstance(node.part, Characters | Group) else f"(?:{inner})"
+    part = inner if isinstance(node.part, Characters | CaptureGroup) else f"(?:{inner})"
     return part + _count(node.least, node.most) + ("?" if node.lazy else "")
 
 
@@ -170,7 +170,7 @@ def _count(least: int, most: int | None) -> str:
 
 
 @write_pattern.register
-def _(node: Group) -> str:
+def _(node: CaptureGroup) -> str:
     return f"({write_pattern(node.part)})"
 
 
@@ -182,7 +182,7 @@ def _(node: Anchor) -> str:
 # ---------------------------------------------------------------------------------------------------------- properties
 
 
-def nullable(node: Node) -> bool:
+def nullable(node: PatternNode) -> bool:
     """Tells whether a pattern can match between two characters."""
     if isinstance(node, Concatenation):
         return all(nullable(part) for part in node.parts)
@@ -190,10 +190,10 @@ def nullable(node: Node) -> bool:
         return any(nullable(part) for part in node.parts)
     if isinstance(node, Repetition):
         return node.least == 0 or nullable(node.part)
-    return nullable(node.part) if isinstance(node, Group) else isinstance(node, Anchor)
+    return nullable(node.part) if isinstance(node, CaptureGroup) else isinstance(node, Anchor)
 
 
-def size(node: Node) -> int:
+def size(node: PatternNode) -> int:
     """Counts the ranges of characters of a pattern, and its other parts, those that are repeated each time."""
     if isinstance(node, Characters):
         return len(node.ranges)
@@ -201,10 +201,10 @@ def size(node: Node) -> int:
         return 1 + sum(size(part) for part in node.parts)
     if isinstance(node, Repetition):
         return 1 + (1 + size(node.part)) * max(node.most or node.least + 1, 1)
-    return 1 + size(node.part) if isinstance(node, Group) else 1
+    return 1 + size(node.part) if isinstance(node, CaptureGroup) else 1
 
 
-def is_word(node: Node, *, last: bool) -> bool:
+def is_word(node: PatternNode, *, last: bool) -> bool:
     """Tells whether a pattern surely begins, or ends, with a letter, digit or underscore of ASCII."""
     if isinstance(node, Characters):
         return unite_ranges([*node.ranges, *WORDS]) == WORDS
@@ -214,33 +214,33 @@ def is_word(node: Node, *, last: bool) -> bool:
         return all(is_word(part, last=last) for part in node.parts)
     if isinstance(node, Repetition):
         return node.least > 0 and is_word(node.part, last=last)
-    return isinstance(node, Group) and is_word(node.part, last=last)
+    return isinstance(node, CaptureGroup) and is_word(node.part, last=last)
 
 
-def keep_one_group(node: Node, number: int) -> Node:
+def keep_one_group(node: PatternNode, number: int) -> PatternNode:
     """Returns a pattern with one group: that of the number, counted by opening brackets, or with 0 the whole of it."""
-    return _remove_other_groups(node, number, [0]) if number else Group(remove_groups(node))
+    return _remove_other_groups(node, number, [0]) if number else CaptureGroup(remove_groups(node))
 
 
-def groups(node: Node) -> int:
+def groups(node: PatternNode) -> int:
     """Counts the groups of a pattern."""
     counter = [0]
     _remove_other_groups(node, 0, counter)
     return counter[0]
 
 
-def remove_groups(node: Node) -> Node:
+def remove_groups(node: PatternNode) -> PatternNode:
     """Returns a pattern without its groups: whether it is found does not depend on them."""
     return _remove_other_groups(node, 0, [0])
 
 
-def _remove_other_groups(node: Node, number: int, seen: list[int]) -> Node:
+def _remove_other_groups(node: PatternNode, number: int, seen: list[int]) -> PatternNode:
     """The pattern without groups but one; the groups that have been opened are counted in `seen`."""
-    if isinstance(node, Group):
+    if isinstance(node, CaptureGroup):
         seen[0] += 1
         own = seen[0]
         part = _remove_other_groups(node.part, number, seen)
-        return Group(part) if own == number else part
+        return CaptureGroup(part) if own == number else part
     if isinstance(node, Repetition):
         return Repetition(_remove_other_groups(node.part, number, seen), node.least, node.most, node.lazy)
     if isinstance(node, Concatenation | Alternation):

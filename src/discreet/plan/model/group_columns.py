@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.exact.integer_columns import Column, column_of, objects, scatter_column
-from discreet.plan.model.identity import MANY, Same
+from discreet.plan.model.identity import MANY, IdentityKey
 from discreet.plan.model.nodes import Value
 from discreet.plan.model.readings import Groups
 from discreet.plan.model.types import Type
@@ -269,9 +269,9 @@ def _tuples_or_values(groups: GroupColumns) -> Sequence[Any]:
 
 def public_keys(keys: tuple[Key, ...]) -> PublicKeys:
     """Returns keys that are known to everybody; many of them are indexed once for the same tuple."""
-    return PublicKeys(keys) if len(keys) <= MANY else _many_keys(Same(keys))
+    return PublicKeys(keys) if len(keys) <= MANY else _many_keys(IdentityKey(keys))
 
 
 @lru_cache(maxsize=4)  # each may be as long as the groups of a question
-def _many_keys(keys: Same[tuple[Key, ...]]) -> PublicKeys:
+def _many_keys(keys: IdentityKey[tuple[Key, ...]]) -> PublicKeys:
     return PublicKeys(keys.value)

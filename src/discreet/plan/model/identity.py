@@ -10,7 +10,7 @@ MANY = 10_000
 """Of a list: a longer one is looked up by its identity, because comparing it takes as long as the work it saves."""
 
 
-class Same(Generic[Thing]):
+class IdentityKey(Generic[Thing]):
     """Holds something that never changes, equal to itself alone: what was worked out for it once holds for ever.
 
     A cache whose keys hold it keeps it alive, so no other thing can get its identity meanwhile.
@@ -19,7 +19,7 @@ class Same(Generic[Thing]):
         value: what it holds.
 
     >>> keys = (1, 2)
-    >>> Same(keys) == Same(keys), Same(keys) == Same((1, *keys[1:]))
+    >>> IdentityKey(keys) == IdentityKey(keys), IdentityKey(keys) == IdentityKey((1, *keys[1:]))
     (True, False)
     """
 
@@ -32,4 +32,4 @@ class Same(Generic[Thing]):
         return id(self.value)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Same) and self.value is other.value
+        return isinstance(other, IdentityKey) and self.value is other.value

@@ -50,7 +50,7 @@ class Expression:
 
 
 @dataclass(frozen=True, slots=True)
-class Column(Expression):
+class ColumnRef(Expression):
     """The value of a column of the source; in an output, of a key or an aggregate."""
 
     name: str
@@ -66,7 +66,7 @@ class Literal(Expression):
 
 
 @dataclass(frozen=True, slots=True)
-class Call(Expression):
+class FunctionCall(Expression):
     """A function of the table, with arguments of the types it takes."""
 
     function: str
@@ -80,7 +80,7 @@ class Relation:
     __slots__ = ()
 
 
-class Step:
+class PostProcessingStep:
     """Something done to released groups; what it may be stands in `after`."""
 
     __slots__ = ()
@@ -160,7 +160,7 @@ class Output:
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class SortKey:
     """An expression over outputs to sort the answer by."""
 
     expression: Expression
@@ -196,10 +196,10 @@ class Question:
     aggregates: tuple[Aggregate, ...]
     outputs: tuple[Output, ...]
     having: Expression | None = None
-    order: tuple[Order, ...] = ()
+    order: tuple[SortKey, ...] = ()
     limit: int | None = None
     offset: int = 0
-    steps: tuple[Step, ...] = ()
+    steps: tuple[PostProcessingStep, ...] = ()
     beside: tuple[Question, ...] = ()
     sets: tuple[tuple[int, ...], ...] = ()
     rest: Literal | None = None
@@ -225,9 +225,9 @@ def fits(expression: Expression) -> bool:
     """Tells whether an expression is small enough to be walked by simple recursion.
 
     >>> from discreet.plan.model.types import Type
-    >>> x = Column("x", Type.INT)
+    >>> x = ColumnRef("x", Type.INT)
     >>> for _ in range(200):
-    ...     x = Call("add", (x, x), Type.INT)
+    ...     x = FunctionCall("add", (x, x), Type.INT)
     >>> fits(x)
     False
     """
@@ -237,7 +237,7 @@ def fits(expression: Expression) -> bool:
         seen += 1
         if seen > LARGEST or depth > DEEPEST:
             return False
-        if isinstance(part, Call):
+        if isinstance(part, FunctionCall):
             waiting += [(argument, depth + 1) for argument in part.arguments]
     return True
 
@@ -245,7 +245,7 @@ def fits(expression: Expression) -> bool:
 def parts_of(expression: Expression) -> Iterator[Expression]:
     """Yields an expression and all parts of it."""
     yield expression
-    if isinstance(expression, Call):
+    if isinstance(expression, FunctionCall):
         for argument in expression.arguments:
             yield from parts_of(argument)
 
@@ -262,24 +262,24 @@ def expressions_in(node: object) -> Iterator[Expression]:
             yield from expressions_in(getattr(node, field.name))
 
 
-def columns(expression: Expression) -> Iterator[Column]:
+def columns(expression: Expression) -> Iterator[ColumnRef]:
     """Yields the columns that an expression reads, from left to right, each as often as it stands there."""
-    if isinstance(expression, Column):
+    if isinstance(expression, ColumnRef):
         yield expression
-    elif isinstance(expression, Call):
+    elif isinstance(expression, FunctionCall):
         for argument in expression.arguments:
             yield from columns(argument)
 
 
 def substitute(
-    expression: Expression, known: Mapping[Expression, Expression], other: Callable[[Column], Expression]
+    expression: Expression, known: Mapping[Expression, Expression], other: Callable[[ColumnRef], Expression]
 ) -> Expression:
     """Replaces the largest known parts of an expression, and every column outside of them by what `other` says."""
     if expression in known:
         return known[expression]
-    if isinstance(expression, Column):
+    if isinstance(expression, ColumnRef):
         return other(expression)
-    if not isinstance(expression, Call):
+    if not isinstance(expression, FunctionCall):
         return expression
     parts = tuple(substitute(part, known, other) for part in expression.arguments)
-    return Call(expression.function, parts, expression.type)
+    return FunctionCall(expression.function, parts, expression.type)

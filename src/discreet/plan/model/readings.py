@@ -56,7 +56,7 @@ class Statistic:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bounding:
+class ContributionBounding:
     """At most `groups` groups per unit and `rows` rows per unit and group, chosen by a keyed rule.
 
     Rows whose unit is NULL, or a text of blanks, are dropped; a text id counts without spaces at its ends. Within one
@@ -72,7 +72,7 @@ class Bounding:
 
 
 @dataclass(frozen=True, slots=True)
-class Only:
+class CellSelection:
     """Some cells of some groups: (key, first cell, last cell), where cells are 2^shift steps wide."""
 
     shift: int
@@ -101,7 +101,7 @@ class Split:
     low: int
     high: int
     shift: int = 0
-    only: Only | None = None
+    only: CellSelection | None = None
 
     @property
     def term(self) -> Statistic:
@@ -141,7 +141,7 @@ class Reading:
     where: Expression | None = None
     keys: tuple[Expression, ...] = ()
     public_keys: tuple[tuple[Value, ...], ...] | None = None
-    bounding: Bounding | None = None
+    bounding: ContributionBounding | None = None
     statistics: tuple[Statistic, ...] = ()
     split: Split | None = None
     spread: Spread | None = None

@@ -16,20 +16,20 @@ from discreet.dataclass import dataclass
 from discreet.errors import InternalError
 from discreet.plan.model.nodes import (
     UNIT,
-    Column,
+    ColumnRef,
     Expression,
     ExtremeKind,
     FoldKind,
-    Order,
     Output,
     Relation,
+    SortKey,
     WindowKind,
 )
 from discreet.plan.model.types import Type
 
 
 @dataclass(frozen=True, slots=True)
-class Table(Relation):
+class BaseTable(Relation):
     """A declared table; `unit` is its column of ids, None if it is public or its rows are units of their own.
 
     Several columns make an id together: the texts of their values, each after its length and a colon, in a row; NULL if
@@ -42,7 +42,7 @@ class Table(Relation):
 
 
 @dataclass(frozen=True, slots=True)
-class Reached(Relation):
+class LinkedTable(Relation):
     """The rows of a declared table, each once for every unit that has a row with the same key in another relation.
 
     Formal guarantee: local. Let neighbours differ in the rows that one unit has in `through`, and in rows of the table
@@ -116,7 +116,7 @@ class Window:
     type: Type
     argument: Expression | None = None
     partition: tuple[Expression, ...] = ()
-    order: tuple[Order, ...] = ()
+    order: tuple[SortKey, ...] = ()
     offset: int = 1
     exponent: int = 0
     low: int = 0
@@ -130,7 +130,7 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True)
-class Windowed(Relation):
+class WindowedRelation(Relation):
     """The rows of a relation that are somebody's, each with values of its place among the same unit's rows."""
 
     source: Relation
@@ -138,7 +138,7 @@ class Windowed(Relation):
 
 
 @dataclass(frozen=True, slots=True)
-class PerUnit(Relation):
+class UnitAggregation(Relation):
     """One row for each unit, and for each value of keys beside it."""
 
     source: Relation
@@ -201,14 +201,14 @@ class Cut(Relation):
 
 
 @dataclass(frozen=True, slots=True)
-class Union(Relation):
+class RelationUnion(Relation):
     """The rows of several relations with the same columns, one after the other."""
 
     sources: tuple[Relation, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Matched(Relation):
+class SemiJoin(Relation):
     """The rows of a relation that have, or have not, an equal row in another: IN and EXISTS.
 
     If both have people, only rows of the same unit count.
@@ -221,7 +221,7 @@ class Matched(Relation):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Marked(Relation):
+class MarkJoin(Relation):
     """The rows of a relation, each with a truth value: whether it has an equal row in another.
 
     It is NULL where what is compared is NULL. If both have people, only rows of the same unit count.
@@ -239,7 +239,7 @@ Declared = Mapping[str, Mapping[str, Type]]
 
 def tables(relation: Relation) -> Iterator[str]:
     """Returns the names of all tables that a relation reads."""
-    if isinstance(relation, Table | Reached):
+    if isinstance(relation, BaseTable | LinkedTable):
         yield relation.name
     for child in children(relation):
         yield from tables(child)
@@ -247,28 +247,28 @@ def tables(relation: Relation) -> Iterator[str]:
 
 def children(relation: Relation) -> tuple[Relation, ...]:
     """Returns the relations that a relation is made of."""
-    if isinstance(relation, Select | PerUnit | Windowed | Cut):
+    if isinstance(relation, Select | UnitAggregation | WindowedRelation | Cut):
         return (relation.source,)
-    if isinstance(relation, Reached):
+    if isinstance(relation, LinkedTable):
         return (relation.through,)
     if isinstance(relation, Join):
         return relation.left, relation.right
-    if isinstance(relation, Matched | Marked):
+    if isinstance(relation, SemiJoin | MarkJoin):
         return relation.source, relation.other
-    return relation.sources if isinstance(relation, Union) else ()
+    return relation.sources if isinstance(relation, RelationUnion) else ()
 
 
 def with_children(relation: Relation, inner: Sequence[Relation]) -> Relation:
     """Returns a relation that is made of others, in the order of `children`."""
-    if isinstance(relation, Select | PerUnit | Windowed | Cut):
+    if isinstance(relation, Select | UnitAggregation | WindowedRelation | Cut):
         return replace(relation, source=inner[0])
-    if isinstance(relation, Reached):
+    if isinstance(relation, LinkedTable):
         return replace(relation, through=inner[0])
     if isinstance(relation, Join):
         return replace(relation, left=inner[0], right=inner[1])
-    if isinstance(relation, Matched | Marked):
+    if isinstance(relation, SemiJoin | MarkJoin):
         return replace(relation, source=inner[0], other=inner[1])
-    return replace(relation, sources=tuple(inner)) if isinstance(relation, Union) else relation
+    return replace(relation, sources=tuple(inner)) if isinstance(relation, RelationUnion) else relation
 
 
 def cuts(relation: Relation) -> Iterator[Cut]:
@@ -287,21 +287,21 @@ def salt_cuts(relation: Relation, salt: str) -> Relation:
 
 def shape(relation: Relation, declared: Declared) -> dict[str, Type]:
     """Returns the columns of a relation with their types, `UNIT` last where there are people."""
-    if isinstance(relation, Table):
+    if isinstance(relation, BaseTable):
         return _own(relation, declared)
     inner = [shape(child, declared) for child in children(relation)]
-    if isinstance(relation, Reached):
+    if isinstance(relation, LinkedTable):
         return {**declared[relation.name], UNIT: inner[0][UNIT]}
-    if isinstance(relation, Union | Matched | Cut):
+    if isinstance(relation, RelationUnion | SemiJoin | Cut):
         return inner[0]
     if isinstance(relation, Join):
         return _join_columns(*inner)
-    if not isinstance(relation, Select | PerUnit | Windowed | Marked):
+    if not isinstance(relation, Select | UnitAggregation | WindowedRelation | MarkJoin):
         raise InternalError(f"A {type(relation).__name__} has no columns.")
     return _list_columns(relation, inner[0])
 
 
-def _own(relation: Table, declared: Declared) -> dict[str, Type]:
+def _own(relation: BaseTable, declared: Declared) -> dict[str, Type]:
     own = dict(declared[relation.name])
     if relation.unit is None:
         return own
@@ -314,18 +314,20 @@ def _join_columns(left: dict[str, Type], right: dict[str, Type]) -> dict[str, Ty
     return {**others, UNIT: left[UNIT]} if UNIT in left else others
 
 
-def _list_columns(relation: Select | PerUnit | Windowed | Marked, inner: dict[str, Type]) -> dict[str, Type]:
+def _list_columns(
+    relation: Select | UnitAggregation | WindowedRelation | MarkJoin, inner: dict[str, Type]
+) -> dict[str, Type]:
     columns: dict[str, Type] = {}
     if isinstance(relation, Select):
         columns = {column.name: column.expression.type for column in relation.columns}
-    elif isinstance(relation, PerUnit):
+    elif isinstance(relation, UnitAggregation):
         columns = {key.name: key.expression.type for key in relation.keys}
         columns |= {fold.name: fold.type for fold in relation.folds}
     else:
         columns = {name: kind for name, kind in inner.items() if name != UNIT}
-        made = relation.windows if isinstance(relation, Windowed) else ()
+        made = relation.windows if isinstance(relation, WindowedRelation) else ()
         columns |= {window.name: window.type for window in made}
-        columns |= {relation.name: Type.BOOL} if isinstance(relation, Marked) else {}
+        columns |= {relation.name: Type.BOOL} if isinstance(relation, MarkJoin) else {}
     return {**columns, UNIT: inner[UNIT]} if UNIT in inner else columns
 
 
@@ -355,11 +357,11 @@ def has_people(relation: Relation, declared: Declared) -> bool:
 
 def _place(relation: Relation, expression: Expression, declared: Declared) -> int | None:
     """Which part of the id of its row's unit an expression surely is; None if it may be something else."""
-    if not isinstance(expression, Column):
+    if not isinstance(expression, ColumnRef):
         return None
     if expression.name == UNIT:
         return _WHOLE
-    if isinstance(relation, Table):
+    if isinstance(relation, BaseTable):
         parts = relation.unit if isinstance(relation.unit, tuple) else ()
         return _WHOLE if relation.unit == expression.name else _index(parts, expression.name)
     if isinstance(relation, Select):
@@ -373,7 +375,7 @@ def _sides(relation: Relation) -> tuple[Relation, ...]:
     """The relations whose columns a relation has as they are; an outer join has NULL for some of its right side's."""
     if isinstance(relation, Join):
         return (relation.left,) if relation.outer else (relation.left, relation.right)
-    return (relation.source,) if isinstance(relation, Windowed | Matched | Marked | Cut) else ()
+    return (relation.source,) if isinstance(relation, WindowedRelation | SemiJoin | MarkJoin | Cut) else ()
 
 
 def _index(names: tuple[str, ...], name: str) -> int | None:

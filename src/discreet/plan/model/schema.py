@@ -15,7 +15,7 @@ from discreet.privacy import Neighbours
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class ColumnBounds:
     """Public limits to which the values of a column are clipped."""
 
     low: Fraction
@@ -43,7 +43,7 @@ class Bounds:
 
 
 @dataclass(frozen=True, slots=True)
-class Files:
+class FileSchema:
     """What the files hold that the texts of a column name: numbers of one public shape, within public limits.
 
     Args:
@@ -84,13 +84,13 @@ class ColumnSchema:
 
     name: str
     type: Type
-    bounds: Bounds | None = None
+    bounds: ColumnBounds | None = None
     keys: tuple[Value, ...] | None = field(default=None, hash=False)
     decimals: int | None = None
     limited: bool = False
     link: str = ""
-    domain: Bounds | None = None
-    files: Files | None = None
+    domain: ColumnBounds | None = None
+    files: FileSchema | None = None
     present: bool = False
 
     @property
@@ -128,7 +128,7 @@ Lookup = Callable[[tuple[str, ...], str], Sequence[tuple[tuple[Value, ...], Valu
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class UnitLink:
     """Whose rows a table has, told by another protected table: those who have a row there with the same key."""
 
     column: str
@@ -176,7 +176,7 @@ class TableSchema:
     account: str = ""
     people: str = ""
     parts: tuple[str, ...] = ()
-    reach: Reach | None = None
+    reach: UnitLink | None = None
     private_groups: bool = True
     lookup: Lookup | None = field(default=None, repr=False, compare=False)
     repeated: Mapping[tuple[str, ...], int] = field(default_factory=dict, repr=False, compare=False)

@@ -10,14 +10,14 @@ import numpy as np
 T = TypeVar("T")
 
 
-class Columns(Sequence[dict[str, T]], Generic[T]):
+class ColumnarRows(Sequence[dict[str, T]], Generic[T]):
     """Rows, as a sequence of dictionaries, of columns of one length.
 
     Args:
         columns: by name; arrays hold numbers of 64 bits, which rows have as Python's.
         length: of each of them.
 
-    >>> rows = Columns({"ward": ["A", "B"], "n": np.array([3, 5])}, 2)
+    >>> rows = ColumnarRows({"ward": ["A", "B"], "n": np.array([3, 5])}, 2)
     >>> rows[1], rows.take_places([1, 0])
     ({'ward': 'B', 'n': 5}, [{'ward': 'B', 'n': 5}, {'ward': 'A', 'n': 3}])
     >>> rows == [{"ward": "A", "n": 3}, {"ward": "B", "n": 5}]
@@ -31,15 +31,15 @@ class Columns(Sequence[dict[str, T]], Generic[T]):
         self.columns, self._length = dict(columns), length
 
     @classmethod
-    def of(cls, rows: Sequence[Mapping[str, T]]) -> Columns[T]:
+    def of(cls, rows: Sequence[Mapping[str, T]]) -> ColumnarRows[T]:
         """Returns rows of the same names as columns; those that are columns already are as they were."""
-        if isinstance(rows, Columns):
+        if isinstance(rows, ColumnarRows):
             return rows
         return cls({name: [row[name] for row in rows] for name in (rows[0] if rows else ())}, len(rows))
 
-    def take_places(self, places: Sequence[int]) -> Columns[T]:
+    def take_places(self, places: Sequence[int]) -> ColumnarRows[T]:
         """Returns the rows at some places, in this order."""
-        return Columns({name: _take_places(column, places) for name, column in self.columns.items()}, len(places))
+        return ColumnarRows({name: _take_places(column, places) for name, column in self.columns.items()}, len(places))
 
     def __len__(self) -> int:
         return self._length
@@ -55,12 +55,12 @@ class Columns(Sequence[dict[str, T]], Generic[T]):
     @overload
     def __getitem__(self, index: int) -> dict[str, T]: ...
     @overload
-    def __getitem__(self, index: slice) -> Columns[T]: ...
+    def __getitem__(self, index: slice) -> ColumnarRows[T]: ...
 
-    def __getitem__(self, index: int | slice) -> dict[str, T] | Columns[T]:
+    def __getitem__(self, index: int | slice) -> dict[str, T] | ColumnarRows[T]:
         if isinstance(index, slice):
             length = len(range(*index.indices(self._length)))
-            return Columns({name: column[index] for name, column in self.columns.items()}, length)
+            return ColumnarRows({name: column[index] for name, column in self.columns.items()}, length)
         place = range(self._length)[index]
         return {name: _item(column[place]) for name, column in self.columns.items()}
 

@@ -22,15 +22,15 @@ from discreet.plan.expressions.evaluation import evaluate
 from discreet.plan.expressions.functions import LAST_DAY
 from discreet.plan.expressions.functions.date_functions import DAY, day_number
 from discreet.plan.expressions.interval_arithmetic import EVERYTHING, End, Span
-from discreet.plan.model.nodes import Call, Column, Expression, Literal, Order, Question, Value, columns
+from discreet.plan.model.nodes import ColumnRef, Expression, FunctionCall, Literal, Question, SortKey, Value, columns
 from discreet.plan.model.types import Type
-from discreet.plan.post.columns import Columns, list_values
+from discreet.plan.post.columns import ColumnarRows, list_values
 
 Numbers = NDArray[np.int64] | NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Noisy:
+class NoisyNumber:
     """A released number and its interval; no value if it is a quotient by zero. A zero has no sign."""
 
     value: int | float | Fraction | None
@@ -44,8 +44,8 @@ class Noisy:
                     object.__setattr__(self, name, getattr(self, name) + 0)  # -0.0 + 0 is 0.0
 
 
-class NoisyColumn(Sequence[Noisy]):
-    """Released numbers and their intervals, of which none is without a value: a `Noisy` is made when one is looked at.
+class NoisyColumn(Sequence[NoisyNumber]):
+    """Released numbers with their intervals; a `NoisyNumber` is made when one is looked at.
 
     Args:
         value: whole numbers, or doubles.
@@ -74,17 +74,17 @@ class NoisyColumn(Sequence[Noisy]):
     def __len__(self) -> int:
         return len(self.value)
 
-    def __iter__(self) -> Iterator[Noisy]:
-        return map(Noisy, self.value.tolist(), self.low.tolist(), self.high.tolist())
+    def __iter__(self) -> Iterator[NoisyNumber]:
+        return map(NoisyNumber, self.value.tolist(), self.low.tolist(), self.high.tolist())
 
     @overload
-    def __getitem__(self, index: int) -> Noisy: ...
+    def __getitem__(self, index: int) -> NoisyNumber: ...
     @overload
     def __getitem__(self, index: slice) -> NoisyColumn: ...
 
-    def __getitem__(self, index: int | slice) -> Noisy | NoisyColumn:
+    def __getitem__(self, index: int | slice) -> NoisyNumber | NoisyColumn:
         parts = self.value[index], self.low[index], self.high[index]
-        return NoisyColumn(*parts) if isinstance(index, slice) else Noisy(*(part.item() for part in parts))
+        return NoisyColumn(*parts) if isinstance(index, slice) else NoisyNumber(*(part.item() for part in parts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class NoisyTime:
     high: dt.date
 
 
-Measured = Noisy | NoisyTime
+Measured = NoisyNumber | NoisyTime
 """A released value that has an interval."""
 
 
@@ -104,16 +104,16 @@ Cell = Value | Measured
 Row = Mapping[str, Cell]
 
 
-def finish(question: Question, rows: Sequence[Row]) -> Columns[Cell]:
+def finish(question: Question, rows: Sequence[Row]) -> ColumnarRows[Cell]:
     """Computes the rows of an answer from released values.
 
     Args:
         question: what was asked.
-        rows: for each released group its keys, by the keys' names, and its aggregates as `Noisy`, by theirs.
+        rows: for each released group its keys, by the keys' names, and its aggregates as `NoisyNumber`, by theirs.
 
     Returns:
-        The outputs by name. Those computed from aggregates are `Noisy` if they are numbers; days and moments that are
-        computed from such are `NoisyTime`.
+        The outputs by name. Those computed from aggregates are `NoisyNumber` if they are numbers; days and moments that
+        are computed from such are `NoisyTime`.
 
     *Formal guarantee.* A function of released values, which it holds to their intervals: if each aggregate's true value
     lies in its interval, so does each output's. With k aggregates in an output, intervals of confidence 1 - a each give
@@ -121,14 +121,14 @@ def finish(question: Question, rows: Sequence[Row]) -> Columns[Cell]:
 
     >>> from discreet.plan.model.nodes import Aggregate, Output
     >>> from discreet.plan.model.types import Type
-    >>> n = Column("#1", Type.INT)
+    >>> n = ColumnRef("#1", Type.INT)
     >>> asked = Question(
     ...     table="visits", aggregates=(Aggregate(name="#1", kind="count"),), outputs=(Output("n", n),), limit=1
     ... )
-    >>> finish(asked, [{"#1": Noisy(42, 39, 45)}])
+    >>> finish(asked, [{"#1": NoisyNumber(42, 39, 45)}])
     [{'n': Noisy(value=42, low=39, high=45)}]
     """
-    kept = Columns.of(rows)
+    kept = ColumnarRows.of(rows)
     if question.having is not None:
         kept = kept.take_places(
             [place for place, found in enumerate(_evaluate_rows(question.having, kept)) if found is True]
@@ -137,17 +137,17 @@ def finish(question: Question, rows: Sequence[Row]) -> Columns[Cell]:
         kept = kept.take_places(_sort_places(_evaluate_rows(order.expression, kept), order))
     end = None if question.limit is None else question.offset + question.limit
     shown = kept[question.offset : end]
-    return Columns({output.name: _cells(output.expression, shown) for output in question.outputs}, len(shown))
+    return ColumnarRows({output.name: _cells(output.expression, shown) for output in question.outputs}, len(shown))
 
 
-def _cells(expression: Expression, rows: Columns[Cell]) -> Sequence[Cell]:
+def _cells(expression: Expression, rows: ColumnarRows[Cell]) -> Sequence[Cell]:
     """One output of all rows."""
-    if isinstance(expression, Column) and rows:
+    if isinstance(expression, ColumnRef) and rows:
         return rows.columns[expression.name]
     return [cell(expression, row) for row in rows]
 
 
-def _evaluate_rows(expression: Expression, rows: Columns[Cell]) -> Sequence[Value]:
+def _evaluate_rows(expression: Expression, rows: ColumnarRows[Cell]) -> Sequence[Value]:
     """What an expression of released values is in each row."""
     names = sorted({column.name for column in columns(expression)})
     if not rows:
@@ -155,14 +155,14 @@ def _evaluate_rows(expression: Expression, rows: Columns[Cell]) -> Sequence[Valu
     if not names:
         return [evaluate(expression, {})] * len(rows)
     given = [values_of_column(rows.columns[name]) for name in names]
-    if isinstance(expression, Column):
+    if isinstance(expression, ColumnRef):
         return given[0]
     return [evaluate(expression, dict(zip(names, values, strict=True))) for values in zip(*given, strict=True)]
 
 
 def cell(expression: Expression, row: Row) -> Cell:
     """Computes one output, with its interval if it has one."""
-    if isinstance(expression, Column):
+    if isinstance(expression, ColumnRef):
         return row[expression.name]
     noisy = [column.type for column in columns(expression) if isinstance(row[column.name], Measured)]
     values = values_of(row)
@@ -179,7 +179,7 @@ def resolve_known_parts(
     """Writes out everything in an expression that no noise decides: known parts, and branches of CASE."""
     if not any(noisy(column.name) for column in columns(expression)):
         return Literal(evaluate(expression, values), expression.type)
-    if not isinstance(expression, Call):
+    if not isinstance(expression, FunctionCall):
         return expression
     if expression.function == "if":
         condition, then, other = expression.arguments
@@ -187,7 +187,7 @@ def resolve_known_parts(
         if isinstance(known, Literal):
             return resolve_known_parts(then if known.value is True else other, values, noisy)
     parts = tuple(resolve_known_parts(part, values, noisy) for part in expression.arguments)
-    return Call(expression.function, parts, expression.type)
+    return FunctionCall(expression.function, parts, expression.type)
 
 
 def has_interval(kind: Type, noisy: Iterable[Type]) -> bool:
@@ -203,8 +203,8 @@ def as_noisy(value: Value | Fraction, found: Span, kind: Type = Type.FLOAT) -> M
     if kind.is_time:
         return _as_time(value, found, kind)
     if value is None or isinstance(value, str | bool) or not isinstance(value, int | float | Fraction):
-        return Noisy(None, -math.inf, math.inf)
-    return Noisy(value, min(value, _below(found.low)), max(value, _above(found.high)))
+        return NoisyNumber(None, -math.inf, math.inf)
+    return NoisyNumber(value, min(value, _below(found.low)), max(value, _above(found.high)))
 
 
 def _as_time(value: object, found: Span, kind: Type) -> NoisyTime:
@@ -240,7 +240,7 @@ def spread(part: Cell, kind: Type | None) -> Cell:
     if isinstance(part, dt.date):
         return NoisyTime(part, part, part)
     exact = isinstance(part, int | float | Fraction) and not isinstance(part, bool)
-    return Noisy(part, part, part) if exact else part  # type: ignore[arg-type]
+    return NoisyNumber(part, part, part) if exact else part  # type: ignore[arg-type]
 
 
 def values_of(row: Row) -> dict[str, Any]:
@@ -287,7 +287,7 @@ def _round_end(end: End, rounded: Any) -> int | float:
     return end.numerator if end.denominator == 1 else rounded(end)
 
 
-def _sort_places(values: Sequence[Any], order: Order) -> list[int]:
+def _sort_places(values: Sequence[Any], order: SortKey) -> list[int]:
     """The places of rows by a value, NULL last in both directions."""
     present = [place for place, value in enumerate(values) if value is not None]
     present.sort(key=values.__getitem__, reverse=order.descending)

@@ -17,7 +17,7 @@ from discreet.dataclass import dataclass
 from discreet.plan.analysis.value_bounds import span
 from discreet.plan.expressions.evaluation import evaluate
 from discreet.plan.expressions.interval_arithmetic import EVERYTHING, End, Span
-from discreet.plan.model.nodes import Call, Expression, Literal, Value
+from discreet.plan.model.nodes import Expression, FunctionCall, Literal, Value
 from discreet.plan.model.types import Type
 from discreet.plan.post.outputs import (
     Cell,
@@ -33,7 +33,7 @@ from discreet.plan.post.outputs import (
 ZERO = Fraction(0)
 
 
-class Law(Protocol):
+class GroupNoise(Protocol):
     """The noise of one aggregate, of which sums over groups are told together."""
 
     def ends(self, place: int) -> tuple[Fraction, Fraction]:
@@ -44,7 +44,7 @@ class Law(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class GroupMember:
     """A value, where it stands among the released groups, and whether it is a member: by its values, and surely."""
 
     part: Cell
@@ -73,12 +73,12 @@ class Member:
         return self.is_sure and not isinstance(self.part, Measured)
 
 
-def present(kind: str, members: Sequence[Member]) -> list[Member]:
+def present(kind: str, members: Sequence[GroupMember]) -> list[GroupMember]:
     """Returns the members that an aggregate looks at: NULL counts for nothing but for COUNT(*)."""
     return [member for member in members if kind == "count" or member.part is not None]
 
 
-def aggregate_members(kind: str, result: Type, given: Sequence[Member], law: Law | None = None) -> Cell:
+def aggregate_members(kind: str, result: Type, given: Sequence[GroupMember], law: GroupNoise | None = None) -> Cell:
     """Computes an aggregate of members, plain if no noise decides it.
 
     Args:
@@ -102,7 +102,7 @@ def aggregate_members(kind: str, result: Type, given: Sequence[Member], law: Law
     return as_noisy(value, _span(kind, members), result)
 
 
-def _first(result: Type, members: Sequence[Member]) -> Cell:
+def _first(result: Type, members: Sequence[GroupMember]) -> Cell:
     """The value of the first group that has one; noise has no part in which it is, unless groups are unsure."""
     if not members or members[0].is_sure:
         return members[0].part if members else None
@@ -110,7 +110,7 @@ def _first(result: Type, members: Sequence[Member]) -> Cell:
     return as_noisy(value, hull_of(members), result) if is_measured(result, members) else plain(value)
 
 
-def is_measured(result: Type, members: Sequence[Member]) -> bool:
+def is_measured(result: Type, members: Sequence[GroupMember]) -> bool:
     """Tells whether what is made of members has an interval: a number, or a day or moment of such that have one."""
     return result.is_number or any(isinstance(member.part, NoisyTime) for member in members)
 
@@ -149,7 +149,7 @@ def summed_span(kind: str, result: Type, ends: tuple[Fraction, Fraction], count:
     return Span(low, high, nullable=False)
 
 
-def _span(kind: str, members: Sequence[Member]) -> Span:
+def _span(kind: str, members: Sequence[GroupMember]) -> Span:
     """What an aggregate may be if each member's true value lies in its interval."""
     if kind.startswith("count"):
         sure = [member for member in members if member.sure and (kind == "count" or member.value is not None)]
@@ -169,13 +169,13 @@ def _span(kind: str, members: Sequence[Member]) -> Span:
     return Span(low / len(certain), high / len(certain))
 
 
-def hull_of(members: Sequence[Member]) -> Span:
+def hull_of(members: Sequence[GroupMember]) -> Span:
     """Returns the interval around all that the value of a member may be."""
     spans = [member.span for member in members]
     return Span(min(s.low for s in spans), max(s.high for s in spans)) if spans else EVERYTHING
 
 
-class Running:
+class PrefixSums:
     """Sums of a list between two places, of numbers that may be infinite."""
 
     def __init__(self, ends: Sequence[End]) -> None:
@@ -201,7 +201,7 @@ def certain(condition: Expression, spans: Mapping[str, Span]) -> bool | None:
     """Returns True if a settled condition holds for all values within their intervals, False if for none, else None."""
     if isinstance(condition, Literal):
         return condition.value is True
-    if not isinstance(condition, Call):
+    if not isinstance(condition, FunctionCall):
         return None
     if condition.function in ("and", "or"):
         found = [certain(part, spans) for part in condition.arguments]
@@ -220,7 +220,7 @@ def _is_present(expression: Expression) -> bool:
     """Whether an expression of numbers, days or moments has a value."""
     if isinstance(expression, Literal):
         return expression.value is not None and (expression.type.is_number or expression.type.is_time)
-    if isinstance(expression, Call):
+    if isinstance(expression, FunctionCall):
         return expression.function in _NEVER_NULL and all(map(_is_present, expression.arguments))
     return expression.type.is_number or expression.type.is_time
 
@@ -252,7 +252,7 @@ _COMPARED: dict[str, Callable[[Span, Span], bool | None]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class ReleasedGroup:
     """A released group on its way.
 
     Args:
@@ -285,9 +285,9 @@ class Group:
         """Computes an expression with its interval; plain if no noise decides it."""
         return cell(self.resolve_expression(expression), self.cells)
 
-    def member(self, argument: Expression | None) -> Member:
+    def member(self, argument: Expression | None) -> GroupMember:
         """Returns the group as a member of what is aggregated."""
-        return Member(1 if argument is None else self.cell(argument), self.place, self.shown, self.sure)
+        return GroupMember(1 if argument is None else self.cell(argument), self.place, self.shown, self.sure)
 
     def certain(self, condition: Expression) -> bool | None:
         """Tells whether a condition is true whatever the noise; None if that depends on it."""

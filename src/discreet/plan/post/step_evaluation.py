@@ -15,10 +15,10 @@ from typing import Any
 
 from discreet.dataclass import dataclass
 from discreet.errors import InternalError
-from discreet.plan.model.nodes import Column, Expression, Step
+from discreet.plan.model.nodes import ColumnRef, Expression, PostProcessingStep
 from discreet.plan.model.types import Type
 from discreet.plan.post.outputs import Cell, spread
-from discreet.plan.post.released_groups import Group, Law, aggregate_members
+from discreet.plan.post.released_groups import GroupNoise, ReleasedGroup, aggregate_members
 from discreet.plan.post.steps import (
     AttachQuestion,
     FilterGroups,
@@ -32,7 +32,7 @@ from discreet.plan.post.windows import beside
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class StepContext:
     """What steps know beside the groups.
 
     Args:
@@ -40,19 +40,19 @@ class Setting:
         blocks: the rows of the questions beside, each output by its name.
     """
 
-    laws: Mapping[str, Law] = field(default_factory=dict)
+    laws: Mapping[str, GroupNoise] = field(default_factory=dict)
     blocks: Sequence[Sequence[Mapping[str, Cell]]] = ()
 
 
 @singledispatch
-def apply_step(step: Step, groups: Sequence[Group], setting: Setting) -> list[Group]:
+def apply_step(step: PostProcessingStep, groups: Sequence[ReleasedGroup], setting: StepContext) -> list[ReleasedGroup]:
     """Applies a step to the groups."""
     del groups, setting
     raise InternalError(f"A {type(step).__name__} is no step.")
 
 
 @apply_step.register
-def _(step: FilterGroups, groups: Sequence[Group], setting: Setting) -> list[Group]:
+def _(step: FilterGroups, groups: Sequence[ReleasedGroup], setting: StepContext) -> list[ReleasedGroup]:
     del setting
     kept = []
     for group in groups:
@@ -64,8 +64,8 @@ def _(step: FilterGroups, groups: Sequence[Group], setting: Setting) -> list[Gro
 
 
 @apply_step.register
-def _(step: AttachQuestion, groups: Sequence[Group], setting: Setting) -> list[Group]:
-    names = {column.name: column.expression.name for column in step.columns if isinstance(column.expression, Column)}
+def _(step: AttachQuestion, groups: Sequence[ReleasedGroup], setting: StepContext) -> list[ReleasedGroup]:
+    names = {column.name: column.expression.name for column in step.columns if isinstance(column.expression, ColumnRef)}
     rows = {tuple(row[name] for _, name in step.on): row for row in setting.blocks[step.place]}
     found = []
     for group in groups:
@@ -78,7 +78,7 @@ def _(step: AttachQuestion, groups: Sequence[Group], setting: Setting) -> list[G
 
 
 @apply_step.register
-def _(step: GroupWindows, groups: Sequence[Group], setting: Setting) -> list[Group]:
+def _(step: GroupWindows, groups: Sequence[ReleasedGroup], setting: StepContext) -> list[ReleasedGroup]:
     columns = {window.name: beside(window, groups, _law(window.argument, setting)) for window in step.windows}
     made = []
     for index, group in enumerate(groups):
@@ -88,44 +88,51 @@ def _(step: GroupWindows, groups: Sequence[Group], setting: Setting) -> list[Gro
 
 
 @apply_step.register
-def _(step: Regroup, groups: Sequence[Group], setting: Setting) -> list[Group]:
-    found: dict[tuple[Any, ...], list[Group]] = {} if step.keys else {(): []}
+def _(step: Regroup, groups: Sequence[ReleasedGroup], setting: StepContext) -> list[ReleasedGroup]:
+    found: dict[tuple[Any, ...], list[ReleasedGroup]] = {} if step.keys else {(): []}
     for group in groups:
         found.setdefault(tuple(group.value(key.expression) for key in step.keys), []).append(group)
     return [_regroup_members(step, key, members, setting) for key, members in found.items()]
 
 
 @apply_step.register
-def _(step: UnionAll, groups: Sequence[Group], setting: Setting) -> list[Group]:
+def _(step: UnionAll, groups: Sequence[ReleasedGroup], setting: StepContext) -> list[ReleasedGroup]:
     found = [replace(group, cells={c.name: group.cell(c.expression) for c in step.columns}) for group in groups]
     for place, names in step.others:
         called = {column.name: name for column, name in zip(step.columns, names, strict=True)}
-        found += [Group({new: row[name] for new, name in called.items()}, None) for row in setting.blocks[place]]
+        found += [
+            ReleasedGroup({new: row[name] for new, name in called.items()}, None) for row in setting.blocks[place]
+        ]
     return found
 
 
-def _regroup_members(step: Regroup, key: tuple[Any, ...], members: Sequence[Group], setting: Setting) -> Group:
+def _regroup_members(
+    step: Regroup, key: tuple[Any, ...], members: Sequence[ReleasedGroup], setting: StepContext
+) -> ReleasedGroup:
     cells: dict[str, Cell] = {output.name: value for output, value in zip(step.keys, key, strict=True)}
     cells |= {fold.name: _fold_members(fold, members, _law(fold.argument, setting)) for fold in step.folds}
     alone = not step.keys
     shown, sure = (alone or any(getattr(member, name) for member in members) for name in ("shown", "sure"))
-    return Group(cells, None, shown, sure)
+    return ReleasedGroup(cells, None, shown, sure)
 
 
-def _fold_members(fold: GroupAggregate, members: Sequence[Group], law: Law | None) -> Cell:
+def _fold_members(fold: GroupAggregate, members: Sequence[ReleasedGroup], law: GroupNoise | None) -> Cell:
     return aggregate_members(fold.kind, fold.type, [group.member(fold.argument) for group in members], law)
 
 
-def _law(argument: Expression | None, setting: Setting) -> Law | None:
+def _law(argument: Expression | None, setting: StepContext) -> GroupNoise | None:
     name = summed_aggregate(argument)
     return None if name is None else setting.laws.get(name)
 
 
 def apply_steps(
-    steps: Iterable[Step], rows: Sequence[Mapping[str, Cell]], setting: Setting, measured: Mapping[str, Type]
+    steps: Iterable[PostProcessingStep],
+    rows: Sequence[Mapping[str, Cell]],
+    setting: StepContext,
+    measured: Mapping[str, Type],
 ) -> list[dict[str, Cell]]:
     """Applies all steps and returns the rows that are shown, the columns that are `measured` with their intervals."""
-    groups = [Group(row, place) for place, row in enumerate(rows)]
+    groups = [ReleasedGroup(row, place) for place, row in enumerate(rows)]
     for step in steps:
         groups = apply_step(step, groups, setting)
     return [{name: spread(part, measured.get(name)) for name, part in g.cells.items()} for g in groups if g.shown]

@@ -16,13 +16,13 @@ from discreet.dataclass import dataclass
 from discreet.errors import InternalError
 from discreet.plan.model.nodes import (
     Aggregate,
-    Call,
-    Column,
+    ColumnRef,
     Expression,
-    Order,
+    FunctionCall,
     Output,
+    PostProcessingStep,
     Question,
-    Step,
+    SortKey,
     WindowKind,
     columns,
 )
@@ -39,7 +39,7 @@ NEIGHBOURS = ("lag", "lead", "first", "last")
 
 
 @dataclass(frozen=True, slots=True)
-class FilterGroups(Step):
+class FilterGroups(PostProcessingStep):
     """The groups for which a condition is true."""
 
     condition: Expression
@@ -66,13 +66,13 @@ class GroupWindow:
     type: Type
     argument: Expression | None = None
     partition: tuple[Expression, ...] = ()
-    order: tuple[Order, ...] = ()
+    order: tuple[SortKey, ...] = ()
     offset: int = 1
     rows: tuple[int | None, int | None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class GroupWindows(Step):
+class GroupWindows(PostProcessingStep):
     """The same groups, with values beside them."""
 
     windows: tuple[GroupWindow, ...]
@@ -89,7 +89,7 @@ class GroupAggregate:
 
 
 @dataclass(frozen=True, slots=True)
-class Regroup(Step):
+class Regroup(PostProcessingStep):
     """Groups put together by what follows from their keys; without keys, all in one."""
 
     keys: tuple[Output, ...]
@@ -97,7 +97,7 @@ class Regroup(Step):
 
 
 @dataclass(frozen=True, slots=True)
-class AttachQuestion(Step):
+class AttachQuestion(PostProcessingStep):
     """The groups with the outputs of a question beside, which stand in the only row of it, or in the one of equal keys.
 
     Args:
@@ -114,7 +114,7 @@ class AttachQuestion(Step):
 
 
 @dataclass(frozen=True, slots=True)
-class UnionAll(Step):
+class UnionAll(PostProcessingStep):
     """The groups with the columns that several questions share, and after them the rows of questions beside.
 
     Args:
@@ -130,24 +130,24 @@ class UnionAll(Step):
 
 
 @singledispatch
-def map_expressions(step: Step, function: Callable[[Expression], Expression]) -> Step:
+def map_expressions(step: PostProcessingStep, function: Callable[[Expression], Expression]) -> PostProcessingStep:
     """Applies a function to all expressions of a step."""
     del function
     raise InternalError(f"A {type(step).__name__} has no expressions.")
 
 
 @map_expressions.register
-def _(step: FilterGroups, function: Callable[[Expression], Expression]) -> Step:
+def _(step: FilterGroups, function: Callable[[Expression], Expression]) -> PostProcessingStep:
     return FilterGroups(function(step.condition))
 
 
 @map_expressions.register
-def _(step: GroupWindows, function: Callable[[Expression], Expression]) -> Step:
+def _(step: GroupWindows, function: Callable[[Expression], Expression]) -> PostProcessingStep:
     return GroupWindows(tuple(with_parts(window, function) for window in step.windows))
 
 
 @map_expressions.register
-def _(step: Regroup, function: Callable[[Expression], Expression]) -> Step:
+def _(step: Regroup, function: Callable[[Expression], Expression]) -> PostProcessingStep:
     keys = tuple(replace(key, expression=function(key.expression)) for key in step.keys)
     folds = tuple(
         replace(fold, argument=None if fold.argument is None else function(fold.argument)) for fold in step.folds
@@ -156,12 +156,12 @@ def _(step: Regroup, function: Callable[[Expression], Expression]) -> Step:
 
 
 @map_expressions.register
-def _(step: AttachQuestion, function: Callable[[Expression], Expression]) -> Step:
+def _(step: AttachQuestion, function: Callable[[Expression], Expression]) -> PostProcessingStep:
     return replace(step, on=tuple((function(part), name) for part, name in step.on))
 
 
 @map_expressions.register
-def _(step: UnionAll, function: Callable[[Expression], Expression]) -> Step:
+def _(step: UnionAll, function: Callable[[Expression], Expression]) -> PostProcessingStep:
     return replace(step, columns=tuple(replace(c, expression=function(c.expression)) for c in step.columns))
 
 
@@ -175,7 +175,7 @@ def with_parts(window: GroupWindow, function: Callable[[Expression], Expression]
     )
 
 
-def parts(step: Step) -> list[Expression]:
+def parts(step: PostProcessingStep) -> list[Expression]:
     """Returns all expressions of a step."""
     found: list[Expression] = []
 
@@ -192,7 +192,7 @@ def parts_of(window: GroupWindow) -> list[Expression]:
     return parts(GroupWindows((window,)))
 
 
-def made_columns(steps: Sequence[Step]) -> Iterator[GroupWindow | GroupAggregate]:
+def made_columns(steps: Sequence[PostProcessingStep]) -> Iterator[GroupWindow | GroupAggregate]:
     """Yields the columns that steps make, but for keys."""
     for step in steps:
         if isinstance(step, GroupWindows):
@@ -201,15 +201,15 @@ def made_columns(steps: Sequence[Step]) -> Iterator[GroupWindow | GroupAggregate
             yield from step.folds
 
 
-def columns_as_aggregates(steps: Sequence[Step]) -> list[Aggregate]:
+def columns_as_aggregates(steps: Sequence[PostProcessingStep]) -> list[Aggregate]:
     """Returns the columns that steps make, as if they were aggregates: for the names of outputs."""
     return [Aggregate(name=each.name, kind=each.kind, argument=each.argument) for each in made_columns(steps)]
 
 
-def find_needed_steps(question: Question) -> tuple[Step, ...]:
+def find_needed_steps(question: Question) -> tuple[PostProcessingStep, ...]:
     """Returns the steps without the columns that nothing reads."""
     read = {c.name for part in _last(question) for c in columns(part)}
-    kept: list[Step] = []
+    kept: list[PostProcessingStep] = []
     for step in reversed(question.steps):
         left = _keep_read_columns(step, read)
         if left is not None:
@@ -238,7 +238,7 @@ def adds_up_groups(question: Question) -> bool:
     return any(fold.kind != "any" for fold in folds)
 
 
-def _keep_read_columns(step: Step, read: set[str]) -> Step | None:
+def _keep_read_columns(step: PostProcessingStep, read: set[str]) -> PostProcessingStep | None:
     if isinstance(step, GroupWindows):
         windows = tuple(window for window in step.windows if window.name in read)
         return GroupWindows(windows) if windows else None
@@ -300,7 +300,7 @@ def _count_appended_noise(step: UnionAll, question: Question) -> dict[str, int |
 
 def _name(column: Output) -> str:
     """The output of a question beside that a column is."""
-    return column.expression.name if isinstance(column.expression, Column) else ""
+    return column.expression.name if isinstance(column.expression, ColumnRef) else ""
 
 
 def find_measured_columns(question: Question) -> dict[str, Type]:
@@ -402,6 +402,6 @@ def rests(expression: Expression, known: Mapping[str, int], noisy: frozenset[str
 
 def summed_aggregate(argument: Expression | None) -> str | None:
     """Returns the aggregate that is added up, if it is one."""
-    while isinstance(argument, Call) and argument.function == "to_float":
+    while isinstance(argument, FunctionCall) and argument.function == "to_float":
         argument = argument.arguments[0]
-    return argument.name if isinstance(argument, Column) else None
+    return argument.name if isinstance(argument, ColumnRef) else None

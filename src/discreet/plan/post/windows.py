@@ -14,14 +14,14 @@ from typing import Any
 
 from discreet.dataclass import dataclass
 from discreet.plan.expressions.interval_arithmetic import EVERYTHING, Span
-from discreet.plan.model.nodes import Literal, Order
-from discreet.plan.post.outputs import Cell, Measured, Noisy, as_noisy, span_of
+from discreet.plan.model.nodes import Literal, SortKey
+from discreet.plan.post.outputs import Cell, Measured, NoisyNumber, as_noisy, span_of
 from discreet.plan.post.released_groups import (
     ZERO,
-    Group,
-    Law,
-    Member,
-    Running,
+    GroupMember,
+    GroupNoise,
+    PrefixSums,
+    ReleasedGroup,
     aggregate_members,
     hull_of,
     is_measured,
@@ -36,7 +36,7 @@ MOST_PAIRS = 500
 """Groups of a partition that are compared in pairs, where an order by noisy values has several terms."""
 
 
-def beside(window: GroupWindow, groups: Sequence[Group], law: Law | None) -> list[Cell]:
+def beside(window: GroupWindow, groups: Sequence[ReleasedGroup], law: GroupNoise | None) -> list[Cell]:
     """Computes the value beside each group; beside a group that is not shown, NULL or anything."""
     partitions: dict[tuple[Any, ...], list[int]] = {}
     for index, group in enumerate(groups):
@@ -51,7 +51,7 @@ def beside(window: GroupWindow, groups: Sequence[Group], law: Law | None) -> lis
     return [found.get(index, nothing) for index in range(len(groups))]
 
 
-def _sort_groups(order: Sequence[Order], indices: list[int], groups: Sequence[Group]) -> list[int]:
+def _sort_groups(order: Sequence[SortKey], indices: list[int], groups: Sequence[ReleasedGroup]) -> list[int]:
     """Groups in an order, NULL last in both directions; equals stay as they are."""
     for term in reversed(order):
         valued = [(groups[index].value(term.expression), index) for index in indices]
@@ -66,9 +66,9 @@ class _Partition:
     """The groups of one partition in their order, and those that only might be there."""
 
     window: GroupWindow
-    groups: list[Group]
-    uncertain: list[Group]
-    law: Law | None
+    groups: list[ReleasedGroup]
+    uncertain: list[ReleasedGroup]
+    law: GroupNoise | None
 
     def cells(self) -> list[Cell]:
         """The value beside each group."""
@@ -113,15 +113,15 @@ class _Partition:
         return [(start, max(start, stop)) for start, stop in zip(starts, stops, strict=True)]
 
     @cached_property
-    def members(self) -> list[Member]:
+    def members(self) -> list[GroupMember]:
         """The groups that are shown, as members of what is aggregated."""
         return [group.member(self.window.argument) for group in self.groups]
 
     @cached_property
-    def everyone(self) -> list[Member]:
+    def everyone(self) -> list[GroupMember]:
         """The same, with those that might be there, none of them for sure."""
         there = [*self.members, *(group.member(self.window.argument) for group in self.uncertain)]
-        return [Member(m.part, m.place, m.shown, sure=False) for m in present(self.window.kind, there)]
+        return [GroupMember(m.part, m.place, m.shown, sure=False) for m in present(self.window.kind, there)]
 
     # ------------------------------------------------------------------------------------------------------- neighbours
 
@@ -171,13 +171,17 @@ class _Partition:
 
     def _sums(self) -> Iterator[Cell]:
         """Sums and means of known frames, each from sums up to its ends."""
-        kind, result, noisy = self.window.kind, self.window.type, any(isinstance(m.part, Noisy) for m in self.members)
+        kind, result, noisy = (
+            self.window.kind,
+            self.window.type,
+            any(isinstance(m.part, NoisyNumber) for m in self.members),
+        )
         valued = [member.value is not None for member in self.members]
-        values = Running([Fraction(m.value) if m.value is not None else ZERO for m in self.members])
-        counts = Running([Fraction(there) for there in valued])
+        values = PrefixSums([Fraction(m.value) if m.value is not None else ZERO for m in self.members])
+        counts = PrefixSums([Fraction(there) for there in valued])
         nothing = Span(ZERO, ZERO)
         spans = [nothing if member.part is None else member.span for member in self.members]
-        lows, highs = Running([span.low for span in spans]), Running([span.high for span in spans])
+        lows, highs = PrefixSums([span.low for span in spans]), PrefixSums([span.high for span in spans])
         told = None if self.law is None or not all(valued) else self._noise_ends(self.law)
         for start, stop in self.frames:
             count = int(counts.between(start, stop))
@@ -192,10 +196,10 @@ class _Partition:
                 over = count if kind == "mean" else 1
                 yield as_noisy(value, Span(lows.between(start, stop) / over, highs.between(start, stop) / over))
 
-    def _noise_ends(self, law: Law) -> tuple[Running, Running]:
+    def _noise_ends(self, law: GroupNoise) -> tuple[PrefixSums, PrefixSums]:
         """The lower and the upper ends of what noise was added to."""
         ends = [law.ends(member.place) for member in self.members if member.place is not None]
-        return Running([low for low, _ in ends]), Running([high for _, high in ends])
+        return PrefixSums([low for low, _ in ends]), PrefixSums([high for _, high in ends])
 
     # ----------------------------------------------------------------------------------------------------------- places
 
@@ -256,7 +260,7 @@ class _Partition:
         found = [_range(g, self.window.order[0])[1] for g in (*self.groups, *self.uncertain) if g.sure]
         return sorted(found)
 
-    def _precedes(self, one: Group, other: Group) -> bool | None:
+    def _precedes(self, one: ReleasedGroup, other: ReleasedGroup) -> bool | None:
         """Whether a group stands before another, None if that depends on noise; of equals, neither does."""
         for term in self.window.order:
             (low, high), (least, most) = _range(one, term), _range(other, term)
@@ -269,10 +273,10 @@ class _Partition:
         return None if self.window.kind == "row_number" else False
 
 
-def _range(group: Group, order: Order) -> tuple[Any, Any]:
+def _range(group: ReleasedGroup, order: SortKey) -> tuple[Any, Any]:
     """Between which values a group stands in an order, as pairs that sort: NULL last."""
     part = group.cell(order.expression)
-    if isinstance(part, Noisy):
+    if isinstance(part, NoisyNumber):
         ends = (part.low, part.high) if part.value is not None else (-float("inf"), float("inf"))
         low, high = (-ends[1], -ends[0]) if order.descending else ends
         return (0, low), (0 if part.value is not None else 1, high)

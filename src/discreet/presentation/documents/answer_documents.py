@@ -12,7 +12,7 @@ from discreet.dataclass import dataclass
 from discreet.measurement.profile.coverage import Coverage
 from discreet.plan.model.nodes import Question, Value
 from discreet.plan.model.types import Type
-from discreet.plan.post.columns import Columns, list_values
+from discreet.plan.post.columns import ColumnarRows, list_values
 from discreet.presentation.documents.result_documents import (
     RELEASED,
     Document,
@@ -67,7 +67,7 @@ def _written_rows(answer: Answer) -> Document:
 
 def _values(answer: Answer) -> dict[str, Sequence[Any]]:
     """The values of each column, in the order of the answer's."""
-    held = Columns.of(answer.records).columns
+    held = ColumnarRows.of(answer.records).columns
     return {name: list_values(held[name]) if answer.records else () for name in answer.columns}
 
 

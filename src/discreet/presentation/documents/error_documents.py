@@ -14,7 +14,7 @@ from typing import Any
 from discreet import errors
 from discreet.errors import DiscreetError, InternalError
 from discreet.hint_text import Hint
-from discreet.ledger import Remaining
+from discreet.ledger import RemainingBudget
 from discreet.ledger.serialization import NAMES, write_loss
 from discreet.presentation.documents.result_documents import (
     Document,
@@ -102,7 +102,7 @@ def _write(value: object) -> Any:
 _EXACT: Mapping[type, Callable[[Any], Document]] = {
     float: lambda value: {"float": write_value(value)},
     Fraction: lambda value: {"ratio": str(value)},
-    Remaining: write_remaining,
+    RemainingBudget: write_remaining,
     Loss: lambda value: write_loss(value) if type(value) in NAMES else {},
     Event: lambda value: {"event": write_event(value)},
 }

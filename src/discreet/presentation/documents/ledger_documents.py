@@ -6,10 +6,10 @@ from collections.abc import Iterable
 
 from discreet.ledger import Account, Appointment, Balance, Entry, Head, Share, Standing
 from discreet.presentation.documents.result_documents import (
-    Beside,
     Document,
     DocumentForm,
     Given,
+    InlinePart,
     read_plain,
     types_of,
     write_plain,
@@ -28,14 +28,14 @@ SHARE = DocumentForm(
     says_kind=False,
     about="The figures of a person, or of a project, on an account.",
     make=Share,
-    parts={"balance": Beside(Balance), **types_of(Share, without=("balance",))},
+    parts={"balance": InlinePart(Balance), **types_of(Share, without=("balance",))},
 ).declare()
 APPOINTMENT: DocumentForm[Appointment] = DocumentForm(
     kind="appointment",
     says_kind=False,
     about="Somebody's role; on an account, with their figures there.",
     make=lambda appointment: appointment,
-    parts={"appointment": Beside(Appointment)},
+    parts={"appointment": InlinePart(Appointment)},
     writes=lambda made: {"appointment": write_plain(made)},
     reads=lambda document: {"appointment": read_plain(Share if "total" in document else Appointment, document)},
 )

@@ -6,7 +6,7 @@ from typing import Any
 
 from discreet.curator.training.trainer import FitPlan
 from discreet.lazy import load
-from discreet.ledger import Remaining
+from discreet.ledger import RemainingBudget
 from discreet.presentation.documents.result_documents import PLANNED, Document, DocumentForm, Given, write_plain
 from discreet.privacy import Loss
 
@@ -31,7 +31,7 @@ MODEL: DocumentForm[Any] = DocumentForm(
         "model": str,
         "columns": list[str],
         "cost": Loss,
-        "remaining": Remaining,
+        "remaining": RemainingBudget,
         "replayed": bool,
         "notes": tuple[str, ...],
         "private": bool,

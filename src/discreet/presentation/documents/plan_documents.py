@@ -8,7 +8,7 @@ from typing import Any
 
 from discreet.accounting import Risk
 from discreet.curator.asking.answer import columns
-from discreet.curator.asking.choices import Choice, Choices
+from discreet.curator.asking.choices import BudgetChoice, Choices
 from discreet.curator.asking.explanation import Explanation
 from discreet.dataclass import dataclass
 from discreet.measurement.profile.profile import CONFIDENCE, QUANTILES, Profile
@@ -16,9 +16,9 @@ from discreet.measurement.profile.sizes import Figure
 from discreet.plan.model.schema import Limits
 from discreet.presentation.documents.answer_documents import COLUMNS, question_types, write_columns
 from discreet.presentation.documents.result_documents import (
-    Beside,
     Document,
     DocumentForm,
+    InlinePart,
     types_of,
     write_amount,
     write_plain,
@@ -26,7 +26,7 @@ from discreet.presentation.documents.result_documents import (
 from discreet.report.html import element
 
 
-class ToldResult(SimpleNamespace):
+class RemoteResult(SimpleNamespace):
     """A result as a service told it: its parts are attributes, and it prints as the curator's own.
 
     Attributes:
@@ -48,10 +48,10 @@ def _asked_columns(told: Explanation) -> Document:
     return {"columns": write_columns(question_types(question, columns(question)))}
 
 
-EXPLANATION: DocumentForm[ToldResult] = DocumentForm(
+EXPLANATION: DocumentForm[RemoteResult] = DocumentForm(
     kind="explanation",
     about="A question before it is asked; its columns are those that the answer would have.",
-    make=ToldResult,
+    make=RemoteResult,
     parts={
         "columns": COLUMNS,
         **types_of(Explanation, without=("program", "remarks")),
@@ -68,14 +68,14 @@ CHOICE = DocumentForm(
     kind="choice",
     says_kind=False,
     about="A budget: the errors of each number, and what an attacker could learn.",
-    make=Choice,
-    parts={**types_of(Choice, without=("risk",)), "risk": Beside(Risk), "words": str},
+    make=BudgetChoice,
+    parts={**types_of(BudgetChoice, without=("risk",)), "risk": InlinePart(Risk), "words": str},
 ).declare()
 CHOICES = DocumentForm(
     kind="choices",
     about="Budgets side by side.",
     make=Choices,
-    parts={"confidence": Fraction, "rows": int, "choices": tuple[Choice, ...], "text": str},
+    parts={"confidence": Fraction, "rows": int, "choices": tuple[BudgetChoice, ...], "text": str},
 ).declare()
 
 
@@ -115,10 +115,10 @@ def _portrait(profile: Profile) -> Document:
     return {name: write_plain(part) for name, part in found.items()}
 
 
-PROFILE: DocumentForm[ToldResult] = DocumentForm(
+PROFILE: DocumentForm[RemoteResult] = DocumentForm(
     kind="profile",
     about="A paid portrait of a table; figures are value, low, high, with 95 % confidence each.",
-    make=ToldResult,
+    make=RemoteResult,
     parts={
         "table": str,
         "epsilon": Fraction,

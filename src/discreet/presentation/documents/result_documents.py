@@ -24,7 +24,7 @@ from typing import Any, Generic, Self, TypeVar, Union, get_args, get_origin, get
 
 from discreet.dataclass import dataclass
 from discreet.errors import InternalError, InvalidParameter
-from discreet.ledger import Remaining
+from discreet.ledger import RemainingBudget
 from discreet.ledger.serialization import read_loss, write_loss
 from discreet.measurement.profile.sizes import Figure
 from discreet.plan.model.nodes import Value
@@ -81,7 +81,7 @@ class DocumentForm(Generic[Made]):
         known = {"text": str(made) if "text" in self.parts else "", **self.writes(made)}
         for name, kind in self.parts.items():
             written = known[name] if name in known else write_plain(getattr(made, name))
-            found |= written if isinstance(kind, Beside) else {name: written}
+            found |= written if isinstance(kind, InlinePart) else {name: written}
         return found
 
     def read(self, document: Given) -> Made:
@@ -100,7 +100,7 @@ class DocumentForm(Generic[Made]):
     def read_part(self, name: str, document: Given) -> Any:
         """Returns a part of a document by its type."""
         kind = self.parts[name]
-        return read_plain(kind.type, document) if isinstance(kind, Beside) else read_plain(kind, document[name])
+        return read_plain(kind.type, document) if isinstance(kind, InlinePart) else read_plain(kind, document[name])
 
     def declare(self) -> Self:
         """Has objects of the class that it makes travel in it, wherever they stand in a document; returns itself."""
@@ -119,7 +119,7 @@ _FORMS: dict[Any, DocumentForm[Any]] = {}
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class InlinePart:
     """The type of a part whose own parts stand beside the others, and not inside it."""
 
     type: Any
@@ -127,7 +127,7 @@ class Beside:
 
 RELEASED: Mapping[str, Any] = {
     "cost": Loss,
-    "remaining": Remaining,
+    "remaining": RemainingBudget,
     "event": Event,
     "replayed": bool,
     "notes": tuple[str, ...],
@@ -326,14 +326,14 @@ def read_some_loss(written: Given) -> Loss:
     return read_loss({name: text for name, text in written.items() if name in ("epsilon", "rho", "delta")})
 
 
-def write_remaining(left: Remaining) -> Document:
+def write_remaining(left: RemainingBudget) -> Document:
     """Returns what is left: a loss, and in "largest_epsilon" the largest pure question that is still possible."""
     return {"text": str(left.loss), **write_loss(left.loss), "largest_epsilon": write_amount(left.epsilon)}
 
 
-def read_remaining(written: Given) -> Remaining:
+def read_remaining(written: Given) -> RemainingBudget:
     """Returns what `write_remaining` wrote."""
-    return Remaining(read_some_loss(written), Fraction(written["largest_epsilon"]))
+    return RemainingBudget(read_some_loss(written), Fraction(written["largest_epsilon"]))
 
 
 def write_event(event: Event) -> Document:
@@ -372,7 +372,7 @@ _PLAIN: Mapping[type, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     dt.datetime: (write_value, dt.datetime.fromisoformat),  # before date, of which it is one
     dt.date: (write_value, dt.date.fromisoformat),
     Loss: (write_loss_text, read_some_loss),
-    Remaining: (write_remaining, read_remaining),
+    RemainingBudget: (write_remaining, read_remaining),
     Event: (write_event, read_event),
     Figure: (write_figure, read_figure),
     Fraction: (write_amount, Fraction),

@@ -14,7 +14,7 @@ _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class ColumnKind:
     """What a column is about, and between which numbers, or days, its values can lie."""
 
     name: str
@@ -28,42 +28,42 @@ class Kind:
 
 
 _KINDS = (
-    (Kind("systolic blood pressure", 50, 300), ("systolic", "sbp", "trestbps", "sysbp", "ap_hi")),
-    (Kind("diastolic blood pressure", 20, 200), ("diastolic", "dbp", "diabp", "ap_lo")),
-    (Kind("blood pressure", 20, 300), ("blood_pressure", "bp")),
-    (Kind("heart rate", 20, 300), ("heart_rate", "pulse", "bpm", "thalach")),
-    (Kind("body mass index", 5, 100), ("bmi", "body_mass_index")),
-    (Kind("cholesterol in mg/dl", 20, 1000), ("cholesterol", "chol", "ldl", "hdl")),
-    (Kind("glucose in mg/dl", 10, 2000), ("glucose", "blood_sugar")),
-    (Kind("HbA1c in percent", 2, 25), ("hba1c", "a1c")),
-    (Kind("oxygen saturation in percent", 0, 100), ("spo2", "oxygen_saturation")),
-    (Kind("body temperature in degrees Celsius", 25, 45), ("body_temperature", "body_temp")),
-    (Kind("height in cm", 20, 280), ("height_cm",)),
-    (Kind("weight in kg", 0, 500), ("weight_kg",)),
-    (Kind("age", 0, 120), ("age", "agep", "ages")),
-    (Kind("percent", 0, 100), ("percent", "pct", "percentage", "humidity", "humid")),
-    (Kind("probability", 0, 1), ("probability", "prob", "propensity")),
-    (Kind("latitude", -90, 90), ("latitude", "lat")),
-    (Kind("longitude", -180, 180), ("longitude", "lon", "lng", "long")),
-    (Kind("direction in degrees", 0, 360), ("wind_dir", "bearing", "azimuth")),
-    (Kind("hours of a week", 0, 168), ("hours_per_week", "weekly_hours")),
-    (Kind("hours of a day", 0, 24), ("hours_per_day", "daily_hours", "hour")),
-    (Kind("minute", 0, 60), ("minute",)),
-    (Kind("month", 1, 12), ("month",)),
-    (Kind("day of a month", 1, 31), ("day_of_month", "mday", "day")),
-    (Kind("day of a week", 0, 7), ("weekday", "day_of_week", "dow")),
-    (Kind("week", 0, 53), ("week", "week_of_year")),
-    (Kind("quarter", 1, 4), ("quarter",)),
-    (Kind("year", 1900, 2100), ("year", "yr", "birth_year", "year_of_birth")),
+    (ColumnKind("systolic blood pressure", 50, 300), ("systolic", "sbp", "trestbps", "sysbp", "ap_hi")),
+    (ColumnKind("diastolic blood pressure", 20, 200), ("diastolic", "dbp", "diabp", "ap_lo")),
+    (ColumnKind("blood pressure", 20, 300), ("blood_pressure", "bp")),
+    (ColumnKind("heart rate", 20, 300), ("heart_rate", "pulse", "bpm", "thalach")),
+    (ColumnKind("body mass index", 5, 100), ("bmi", "body_mass_index")),
+    (ColumnKind("cholesterol in mg/dl", 20, 1000), ("cholesterol", "chol", "ldl", "hdl")),
+    (ColumnKind("glucose in mg/dl", 10, 2000), ("glucose", "blood_sugar")),
+    (ColumnKind("HbA1c in percent", 2, 25), ("hba1c", "a1c")),
+    (ColumnKind("oxygen saturation in percent", 0, 100), ("spo2", "oxygen_saturation")),
+    (ColumnKind("body temperature in degrees Celsius", 25, 45), ("body_temperature", "body_temp")),
+    (ColumnKind("height in cm", 20, 280), ("height_cm",)),
+    (ColumnKind("weight in kg", 0, 500), ("weight_kg",)),
+    (ColumnKind("age", 0, 120), ("age", "agep", "ages")),
+    (ColumnKind("percent", 0, 100), ("percent", "pct", "percentage", "humidity", "humid")),
+    (ColumnKind("probability", 0, 1), ("probability", "prob", "propensity")),
+    (ColumnKind("latitude", -90, 90), ("latitude", "lat")),
+    (ColumnKind("longitude", -180, 180), ("longitude", "lon", "lng", "long")),
+    (ColumnKind("direction in degrees", 0, 360), ("wind_dir", "bearing", "azimuth")),
+    (ColumnKind("hours of a week", 0, 168), ("hours_per_week", "weekly_hours")),
+    (ColumnKind("hours of a day", 0, 24), ("hours_per_day", "daily_hours", "hour")),
+    (ColumnKind("minute", 0, 60), ("minute",)),
+    (ColumnKind("month", 1, 12), ("month",)),
+    (ColumnKind("day of a month", 1, 31), ("day_of_month", "mday", "day")),
+    (ColumnKind("day of a week", 0, 7), ("weekday", "day_of_week", "dow")),
+    (ColumnKind("week", 0, 53), ("week", "week_of_year")),
+    (ColumnKind("quarter", 1, 4), ("quarter",)),
+    (ColumnKind("year", 1900, 2100), ("year", "yr", "birth_year", "year_of_birth")),
     (
-        Kind("date of birth", "1900-01-01", "2099-12-31"),
+        ColumnKind("date of birth", "1900-01-01", "2099-12-31"),
         ("birth_date", "date_of_birth", "birthdate", "birthday", "dob"),
     ),
-    (Kind("number of children", 0, 25), ("children", "kids", "num_children", "siblings")),
-    (Kind("people of a household", 0, 50), ("household_size", "family_size")),
-    (Kind("years of education", 0, 40), ("education_years", "education_num", "years_of_education")),
-    (Kind("days of a hospital stay", 0, 365), ("length_of_stay", "los", "time_in_hospital", "days_in_hospital")),
-    (Kind("decile", 0, 10), ("decile",)),
+    (ColumnKind("number of children", 0, 25), ("children", "kids", "num_children", "siblings")),
+    (ColumnKind("people of a household", 0, 50), ("household_size", "family_size")),
+    (ColumnKind("years of education", 0, 40), ("education_years", "education_num", "years_of_education")),
+    (ColumnKind("days of a hospital stay", 0, 365), ("length_of_stay", "los", "time_in_hospital", "days_in_hospital")),
+    (ColumnKind("decile", 0, 10), ("decile",)),
 )
 """Kinds and the words that name them: single ones anywhere in a name, several ones next to each other."""
 
@@ -95,7 +95,7 @@ def words_of(name: str) -> tuple[str, ...]:
     return tuple(word.lower() for word in _WORD.findall(name))
 
 
-def kind_of(name: str) -> Kind | None:
+def kind_of(name: str) -> ColumnKind | None:
     """Returns the kind that a column's name tells; None if it tells none.
 
     >>> kind_of("age"), kind_of("diastolic_bp"), kind_of("pct_white"), kind_of("page"), kind_of("age_months")

@@ -7,19 +7,25 @@ those of the column's kind, from its name.
 from __future__ import annotations
 
 from discreet.dataclass import dataclass
-from discreet.engines.duckdb.cell_forms import Form, Mend
+from discreet.engines.duckdb.cell_forms import CellFormat, Mend
 from discreet.engines.duckdb.file_content import ColumnForms
 from discreet.plan.model.types import Type
-from discreet.presentation.inspection.column_kinds import Kind, kind_of
+from discreet.presentation.inspection.column_kinds import ColumnKind, kind_of
 
 _ENOUGH, _NOTABLE = 0.99, 0.5
 """The share of values that a type reads if it is proposed, and if it is mentioned."""
 
-_COMMAS = (Form.COMMA, Form.COMMA_GROUPS, Form.DECIMAL_COMMA, Form.POINT_GROUPS, Form.OTHER_GROUPS)
-_SIGNS = (Form.CURRENCY, Form.PERCENT)
-_SHORT_DAYS = (Form.DAY_FIRST, Form.MONTH_FIRST, Form.DAY_OR_MONTH_FIRST)
-_OTHER_DAYS = (*_SHORT_DAYS, Form.YEAR_FIRST, Form.NAMED_MONTH, Form.ZONED)
-_NUMBERS = (Form.WHOLE, Form.PADDED, Form.NUMBER)
+_COMMAS = (
+    CellFormat.COMMA,
+    CellFormat.COMMA_GROUPS,
+    CellFormat.DECIMAL_COMMA,
+    CellFormat.POINT_GROUPS,
+    CellFormat.OTHER_GROUPS,
+)
+_SIGNS = (CellFormat.CURRENCY, CellFormat.PERCENT)
+_SHORT_DAYS = (CellFormat.DAY_FIRST, CellFormat.MONTH_FIRST, CellFormat.DAY_OR_MONTH_FIRST)
+_OTHER_DAYS = (*_SHORT_DAYS, CellFormat.YEAR_FIRST, CellFormat.NAMED_MONTH, CellFormat.ZONED)
+_NUMBERS = (CellFormat.WHOLE, CellFormat.PADDED, CellFormat.NUMBER)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +44,7 @@ class Proposal:
     type: Type
     missing: int
     unread: int = 0
-    kind: Kind | None = None
+    kind: ColumnKind | None = None
     remarks: tuple[str, ...] = ()
     mend: Mend | None = None
 
@@ -51,20 +57,20 @@ def proposal(name: str, found: ColumnForms, bare: ColumnForms | None = None) -> 
         found: the forms of its cells.
         bare: the same without signs of currencies and percents, if it has such.
     """
-    missing = found.count(Form.MISSING)
+    missing = found.count(CellFormat.MISSING)
     if found.stored is not Type.TEXT:
         return Proposal(type=found.stored, missing=missing, kind=_fitting(name, found.stored))
-    cells = sum(found.forms.values()) - missing - found.count(Form.MARK)
+    cells = sum(found.forms.values()) - missing - found.count(CellFormat.MARK)
     if not cells:
         return Proposal(type=Type.TEXT, missing=missing, remarks=("it is empty",))
     kind, remarks = _type(found, cells)
     mend, troubles = _mend(bare or found, found, cells)
     unread = 0 if kind is Type.TEXT else cells - _read(found, kind)
-    if kind is not Type.TEXT and found.count(Form.MARK):
-        remarks += (f"{found.count(Form.MARK)} marks of missing values, read as missing",)
+    if kind is not Type.TEXT and found.count(CellFormat.MARK):
+        remarks += (f"{found.count(CellFormat.MARK)} marks of missing values, read as missing",)
     return Proposal(
         type=kind,
-        missing=missing + (found.count(Form.MARK) if kind is not Type.TEXT else 0),
+        missing=missing + (found.count(CellFormat.MARK) if kind is not Type.TEXT else 0),
         unread=unread,
         kind=_fitting(name, kind),
         remarks=(*remarks, *troubles),
@@ -72,7 +78,7 @@ def proposal(name: str, found: ColumnForms, bare: ColumnForms | None = None) -> 
     )
 
 
-def _fitting(name: str, kind: Type) -> Kind | None:
+def _fitting(name: str, kind: Type) -> ColumnKind | None:
     known = kind_of(name)
     fits = known is not None and (kind in (Type.DATE, Type.TIMESTAMP) if known.is_day else kind.is_number)
     return known if fits else None
@@ -84,11 +90,11 @@ def _read(found: ColumnForms, kind: Type) -> int:
 
 
 _READ_BY = {
-    Type.INT: (Form.WHOLE, Form.PADDED),
+    Type.INT: (CellFormat.WHOLE, CellFormat.PADDED),
     Type.FLOAT: _NUMBERS,
-    Type.BOOL: (Form.TRUTH,),
-    Type.DATE: (Form.DAY,),
-    Type.TIMESTAMP: (Form.DAY, Form.MOMENT),
+    Type.BOOL: (CellFormat.TRUTH,),
+    Type.DATE: (CellFormat.DAY,),
+    Type.TIMESTAMP: (CellFormat.DAY, CellFormat.MOMENT),
 }
 """The forms that each type reads, the narrower types first."""
 
@@ -97,9 +103,9 @@ def _type(found: ColumnForms, cells: int) -> tuple[Type, tuple[str, ...]]:
     """The narrowest type that reads nearly all cells, and remarks about those that come near to one."""
     for kind in _READ_BY:
         share = _read(found, kind) / cells
-        if share >= _ENOUGH and kind.is_number and found.count(Form.PADDED):
-            return Type.TEXT, (f"{found.count(Form.PADDED)} values have leading zeros, which only text keeps",)
-        if share >= _ENOUGH and not (kind is Type.INT and found.count(Form.NUMBER)):
+        if share >= _ENOUGH and kind.is_number and found.count(CellFormat.PADDED):
+            return Type.TEXT, (f"{found.count(CellFormat.PADDED)} values have leading zeros, which only text keeps",)
+        if share >= _ENOUGH and not (kind is Type.INT and found.count(CellFormat.NUMBER)):
             return kind, ()
     near = next((kind for kind in (Type.FLOAT, Type.TIMESTAMP) if _read(found, kind) / cells >= _NOTABLE), None)
     if near is None:
@@ -121,34 +127,34 @@ def _mend(bare: ColumnForms, found: ColumnForms, cells: int) -> tuple[Mend | Non
     return None, ()
 
 
-def _write_form_counts(found: ColumnForms, forms: tuple[Form, ...]) -> str:
+def _write_form_counts(found: ColumnForms, forms: tuple[CellFormat, ...]) -> str:
     return ", ".join(f"{form.value}: {found.count(form)} values" for form in forms if found.count(form))
 
 
 def _mended_numbers(bare: ColumnForms, told: str) -> tuple[Mend | None, tuple[str, ...]]:
-    decimal, groups = bare.count(Form.DECIMAL_COMMA, Form.POINT_GROUPS), bare.count(Form.COMMA_GROUPS)
+    decimal, groups = bare.count(CellFormat.DECIMAL_COMMA, CellFormat.POINT_GROUPS), bare.count(CellFormat.COMMA_GROUPS)
     if decimal and groups:
         return None, (f"{told}: commas mean decimals in some values and thousands in others",)
-    if bare.count(Form.COMMA) and not decimal and not groups and not bare.count(Form.NUMBER):
+    if bare.count(CellFormat.COMMA) and not decimal and not groups and not bare.count(CellFormat.NUMBER):
         return None, (f"{told}: whether a comma means decimals or thousands cannot be told",)
     if not decimal:
         return Mend.COMMA_GROUPS, (told,)
-    return Mend.POINT_GROUPS if bare.count(Form.POINT_GROUPS) else Mend.DECIMAL_COMMA, (told,)
+    return Mend.POINT_GROUPS if bare.count(CellFormat.POINT_GROUPS) else Mend.DECIMAL_COMMA, (told,)
 
 
 def _mended_days(found: ColumnForms, told: str) -> tuple[Mend | None, tuple[str, ...]]:
-    if found.count(Form.DAY_FIRST) and found.count(Form.MONTH_FIRST):
+    if found.count(CellFormat.DAY_FIRST) and found.count(CellFormat.MONTH_FIRST):
         return None, (f"{told}: the order differs from value to value",)
-    if found.count(Form.DAY_OR_MONTH_FIRST) and not found.count(Form.DAY_FIRST, Form.MONTH_FIRST):
+    if found.count(CellFormat.DAY_OR_MONTH_FIRST) and not found.count(CellFormat.DAY_FIRST, CellFormat.MONTH_FIRST):
         return None, (f"{told}: which of the two it is cannot be told",)
     most = max(_BY_FORM, key=found.count)
     return _BY_FORM[most], (told,)
 
 
 _BY_FORM = {
-    Form.DAY_FIRST: Mend.DAY_FIRST,
-    Form.MONTH_FIRST: Mend.MONTH_FIRST,
-    Form.YEAR_FIRST: Mend.YEAR_FIRST,
-    Form.NAMED_MONTH: Mend.NAMED_MONTH,
-    Form.ZONED: Mend.ZONED,
+    CellFormat.DAY_FIRST: Mend.DAY_FIRST,
+    CellFormat.MONTH_FIRST: Mend.MONTH_FIRST,
+    CellFormat.YEAR_FIRST: Mend.YEAR_FIRST,
+    CellFormat.NAMED_MONTH: Mend.NAMED_MONTH,
+    CellFormat.ZONED: Mend.ZONED,
 }

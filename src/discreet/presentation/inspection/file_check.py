@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from discreet.dataclass import dataclass
-from discreet.engines.duckdb.cell_forms import Form
+from discreet.engines.duckdb.cell_forms import CellFormat
 from discreet.engines.duckdb.csv_header import read_header
 from discreet.engines.duckdb.file_content import ColumnValues, FileContent, RowsPerUnit
 from discreet.engines.duckdb.sources import PARQUET, existing
@@ -21,7 +21,7 @@ from discreet.presentation.inspection.charset import TextEncoding, encoding_of, 
 from discreet.presentation.inspection.column_kinds import likely_unit
 from discreet.presentation.inspection.column_proposal import Proposal, proposal
 from discreet.progress import stage
-from discreet.report.display import Display, Displayed
+from discreet.report.display import Display, DisplayMixin
 
 WARNING = (
     "FOR THE STEWARD'S EYES ONLY. This was read from the private data, and nobody has paid for it: "
@@ -40,7 +40,7 @@ class ColumnCheck:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FileCheck(Displayed):
+class FileCheck(DisplayMixin):
     """What a steward is told about a file; it prints as a table.
 
     Attributes:
@@ -209,7 +209,7 @@ def _check_content(file: Path, encoding: TextEncoding | None, content: FileConte
 def _proposals(content: FileContent, unit: str | None) -> tuple[int, dict[str, Proposal]]:
     stage("Looking at cells")
     rows, found = content.forms()
-    signed = [name for name, column in found.items() if column.count(Form.CURRENCY, Form.PERCENT)]
+    signed = [name for name, column in found.items() if column.count(CellFormat.CURRENCY, CellFormat.PERCENT)]
     bare = content.forms(signs=False)[1] if signed else {}
     made = {name: proposal(name, column, bare.get(name)) for name, column in found.items()}
     if unit and made[unit].type is Type.FLOAT:  # ids are compared, and floats are not

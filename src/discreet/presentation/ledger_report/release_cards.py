@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from discreet.dataclass import dataclass
-from discreet.ledger import Book
+from discreet.ledger import Ledger
 from discreet.ledger.entry import digest
 from discreet.ledger.redeclaration import keys_place
 from discreet.presentation.ledger_report.released_numbers import CONFIDENCE, released_numbers
@@ -53,7 +53,7 @@ class StoredReleases:
     confidence: str = percent(CONFIDENCE)
 
 
-def stored_releases(book: Book, history: LedgerHistory) -> StoredReleases:
+def stored_releases(book: Ledger, history: LedgerHistory) -> StoredReleases:
     """Returns the newest releases whose numbers the ledger tells."""
     cards, hidden = list[ReleaseCard](), 0
     for charge in reversed(history.charges.values()):
@@ -65,7 +65,7 @@ def stored_releases(book: Book, history: LedgerHistory) -> StoredReleases:
     return StoredReleases(stored=history.counts["answer"], cards=tuple(cards), hidden=hidden)
 
 
-def _declared_keys(book: Book, told: str) -> bytes:
+def _declared_keys(book: Ledger, told: str) -> bytes:
     """Returns a long list of keys that the ledger keeps, see `stewardship.Blocks`."""
     for kept in book.read_answers(keys_place(told)):
         if digest(kept.payload) == told:  # an answer may be stored under any replay key
@@ -73,7 +73,7 @@ def _declared_keys(book: Book, told: str) -> bytes:
     raise KeyError(told)
 
 
-def _card(book: Book, history: LedgerHistory, charge: ChargeView) -> ReleaseCard | None:
+def _card(book: Ledger, history: LedgerHistory, charge: ChargeView) -> ReleaseCard | None:
     """The numbers of an answer; None if they cannot be told from the ledger."""
     entry = charge.entry
     payload = next(

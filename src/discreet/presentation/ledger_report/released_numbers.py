@@ -18,13 +18,13 @@ from discreet.curator.replay.stored_releases import edition_of, facts_of, header
 from discreet.dataclass import dataclass
 from discreet.errors import DiscreetError
 from discreet.ledger.stewardship import Blocks, no_blocks
-from discreet.measurement.program.execution import Released
+from discreet.measurement.program.execution import ReleasedStatistics
 from discreet.plan.canonical import recall
 from discreet.plan.model.nodes import Question, Value
-from discreet.plan.model.schema import Bounds, ColumnSchema, Limits, TableSchema
+from discreet.plan.model.schema import ColumnBounds, ColumnSchema, Limits, TableSchema
 from discreet.plan.model.types import Type
-from discreet.plan.post.columns import Columns
-from discreet.presentation.ledger_view.ledger_history import Declared
+from discreet.plan.post.columns import ColumnarRows
+from discreet.presentation.ledger_view.ledger_history import TableDeclaration
 
 CONFIDENCE = Fraction(95, 100)
 _FOREIGN = DiscreetError, AttributeError, KeyError, TypeError, ValueError  # of texts that another version has written
@@ -44,7 +44,7 @@ class ReleasedNumbers:
 
 
 def released_numbers(
-    question: str, payload: bytes, declared: Mapping[str, Declared], blocks: Blocks = no_blocks
+    question: str, payload: bytes, declared: Mapping[str, TableDeclaration], blocks: Blocks = no_blocks
 ) -> ReleasedNumbers | None:
     """Returns the numbers of a stored release, with 95 % intervals; None if they cannot be rebuilt from the ledger.
 
@@ -68,7 +68,7 @@ def released_numbers(
 
 def _rebuild_release(
     about: Question, fields: Mapping[str, Any], payload: bytes, schema: TableSchema
-) -> Released | None:
+) -> ReleasedStatistics | None:
     plan = MeasurementPlan(
         plan=about,
         account=schema.account,
@@ -84,11 +84,11 @@ def _rebuild_release(
     return unpack(payload, plan.rebuild(plan.facts, law_of(fields), edition=edition), private=fields["private"])
 
 
-def _collect_numbers(released: Released, names: Mapping[str, str], *, private: bool) -> ReleasedNumbers:
+def _collect_numbers(released: ReleasedStatistics, names: Mapping[str, str], *, private: bool) -> ReleasedNumbers:
     groups = released.groups(1 - CONFIDENCE)
     keys = {name: cells for name, cells in groups.columns.items() if name not in names}
     numbers = {title: groups.columns[name] for name, title in names.items() if name in groups.columns}
-    return ReleasedNumbers(records=records(Columns(keys | numbers, len(groups))), private=private)
+    return ReleasedNumbers(records=records(ColumnarRows(keys | numbers, len(groups))), private=private)
 
 
 def _names(form: Mapping[str, Any]) -> dict[str, str]:
@@ -103,7 +103,7 @@ def _names(form: Mapping[str, Any]) -> dict[str, str]:
     return names
 
 
-def _schema(name: str, declared: Declared, blocks: Blocks) -> TableSchema:
+def _schema(name: str, declared: TableDeclaration, blocks: Blocks) -> TableSchema:
     """Returns the table that a declaration describes.
 
     Raises:
@@ -131,7 +131,7 @@ def _column(name: str, told: Mapping[str, Any], blocks: Blocks) -> ColumnSchema:
     return ColumnSchema(
         name=name,
         type=kind,
-        bounds=None if bounds is None else Bounds(Fraction(bounds[0]), Fraction(bounds[1])),
+        bounds=None if bounds is None else ColumnBounds(Fraction(bounds[0]), Fraction(bounds[1])),
         keys=None if keys is None else tuple(read(key) for key in keys),
     )
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter, LedgerTampered
-from discreet.ledger import Book, Head
+from discreet.ledger import Head, Ledger
 from discreet.presentation.ledger_report.release_cards import stored_releases
 from discreet.presentation.ledger_view.account_view import AccountView, burn_down_chart, headline, view_account
 from discreet.presentation.ledger_view.forecast import METHOD
@@ -80,7 +80,7 @@ class LedgerReport:
         text: the page.
         verification: of the ledger it is about.
 
-    >>> made = ledger_report(Book())
+    >>> made = ledger_report(Ledger())
     >>> made.verification.passed, "The whole chain was walked: 0 entries" in made.text
     (True, True)
     """
@@ -89,7 +89,7 @@ class LedgerReport:
     verification: Verification
 
 
-def ledger_report(book: Book, *, anchor: Head | None = None, now: dt.datetime | None = None) -> LedgerReport:
+def ledger_report(book: Ledger, *, anchor: Head | None = None, now: dt.datetime | None = None) -> LedgerReport:
     """Returns the report on a ledger, of all of its accounts.
 
     Args:
@@ -117,7 +117,7 @@ def ledger_report(book: Book, *, anchor: Head | None = None, now: dt.datetime | 
     return LedgerReport(text=page.document(TITLE, body, lead=lead, contents=contents), verification=verification)
 
 
-def _collect_content(book: Book, history: LedgerHistory, now: dt.datetime) -> tuple[dict[str, Any], dict[str, str]]:
+def _collect_content(book: Ledger, history: LedgerHistory, now: dt.datetime) -> tuple[dict[str, Any], dict[str, str]]:
     """Returns all that the template shows of a ledger, and the table of contents."""
     views = [view_account(book.standing(name), account, now) for name, account in history.accounts.items()]
     charges = [one for one in reversed(history.charges.values()) if not one.entry.paid_by]
@@ -168,7 +168,7 @@ def _anchor(account: str) -> str:
 
 
 def write_report(
-    book: Book | str, path: str | Path, *, anchor: Head | None = None, now: dt.datetime | None = None
+    book: Ledger | str, path: str | Path, *, anchor: Head | None = None, now: dt.datetime | None = None
 ) -> Verification:
     """Writes the report on a ledger to a file that only its owner may read, over an older one.
 
@@ -187,13 +187,13 @@ def write_report(
 
     >>> import tempfile
     >>> from discreet.privacy import Budget, Unit
-    >>> book = Book()
+    >>> book = Ledger()
     >>> _ = book.stewardship.open_account("patients", unit=Unit("patient", "patient_id"), budget=Budget(epsilon=1))
     >>> write_report(book, tempfile.mkdtemp() + "/report.html").passed
     True
     """
     if isinstance(book, str):
-        with Book(book, read_only=True) as opened:
+        with Ledger(book, read_only=True) as opened:
             return write_report(opened, path, anchor=anchor, now=now)
     made = ledger_report(book, anchor=anchor, now=now)
     _write(Path(path), made.text)
@@ -212,14 +212,14 @@ def _write(path: Path, text: str) -> None:
         raise InvalidParameter("out", str(path), "to be a file that can be written", "Name another.") from None
 
 
-def verify_ledger(book: Book, anchor: Head | None = None) -> Verification:
+def verify_ledger(book: Ledger, anchor: Head | None = None) -> Verification:
     """Returns whether a ledger is as it was written and contains an anchor; unlike `check_anchor`, it freezes nothing.
 
     >>> from discreet.privacy import Budget, Unit
-    >>> book = Book()
+    >>> book = Ledger()
     >>> _ = book.stewardship.open_account("patients", unit=Unit("patient", "patient_id"), budget=Budget(epsilon=1))
     >>> anchor = book.head()  # kept elsewhere
-    >>> verify_ledger(book, anchor).passed, verify_ledger(Book(), anchor).passed  # another ledger in its place
+    >>> verify_ledger(book, anchor).passed, verify_ledger(Ledger(), anchor).passed  # another ledger in its place
     (True, False)
     """
     problem = ""

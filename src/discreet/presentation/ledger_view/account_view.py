@@ -13,7 +13,7 @@ from dataclasses import replace
 from discreet.dataclass import dataclass
 from discreet.ledger import Balance, Share, Standing
 from discreet.ledger.account import describe_loss
-from discreet.presentation.ledger_view.budget_use import Spending, steps_left
+from discreet.presentation.ledger_view.budget_use import SpenderHistory, steps_left
 from discreet.presentation.ledger_view.forecast import Forecast, forecast
 from discreet.presentation.ledger_view.ledger_history import AccountHistory
 from discreet.report.charts import Spec
@@ -145,20 +145,22 @@ def view_account(standing: Standing, history: AccountHistory, now: dt.datetime) 
     )
 
 
-def view_balance(name: str, kind: str, balance: Balance, spending: Spending | None, now: dt.datetime) -> SpenderView:
+def view_balance(
+    name: str, kind: str, balance: Balance, spending: SpenderHistory | None, now: dt.datetime
+) -> SpenderView:
     """Returns the view of a balance: an account's, or somebody's own part of one."""
     figures = str(balance.total), describe_loss(balance.spent), str(balance.remaining)
     return _view(balance, spending, now, name=name, kind=kind, role="", figures=figures)
 
 
-def _view_share(share: Share, kind: str, spending: Spending | None, now: dt.datetime) -> SpenderView:
+def _view_share(share: Share, kind: str, spending: SpenderHistory | None, now: dt.datetime) -> SpenderView:
     role = PROJECT if kind == PROJECT else "no role" if share.role is None else share.role.value
     return _view(share.balance, spending, now, name=share.name, kind=kind, role=role, figures=share.figures)
 
 
 def _view(
     balance: Balance,
-    spending: Spending | None,
+    spending: SpenderHistory | None,
     now: dt.datetime,
     *,
     name: str,
@@ -167,7 +169,7 @@ def _view(
     figures: tuple[str, str, str],
 ) -> SpenderView:
     cap, spent, remaining = figures
-    used = Spending(budget=balance.total) if spending is None else spending
+    used = SpenderHistory(budget=balance.total) if spending is None else spending
     ahead = (
         None if cap == "none" else forecast(1 - used.remaining_share, used.remaining_share, since=used.first, now=now)
     )

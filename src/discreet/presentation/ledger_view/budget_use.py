@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from discreet.dataclass import dataclass
 from discreet.ledger.serialization import NAMES
-from discreet.ledger.tallies import CURRENCIES, Price, Remaining, Tallies, rules
+from discreet.ledger.tallies import CURRENCIES, ChargePrice, RemainingBudget, Tallies, rules
 from discreet.privacy import Loss
 from discreet.report.time_charts import BurnDown
 
@@ -21,7 +21,7 @@ MOST_STEPS = 400
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class BudgetStep:
     """What is left from a moment on, of the budget that was in force then.
 
     Attributes:
@@ -37,9 +37,9 @@ class Step:
     is_charge: bool = True
 
     @property
-    def remaining(self) -> Remaining:
+    def remaining(self) -> RemainingBudget:
         """What a balance told of it at the time."""
-        return Remaining.of(self.spent, self.total)
+        return RemainingBudget.of(self.spent, self.total)
 
     @property
     def remaining_share(self) -> float:
@@ -48,7 +48,7 @@ class Step:
 
 
 @dataclass(slots=True, kw_only=True)
-class Spending:
+class SpenderHistory:
     """One spender while the ledger is read.
 
     Attributes:
@@ -64,7 +64,7 @@ class Spending:
     questions: int = 0
     answered: int = 0
     failed: int = 0
-    curve: list[Step] = field(default_factory=list)
+    curve: list[BudgetStep] = field(default_factory=list)
     _spent: Tallies | None = None
     _charges: int = 0  # steps of the curve that are charges
 
@@ -78,12 +78,12 @@ class Spending:
         """The share of the total that is left."""
         return self.curve[-1].remaining_share if self.curve else 1.0
 
-    def charge(self, time: dt.datetime, price: Price) -> None:
+    def charge(self, time: dt.datetime, price: ChargePrice) -> None:
         """Adds a charge."""
         self.questions += 1
         self.lose(time, price)
 
-    def lose(self, time: dt.datetime, price: Price) -> None:
+    def lose(self, time: dt.datetime, price: ChargePrice) -> None:
         """Adds what counts as spent, by no question of its own: charges that were lost with a ledger."""
         if not self.curve:
             self._step(time, is_charge=False)
@@ -112,16 +112,16 @@ class Spending:
         return Tallies.zero(self.budget) if self._spent is None else self._spent
 
     def _step(self, time: dt.datetime, *, is_charge: bool) -> None:
-        self.curve.append(Step(time, self.total, self._sums, is_charge))
+        self.curve.append(BudgetStep(time, self.total, self._sums, is_charge))
         self._charges += is_charge
         if self._charges > 2 * MOST_STEPS:
             self.curve = _thin_curve(self.curve, 2)
             self._charges = sum(step.is_charge for step in self.curve)
 
 
-def _thin_curve(curve: list[Step], every: int) -> list[Step]:
+def _thin_curve(curve: list[BudgetStep], every: int) -> list[BudgetStep]:
     """Leaves out charges, but every so-manieth and the last step; changes of a budget are all kept."""
-    kept, charges = list[Step](), 0
+    kept, charges = list[BudgetStep](), 0
     for step in curve:
         charges += step.is_charge
         if not step.is_charge or charges % every == 0 or step is curve[-1]:
@@ -129,7 +129,7 @@ def _thin_curve(curve: list[Step], every: int) -> list[Step]:
     return kept
 
 
-def steps_left(spending: Spending, used_up: dt.datetime | None = None) -> BurnDown:
+def steps_left(spending: SpenderHistory, used_up: dt.datetime | None = None) -> BurnDown:
     """Returns what a chart draws of a spender.
 
     Args:

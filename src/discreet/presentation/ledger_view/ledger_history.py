@@ -13,11 +13,11 @@ from dataclasses import field, replace
 from typing import Any
 
 from discreet.dataclass import dataclass
-from discreet.ledger import Book, Entry
+from discreet.ledger import Entry, Ledger
 from discreet.ledger.changes import makes_anchor_again
 from discreet.ledger.serialization import parse_canonical, read_loss, read_unit
-from discreet.ledger.tallies import Price, Tallies
-from discreet.presentation.ledger_view.budget_use import Spending
+from discreet.ledger.tallies import ChargePrice, Tallies
+from discreet.presentation.ledger_view.budget_use import SpenderHistory
 from discreet.presentation.ledger_view.entry_view import EntryView, view_entry
 from discreet.privacy import Loss, Neighbours
 
@@ -55,7 +55,7 @@ class ChargeView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Declared:
+class TableDeclaration:
     """A table as it was declared when something was released from it.
 
     Attributes:
@@ -79,23 +79,23 @@ class AccountHistory:
     unit: str
     neighbours: Neighbours
     budget: Loss
-    own: Spending
-    people: dict[str, Spending] = field(default_factory=dict)
-    projects: dict[str, Spending] = field(default_factory=dict)
+    own: SpenderHistory
+    people: dict[str, SpenderHistory] = field(default_factory=dict)
+    projects: dict[str, SpenderHistory] = field(default_factory=dict)
     tables: dict[str, str] = field(default_factory=dict)
     wordings: Counter[str] = field(default_factory=Counter)
     kinds: Counter[str] = field(default_factory=Counter)
 
-    def person(self, name: str) -> Spending:
+    def person(self, name: str) -> SpenderHistory:
         """Returns a person's spending."""
-        return self.people.setdefault(name, Spending(budget=self.budget))
+        return self.people.setdefault(name, SpenderHistory(budget=self.budget))
 
-    def project(self, name: str) -> Spending:
+    def project(self, name: str) -> SpenderHistory:
         """Returns a project's spending."""
-        return self.projects.setdefault(name, Spending(budget=self.budget))
+        return self.projects.setdefault(name, SpenderHistory(budget=self.budget))
 
     @property
-    def spenders(self) -> tuple[Spending, ...]:
+    def spenders(self) -> tuple[SpenderHistory, ...]:
         """The account itself, its people and its projects."""
         return self.own, *self.people.values(), *self.projects.values()
 
@@ -107,7 +107,7 @@ class LedgerHistory:
     accounts: dict[str, AccountHistory] = field(default_factory=dict)
     charges: dict[int, ChargeView] = field(default_factory=dict)
     actions: deque[EntryView] = field(default_factory=lambda: deque(maxlen=MOST_LISTED))
-    declared: dict[tuple[str, int], Declared] = field(default_factory=dict)
+    declared: dict[tuple[str, int], TableDeclaration] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
     running: dict[int, tuple[str, bool]] = field(default_factory=dict)
     """Charges that have not ended: the project of each, and whether it paid for itself."""
@@ -117,7 +117,7 @@ class LedgerHistory:
     last: int = 0
     """The entry that was read last."""
 
-    def declared_at(self, sequence: int) -> dict[str, Declared]:
+    def declared_at(self, sequence: int) -> dict[str, TableDeclaration]:
         """Returns the tables as they were declared before an entry."""
         return {table: told for (table, place), told in self.declared.items() if place < sequence}
 
@@ -128,7 +128,7 @@ class LedgerHistory:
             del self.charges[next(iter(self.charges))]
 
 
-def read_history(book: Book, history: LedgerHistory | None = None) -> LedgerHistory:
+def read_history(book: Ledger, history: LedgerHistory | None = None) -> LedgerHistory:
     """Reads all entries of a ledger, a page at a time, or those that were made since an earlier reading of it."""
     history = LedgerHistory() if history is None else history
     for entry in _entries(book, history.last):
@@ -145,7 +145,7 @@ def read_history(book: Book, history: LedgerHistory | None = None) -> LedgerHist
     return history
 
 
-def _entries(book: Book, last: int) -> Iterator[Entry]:
+def _entries(book: Ledger, last: int) -> Iterator[Entry]:
     while found := book.history(after=last, limit=PAGE):
         yield from found
         last = found[-1].sequence
@@ -166,7 +166,7 @@ def _time(entry: Entry) -> dt.datetime:
 def _open(history: LedgerHistory, entry: Entry, content: dict[str, Any]) -> None:
     told = content["account"]
     budget = read_loss(told["budget"])
-    own = Spending(budget=budget)
+    own = SpenderHistory(budget=budget)
     own.begin(_time(entry), budget)
     history.accounts[told["name"]] = AccountHistory(
         name=told["name"],
@@ -180,7 +180,7 @@ def _open(history: LedgerHistory, entry: Entry, content: dict[str, Any]) -> None
 def _attach(history: LedgerHistory, entry: Entry, content: dict[str, Any]) -> None:
     account = history.accounts[entry.account]
     account.tables[content["table"]] = content["version"]
-    history.declared[content["table"], entry.sequence] = Declared(
+    history.declared[content["table"], entry.sequence] = TableDeclaration(
         declaration=content["declaration"],
         version=content["version"],
         account=entry.account,
@@ -220,11 +220,11 @@ def _run(history: LedgerHistory, entry: Entry, project: str, *, paid: bool) -> N
         del history.running[next(iter(history.running))]
 
 
-def _spenders(account: AccountHistory, who: str, project: str) -> list[Spending]:
+def _spenders(account: AccountHistory, who: str, project: str) -> list[SpenderHistory]:
     return [account.own, account.person(who), *([account.project(project)] if project else [])]
 
 
-def _end_query(history: LedgerHistory, entry: Entry) -> list[Spending]:
+def _end_query(history: LedgerHistory, entry: Entry) -> list[SpenderHistory]:
     """Returns whose query has ended: nobody's, if another charge paid for it."""
     project, paid = history.running.pop(entry.about, ("", True))
     return _spenders(history.accounts[entry.account], entry.who, project) if paid else []
@@ -235,7 +235,7 @@ def _charge(history: LedgerHistory, entry: Entry, _: dict[str, Any]) -> None:
     account, time, view = history.accounts[entry.account], _time(entry), view_entry(entry)
     _run(history, entry, view.project, paid=not view.paid_by)
     if not view.paid_by:
-        price = Price(Tallies.read(parse_canonical(entry.price)))
+        price = ChargePrice(Tallies.read(parse_canonical(entry.price)))
         for spender in _spenders(account, entry.who, view.project):
             spender.charge(time, price)
         if view.words in account.wordings or len(account.wordings) < MOST_WORDINGS:
@@ -250,7 +250,7 @@ def _recover(history: LedgerHistory, entry: Entry, content: dict[str, Any]) -> N
     lost += [(account.person(name), spent) for name, spent in content["people"].items()]
     lost += [(account.project(name), spent) for name, spent in content["projects"].items()]
     for spender, spent in lost:
-        spender.lose(time, Price(Tallies.read(spent)))
+        spender.lose(time, ChargePrice(Tallies.read(spent)))
 
 
 def _anchor(history: LedgerHistory, entry: Entry, _: dict[str, Any]) -> None:

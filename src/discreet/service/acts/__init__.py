@@ -1,6 +1,6 @@
 """The ledger for callers: budgets, history, certificates, verification, and what stewards do to it, people and keys."""
 
-from discreet.service.acts.book_acts import Acts, recorder
+from discreet.service.acts.book_acts import StewardActions, recorder
 from discreet.service.acts.people_acts import PEOPLE_VERBS
 
-__all__ = ["PEOPLE_VERBS", "Acts", "recorder"]
+__all__ = ["PEOPLE_VERBS", "StewardActions", "recorder"]

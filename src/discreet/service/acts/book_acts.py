@@ -17,8 +17,8 @@ from typing import Any
 
 from discreet import check
 from discreet.errors import InternalError, InvalidParameter, LedgerTampered, NotPermitted, UnknownEntry
-from discreet.ledger import Book, Entry, Head, Role, Share
 from discreet.ledger import Caller as LedgerCaller
+from discreet.ledger import Entry, Head, Ledger, Role, Share
 from discreet.presentation.documents.ledger_documents import (
     account_document,
     history_document,
@@ -26,16 +26,16 @@ from discreet.presentation.documents.ledger_documents import (
 from discreet.presentation.documents.result_documents import result_of
 from discreet.presentation.ledger_view.account_view import ANALYST, AccountView, SpenderView, view_account, view_balance
 from discreet.presentation.ledger_view.ledger_history import AccountHistory, LedgerHistory, anchor_note, read_history
-from discreet.requests.argument_kinds import Kind
+from discreet.requests.argument_kinds import ArgumentKind
 from discreet.requests.ledger_requests import Appoint
 from discreet.requests.request import Request, arguments
 from discreet.requests.verb_table import VERBS, Queue
 from discreet.service.acts.certificates import certificate
 from discreet.service.acts.people_acts import PEOPLE_VERBS
 from discreet.service.admission import require_listed
-from discreet.service.caller import Caller, Permission, ServiceRole
+from discreet.service.caller import AuthenticatedCaller, Permission, ServiceRole
 from discreet.service.desk import Document
-from discreet.service.identity import Identities, Recorder
+from discreet.service.identity import ActionRecorder, Identities
 from discreet.service.identity.people import require_whole
 
 MOST_ENTRIES = 500
@@ -51,7 +51,7 @@ _ON_BOOK = {ServiceRole.STEWARD: Role.STEWARD, ServiceRole.AUDITOR: Role.AUDITOR
 """What the book must know of new people; analysts are appointed on accounts, by stewards."""
 
 
-def recorder(book: Book) -> Recorder:
+def recorder(book: Ledger) -> ActionRecorder:
     """Returns what writes acts on people and keys into a book; for `Identities`."""
 
     def record(act: str, *, by: str, about: str, key: str = "", role: ServiceRole | None = None) -> None:
@@ -63,7 +63,7 @@ def recorder(book: Book) -> Recorder:
     return record
 
 
-class Acts:
+class StewardActions:
     """Reads a book for callers, and acts on it for stewards.
 
     Args:
@@ -71,13 +71,13 @@ class Acts:
         identities: who is known.
     """
 
-    def __init__(self, book: Book, identities: Identities) -> None:
+    def __init__(self, book: Ledger, identities: Identities) -> None:
         self._book, self._identities = book, identities
         self._read, self._reading = LedgerHistory(), Lock()
 
     # ----------------------------------------------------------------------------------------------------- reading
 
-    def budgets(self, caller: Caller, name: str | None = None) -> list[Document]:
+    def budgets(self, caller: AuthenticatedCaller, name: str | None = None) -> list[Document]:
         """Returns each account that a caller may see: their own part of it, and everybody's for those who see all.
 
         Of each: ``account``, ``unit``, ``neighbours``, ``tables``, ``own`` (a balance with ``cap`` and ``spendable``,
@@ -98,7 +98,7 @@ class Acts:
                 found.append(account_document(self._book.account(account), attached, own=own, standing=standing))
         return found
 
-    def account_view(self, caller: Caller, account: str) -> AccountView:
+    def account_view(self, caller: AuthenticatedCaller, account: str) -> AccountView:
         """Returns the view of an account for those who see all; only entries since the last reading are read.
 
         Raises:
@@ -110,7 +110,7 @@ class Acts:
             view = view_account(self._book.standing(account), history, dt.datetime.now(dt.UTC))
         return replace(view, tables={name: told for name, told in view.tables.items() if caller.sees(name)})
 
-    def own_view(self, caller: Caller, account: str) -> SpenderView:
+    def own_view(self, caller: AuthenticatedCaller, account: str) -> SpenderView:
         """Returns the view of a caller's own part of an account, which tells nothing about what others did.
 
         Raises:
@@ -122,19 +122,19 @@ class Acts:
             balance = self._book.balance(account, analyst=caller.name)
             return view_balance(caller.name, ANALYST, balance, spending, dt.datetime.now(dt.UTC))
 
-    def missing_anchors(self, caller: Caller) -> list[str]:
+    def missing_anchors(self, caller: AuthenticatedCaller) -> list[str]:
         """Returns when the ledger's anchor was missing and who accepted that, or joined another machine's, in words."""
         caller.require(Permission.SEE_ALL)
         with self._reading:
             return [anchor_note(act) for act in reversed(read_history(self._book, self._read).missing_anchors)]
 
-    def _history(self, caller: Caller, account: str) -> AccountHistory:
+    def _history(self, caller: AuthenticatedCaller, account: str) -> AccountHistory:
         """Returns what was read of an account, to be looked at while `_reading` is held."""
         if account not in self._visible(caller):
             raise NotPermitted(caller.name, f"see account {account!r}")
         return read_history(self._book, self._read).accounts[account]
 
-    def _own(self, caller: Caller, account: str) -> Share:
+    def _own(self, caller: AuthenticatedCaller, account: str) -> Share:
         own, whole = self._book.balance(account, analyst=caller.name), self._book.balance(account)
         limits = [own.remaining.epsilon, whole.remaining.epsilon]
         if caller.project and self._book.project_cap(caller.project, account=account) is None:
@@ -146,7 +146,7 @@ class Acts:
 
     def history(
         self,
-        caller: Caller,
+        caller: AuthenticatedCaller,
         *,
         after: int = 0,
         limit: int = 100,
@@ -183,7 +183,7 @@ class Acts:
 
     def recent(
         self,
-        caller: Caller,
+        caller: AuthenticatedCaller,
         *,
         before: int | None = None,
         limit: int = 100,
@@ -213,7 +213,7 @@ class Acts:
             end = start + 1
         return found[:limit]
 
-    def certificate(self, caller: Caller, sequence: int) -> Document:
+    def certificate(self, caller: AuthenticatedCaller, sequence: int) -> Document:
         """Returns the certificate of a charge; see `certificates.certificate`.
 
         Raises:
@@ -227,24 +227,28 @@ class Acts:
         raise UnknownEntry
 
     def _visible_entries(
-        self, caller: Caller, entries: Iterable[Entry], analyst: str | None = None, project: str | None = None
+        self,
+        caller: AuthenticatedCaller,
+        entries: Iterable[Entry],
+        analyst: str | None = None,
+        project: str | None = None,
     ) -> list[Entry]:
         """The entries that are a caller's to see, and about somebody or a project, without idempotency keys."""
         accounts = self._visible(caller)
         mine = (each for each in entries if _sees(caller, each, accounts) and each.concerns(analyst, project))
         return [each._replace(key="") for each in mine]
 
-    def _account_of(self, caller: Caller, name: str) -> str:
+    def _account_of(self, caller: AuthenticatedCaller, name: str) -> str:
         """The account of a table that a key is for, or of that name."""
         return next((at for table, at in self._book.tables().items() if table == name and caller.sees(table)), name)
 
-    def _visible(self, caller: Caller) -> frozenset[str]:
+    def _visible(self, caller: AuthenticatedCaller) -> frozenset[str]:
         """The accounts of the tables that a key is for."""
         if caller.tables is None:
             return frozenset(self._book.accounts())
         return frozenset(account for table, account in self._book.tables().items() if caller.sees(table))
 
-    def _may_ask(self, caller: Caller, account: str) -> bool:
+    def _may_ask(self, caller: AuthenticatedCaller, account: str) -> bool:
         if caller.may(Permission.ASK):
             with suppress(NotPermitted):
                 require_listed(self._book, caller.name, account)
@@ -253,7 +257,7 @@ class Acts:
 
     # ----------------------------------------------------------------------------------------------------- trust
 
-    def verify(self, caller: Caller) -> Head:
+    def verify(self, caller: AuthenticatedCaller) -> Head:
         """Walks the whole chain, on a connection of its own; call it in a thread, it may take seconds.
 
         Raises:
@@ -263,19 +267,19 @@ class Acts:
         if self._book.in_memory:
             return self._book.verify()
         try:
-            with Book(self._book.path, read_only=True) as beside:
+            with Ledger(self._book.path, read_only=True) as beside:
                 return beside.verify()
         except LedgerTampered:
             return self._book.verify()  # which stops this process from writing, as it should
 
-    def anchor(self, caller: Caller) -> str:
+    def anchor(self, caller: AuthenticatedCaller) -> str:
         """Returns the head of the book, to be kept elsewhere."""
         caller.require(Permission.VERIFY)
         return str(self._book.head())
 
     # ----------------------------------------------------------------------------------------------------- verbs
 
-    def perform(self, caller: Caller, request: Request[Any]) -> Document:
+    def perform(self, caller: AuthenticatedCaller, request: Request[Any]) -> Document:
         """Does what a verb asks of the ledger, or of people and keys, for a caller, and returns its document.
 
         Raises:
@@ -295,10 +299,10 @@ class Acts:
         done = verb.implementation(self._book, request, LedgerCaller(analyst=caller.name))
         return result_of(verb).write(done)
 
-    def _check(self, caller: Caller, request: Request[Any]) -> None:
+    def _check(self, caller: AuthenticatedCaller, request: Request[Any]) -> None:
         """Refuses what the ledger would take and a service does not."""
         for argument in arguments(type(request)):
-            if argument.arg.kind is Kind.TEXT:
+            if argument.arg.kind is ArgumentKind.TEXT:
                 _require_line(argument.name, getattr(request, argument.name))
         if isinstance(request, Appoint):
             known = self._identities.role_of(request.who)
@@ -309,7 +313,7 @@ class Acts:
                 raise NotPermitted(caller.name, "appoint stewards", "The owner can.")
 
 
-def _sees(caller: Caller, entry: Entry, accounts: Iterable[str]) -> bool:
+def _sees(caller: AuthenticatedCaller, entry: Entry, accounts: Iterable[str]) -> bool:
     """Tells whether an entry is a caller's to see: their own charge, or any, within what their key is for."""
     if caller.tables is not None and entry.account not in accounts:
         return False

@@ -13,60 +13,62 @@ from typing import Annotated, Any, ClassVar
 
 from discreet.dataclass import dataclass
 from discreet.presentation.documents.result_documents import DocumentForm, types_of
-from discreet.requests.argument_kinds import Arg, Kind
+from discreet.requests.argument_kinds import Arg, ArgumentKind
 from discreet.requests.request import Request, arguments
 from discreet.requests.verb_table import Permission, Queue, Verb
-from discreet.service.caller import Caller, ServiceRole
+from discreet.service.caller import AuthenticatedCaller, ServiceRole
 from discreet.service.desk import Document
 from discreet.service.identity import AccessKey, Identities, Person
 from discreet.service.identity.access_keys import MOST_DAYS
 
 _ROLES = tuple(role.value for role in ServiceRole)
-_DAYS = Arg(Kind.COUNT, "Days until the key ends.", example="90", most=MOST_DAYS)
+_DAYS = Arg(ArgumentKind.COUNT, "Days until the key ends.", example="90", most=MOST_DAYS)
 
 
 @dataclass(frozen=True, kw_only=True)
-class OfPerson(Request[Document]):
+class PersonAction(Request[Document]):
     """An action on a person."""
 
-    name: Annotated[str, Arg(Kind.NAME, "Who.", example="ana")]
+    name: Annotated[str, Arg(ArgumentKind.NAME, "Who.", example="ana")]
 
 
 @dataclass(frozen=True, kw_only=True)
-class MakePerson(OfPerson):
+class MakePerson(PersonAction):
     """Makes somebody known, who then may be given keys."""
 
     verb: ClassVar[str] = "make_person"
-    role: Annotated[str, Arg(Kind.NAME, "What they are for the service.", choices=_ROLES, example="analyst")]
+    role: Annotated[str, Arg(ArgumentKind.NAME, "What they are for the service.", choices=_ROLES, example="analyst")]
 
 
-class DisablePerson(OfPerson):
+class DisablePerson(PersonAction):
     """Ends all that somebody has: keys, sessions, links; their name and history stay."""
 
     verb: ClassVar[str] = "disable_person"
 
 
-class EnablePerson(OfPerson):
+class EnablePerson(PersonAction):
     """Lets somebody in again, with keys and links to be made anew."""
 
     verb: ClassVar[str] = "enable_person"
 
 
-class MakeLink(OfPerson):
+class MakeLink(PersonAction):
     """Makes a sign-in link for somebody, which works once."""
 
     verb: ClassVar[str] = "make_link"
 
 
 @dataclass(frozen=True, kw_only=True)
-class MakeKey(OfPerson):
+class MakeKey(PersonAction):
     """Makes a key for somebody who is known; it is shown this once."""
 
     verb: ClassVar[str] = "make_key"
-    tables: Annotated[tuple[str, ...] | None, Arg(Kind.NAMES, "Which tables it is for; all unless given.")] = None
-    project: Annotated[str, Arg(Kind.NAME, "Whose cap its questions count against; none unless given.")] = ""
+    tables: Annotated[tuple[str, ...] | None, Arg(ArgumentKind.NAMES, "Which tables it is for; all unless given.")] = (
+        None
+    )
+    project: Annotated[str, Arg(ArgumentKind.NAME, "Whose cap its questions count against; none unless given.")] = ""
     expires_days: Annotated[int, _DAYS] = 90
-    note: Annotated[str, Arg(Kind.NAME, "What it is for.")] = ""
+    note: Annotated[str, Arg(ArgumentKind.NAME, "What it is for.")] = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +76,7 @@ class RevokeKey(Request[Document]):
     """Ends a key at once, for whoever uses it now as well."""
 
     verb: ClassVar[str] = "revoke_key"
-    key: Annotated[str, Arg(Kind.NAME, "The public id of a key.")]
+    key: Annotated[str, Arg(ArgumentKind.NAME, "The public id of a key.")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +87,7 @@ class RotateKey(RevokeKey):
     expires_days: Annotated[int | None, _DAYS] = None
 
 
-def perform(identities: Identities, request: Request[Document], caller: Caller) -> Document:
+def perform(identities: Identities, request: Request[Document], caller: AuthenticatedCaller) -> Document:
     """Has `Identities` do what is asked: the method has the name of the verb, and its arguments."""
     given = {each.name: getattr(request, each.name) for each in arguments(type(request))}
     done = getattr(identities, request.verb)(caller, **given)

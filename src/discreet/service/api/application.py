@@ -16,7 +16,7 @@ from discreet.service.api import own_routes, verb_routes
 from discreet.service.api.http_guard import HttpGuard
 from discreet.service.api.http_responses import install, json_response
 from discreet.service.api.metrics import Metrics
-from discreet.service.api.route_access import Offices
+from discreet.service.api.route_access import ServiceContext
 
 VERSION = "1"
 _SCHEME = {"type": "http", "scheme": "bearer", "description": "A key of the service: dk_..._..., in no other place."}
@@ -24,7 +24,7 @@ _SCHEME = {"type": "http", "scheme": "bearer", "description": "A key of the serv
 _open = APIRouter(include_in_schema=False)
 
 
-def create_api(offices: Offices, *, metrics: Metrics | None = None) -> FastAPI:
+def create_api(offices: ServiceContext, *, metrics: Metrics | None = None) -> FastAPI:
     """Returns the application that serves /v1, /healthz and /readyz; the page may be added to it.
 
     Args:

@@ -27,7 +27,7 @@ from discreet.errors import InternalError, TooManyRequests
 from discreet.noise.tokens import token
 from discreet.service.api.http_responses import error_response, refusal
 from discreet.service.api.metrics import Metrics
-from discreet.service.caller import Caller
+from discreet.service.caller import AuthenticatedCaller
 from discreet.service.connection_limits import CONNECTION
 from discreet.service.settings import Settings
 
@@ -167,7 +167,7 @@ class _Passage:
             "error": self.error or state.get("error", ""),
         }
 
-    def recognise(self, caller: Caller) -> None:
+    def recognise(self, caller: AuthenticatedCaller) -> None:
         """Notes who has proven to be the caller: their connection is no stranger's, and has its place.
 
         Raises:

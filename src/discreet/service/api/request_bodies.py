@@ -29,7 +29,7 @@ from starlette.requests import Request as HttpRequest
 from discreet.errors import ServiceError
 from discreet.hint_text import Hint, Spelling
 from discreet.ledger.serialization import LONGEST_NAME
-from discreet.requests.argument_kinds import Arg, Kind, check_kinds, write_argument
+from discreet.requests.argument_kinds import Arg, ArgumentKind, check_kinds, write_argument
 from discreet.requests.request import Argument, arguments
 from discreet.requests.request import Request as Asked
 from discreet.service.acts.book_acts import MOST_ENTRIES
@@ -147,7 +147,7 @@ Name = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_NAME)]
 Text = Annotated[str, StringConstraints(max_length=2000)]
 
 
-class Model(BaseModel):
+class StrictModel(BaseModel):
     """A body: no field that is not known, nothing coerced."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
@@ -161,7 +161,7 @@ class Model(BaseModel):
         return made
 
 
-class QueryModel(Model):
+class QueryModel(StrictModel):
     """What an address asks for after its question mark: texts, of which numbers are read."""
 
     model_config = ConfigDict(extra="ignore", strict=False, frozen=True)
@@ -181,20 +181,20 @@ class PageModel(QueryModel):
     account: Annotated[str, StringConstraints(max_length=LONGEST_NAME)] | None = None
 
 
-class LimitsModel(Model):
+class LimitsModel(StrictModel):
     """How much one unit may count."""
 
     groups: Annotated[int, Field(ge=1, le=10**9)] = 1
     rows: Annotated[int, Field(ge=1, le=10**9)] = 1
 
 
-class Day(Model):
+class Day(StrictModel):
     """A parameter that is a day."""
 
     date: Annotated[str, StringConstraints(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$")]
 
 
-class Moment(Model):
+class Moment(StrictModel):
     """A parameter that is a moment, without a zone."""
 
     timestamp: Annotated[str, StringConstraints(max_length=26)]
@@ -205,7 +205,7 @@ Parameter = Scalar | Day | Moment
 Parameters = Annotated[list[Parameter], Field(max_length=1000)] | dict[Name, Parameter] | None
 
 
-class Request(Model):
+class RequestModel(StrictModel):
     """What every request for work may have beside its arguments.
 
     Attributes:
@@ -218,7 +218,7 @@ class Request(Model):
     wait: bool = True
 
 
-class BudgetModel(Model):
+class BudgetModel(StrictModel):
     """A budget: epsilon, epsilon and delta, or rho with a delta."""
 
     epsilon: Amount | None = None
@@ -230,42 +230,46 @@ def _choose_type(arg: Arg) -> Any:
     return Literal[arg.choices] if arg.choices else Name
 
 
-_TYPES: Mapping[Kind, Callable[[Arg], Any]] = check_kinds(
+_TYPES: Mapping[ArgumentKind, Callable[[Arg], Any]] = check_kinds(
     {
-        Kind.SQL: lambda _: Sql,
-        Kind.NAME: _choose_type,
-        Kind.NAMES: lambda _: list[Name],
-        Kind.TEXT: lambda _: Text,
-        **dict.fromkeys((Kind.AMOUNT, Kind.SHARE, Kind.DELTA, Kind.PRICE), lambda _: Amount),
-        Kind.COUNT: lambda arg: Annotated[int, Field(ge=1, le=arg.most)],
-        Kind.LIMITS: lambda _: LimitsModel | Literal["choose"],
-        Kind.VALUE: lambda _: Scalar,
-        Kind.VALUES: lambda _: Parameters,
-        Kind.LEARNER: lambda _: Name,
-        Kind.GENERATOR: _choose_type,
-        Kind.DOMAIN: lambda _: dict[Name, Any],
-        Kind.DOMAINS: lambda _: dict[Name, dict[Name, Any]],
-        Kind.RULES: lambda _: list[dict[Name, Any]] | dict[Name, list[dict[Name, Any]]],
-        Kind.BUDGET: lambda _: BudgetModel,
+        ArgumentKind.SQL: lambda _: Sql,
+        ArgumentKind.NAME: _choose_type,
+        ArgumentKind.NAMES: lambda _: list[Name],
+        ArgumentKind.TEXT: lambda _: Text,
+        **dict.fromkeys(
+            (ArgumentKind.AMOUNT, ArgumentKind.SHARE, ArgumentKind.DELTA, ArgumentKind.PRICE), lambda _: Amount
+        ),
+        ArgumentKind.COUNT: lambda arg: Annotated[int, Field(ge=1, le=arg.most)],
+        ArgumentKind.LIMITS: lambda _: LimitsModel | Literal["choose"],
+        ArgumentKind.VALUE: lambda _: Scalar,
+        ArgumentKind.VALUES: lambda _: Parameters,
+        ArgumentKind.LEARNER: lambda _: Name,
+        ArgumentKind.GENERATOR: _choose_type,
+        ArgumentKind.DOMAIN: lambda _: dict[Name, Any],
+        ArgumentKind.DOMAINS: lambda _: dict[Name, dict[Name, Any]],
+        ArgumentKind.RULES: lambda _: list[dict[Name, Any]] | dict[Name, list[dict[Name, Any]]],
+        ArgumentKind.BUDGET: lambda _: BudgetModel,
     },
     "http",
 )
 """The type that JSON has for each kind of argument."""
 
 
-def body_of(request: type[Asked[Any]], *, base: type[Model] = Request, without: Collection[str] = ()) -> type[Model]:
+def body_of(
+    request: type[Asked[Any]], *, base: type[StrictModel] = RequestModel, without: Collection[str] = ()
+) -> type[StrictModel]:
     """Returns the body that a request has over HTTP, without arguments that stand elsewhere, as in the path."""
     fields: dict[str, Any] = {}
     for argument in arguments(request):
         if "http" in argument.arg.faces and argument.name not in without:
             fields |= _fields(argument)
-    made: type[Model] = create_model(request.__name__, __base__=base, __doc__=request.__doc__, **fields)
+    made: type[StrictModel] = create_model(request.__name__, __base__=base, __doc__=request.__doc__, **fields)
     return made
 
 
 def _fields(argument: Argument) -> dict[str, Any]:
     arg, described = argument.arg, Hint(argument.arg.help).spell_for(JSON)
-    if arg.kind is Kind.LEARNER:
+    if arg.kind is ArgumentKind.LEARNER:
         given: Any = (dict[Name, Any], Field(default={}, description="Its parameters that differ from their defaults."))
         return {"learner": (Name, Field(description=described)), "parameters": given}
     kind = _TYPES[arg.kind](arg)
@@ -273,7 +277,7 @@ def _fields(argument: Argument) -> dict[str, Any]:
         kind = Annotated[list[kind], Field(min_length=1, max_length=arg.most or MOST_LISTED)]  # type: ignore[valid-type]
     if argument.is_required:
         return {argument.name: (kind, Field(description=described))}
-    if argument.default == "" and arg.kind is Kind.NAME:  # an empty name stands for all of them
+    if argument.default == "" and arg.kind is ArgumentKind.NAME:  # an empty name stands for all of them
         kind = Annotated[str, StringConstraints(max_length=LONGEST_NAME)]
     default = None if argument.default is None else write_argument(argument.name, argument.default, arg)
     return {argument.name: (kind | None, Field(default=default, description=described))}

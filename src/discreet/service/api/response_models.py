@@ -12,10 +12,10 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, create_model
 
-from discreet.ledger import Remaining
+from discreet.ledger import RemainingBudget
 from discreet.measurement.profile.sizes import Figure
 from discreet.presentation.documents.ledger_documents import ENTRIES, HEAD
-from discreet.presentation.documents.result_documents import Beside, DocumentForm, form_of, result_of
+from discreet.presentation.documents.result_documents import DocumentForm, InlinePart, form_of, result_of
 from discreet.privacy import Loss
 from discreet.privacy.events import Event
 from discreet.requests.verb_table import Queue, Verb
@@ -67,8 +67,8 @@ class TableModel(_Told):
 def _describe_form(form: DocumentForm[Any]) -> type[BaseModel]:
     """Returns the description of the documents of a form; parts that stand beside others are those of a base."""
     kind = {"kind": Literal[form.kind]} if form.says_kind else {}
-    beside = [_json_type(each.type) for each in form.parts.values() if isinstance(each, Beside)]
-    inside = {name: each for name, each in form.parts.items() if not isinstance(each, Beside)}
+    beside = [_json_type(each.type) for each in form.parts.values() if isinstance(each, InlinePart)]
+    inside = {name: each for name, each in form.parts.items() if not isinstance(each, InlinePart)}
     return _model(form.kind, form.about, {**kind, **inside}, *beside)
 
 
@@ -100,7 +100,7 @@ def _json_type(kind: Any) -> Any:
 
 _JSON: Mapping[type, Any] = {
     Loss: LossModel,
-    Remaining: RemainingModel,
+    RemainingBudget: RemainingModel,
     Event: dict[str, Any],
     Figure: list[Number],
     Fraction: str,

@@ -20,18 +20,18 @@ from discreet.errors import InternalError, NotAuthenticated, UnknownTable
 from discreet.ledger.serialization import LONGEST_NAME
 from discreet.ledger.serialization import name as checked_name
 from discreet.requests.verb_table import VERBS
-from discreet.service.acts import PEOPLE_VERBS, Acts
+from discreet.service.acts import PEOPLE_VERBS, StewardActions
 from discreet.service.api.request_bodies import ExactRequest
-from discreet.service.caller import Caller, Permission
+from discreet.service.caller import AuthenticatedCaller, Permission
 from discreet.service.connection_limits import recognise
-from discreet.service.desk import Desk, Document
+from discreet.service.desk import Document, RequestExecutor
 from discreet.service.identity import Identities, RateLimits
 from discreet.service.settings import Settings
 
 LONGEST_KEY = 200  # characters of an Authorization header's value that are looked at
 
 
-class Need(NamedTuple):
+class RouteRequirement(NamedTuple):
     """What a route needs: a permission, and whether it may spend, so that it counts as one of the day's questions."""
 
     permission: Permission
@@ -41,23 +41,23 @@ class Need(NamedTuple):
 OWN_ROUTES: Mapping[str, str] = {"budget": "list_budgets", "history": "get_history"}
 """The verbs whose routes are not derived: what a caller may see of the ledger is theirs to decide."""
 
-NEEDS: Mapping[str, Need] = {
+NEEDS: Mapping[str, RouteRequirement] = {
     **{
-        OWN_ROUTES.get(verb.name, verb.name): Need(verb.permission, verb.charges)
+        OWN_ROUTES.get(verb.name, verb.name): RouteRequirement(verb.permission, verb.charges)
         for verb in (*VERBS.values(), *PEOPLE_VERBS.values())
         if "http" in verb.faces
     },
-    **dict.fromkeys(("list_tables", "get_table"), Need(Permission.SEE_TABLES)),
-    **dict.fromkeys(("get_job", "follow_job", "cancel_job"), Need(Permission.SEE_OWN)),
-    **dict.fromkeys(("get_certificate", "list_keys"), Need(Permission.SEE_OWN)),
-    "get_anchor": Need(Permission.VERIFY),
-    "list_people": Need(Permission.MANAGE_PEOPLE),
+    **dict.fromkeys(("list_tables", "get_table"), RouteRequirement(Permission.SEE_TABLES)),
+    **dict.fromkeys(("get_job", "follow_job", "cancel_job"), RouteRequirement(Permission.SEE_OWN)),
+    **dict.fromkeys(("get_certificate", "list_keys"), RouteRequirement(Permission.SEE_OWN)),
+    "get_anchor": RouteRequirement(Permission.VERIFY),
+    "list_people": RouteRequirement(Permission.MANAGE_PEOPLE),
 }
 """What every route needs, by the name of its function, which is its id in OpenAPI."""
 
 
 @dataclass(frozen=True, slots=True)
-class Offices:
+class ServiceContext:
     """What routes and pages work with.
 
     Attributes:
@@ -68,13 +68,13 @@ class Offices:
         settings: of the service.
     """
 
-    desk: Desk
+    desk: RequestExecutor
     identities: Identities
-    acts: Acts
+    acts: StewardActions
     limits: RateLimits
     settings: Settings
 
-    def table(self, caller: Caller, name: str) -> Document:
+    def table(self, caller: AuthenticatedCaller, name: str) -> Document:
         """Returns the public facts about a table that a caller may see.
 
         Raises:
@@ -87,7 +87,7 @@ class Offices:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
+class AuthenticatedRequest:
     """A request of somebody who was let through.
 
     Attributes:
@@ -97,8 +97,8 @@ class Call:
         key: the idempotency key, if there is one.
     """
 
-    caller: Caller
-    offices: Offices
+    caller: AuthenticatedCaller
+    offices: ServiceContext
     accept: str
     key: str | None = None
 
@@ -128,7 +128,7 @@ class SecuredRoute(APIRoute):
         return handle_guarded
 
 
-def admit_caller(request: Request, need: Need) -> Caller:
+def admit_caller(request: Request, need: RouteRequirement) -> AuthenticatedCaller:
     """Returns who calls, if they may, and counts the request.
 
     Raises:
@@ -136,7 +136,7 @@ def admit_caller(request: Request, need: Need) -> Caller:
         NotPermitted: if the role does not allow it.
         TooManyRequests: if it is one too many.
     """
-    known: Offices = request.app.state.offices
+    known: ServiceContext = request.app.state.offices
     try:
         caller = known.identities.authenticate_key(shown_key(request))
     except NotAuthenticated:
@@ -166,10 +166,10 @@ def shown_key(request: Request) -> str:
     return key
 
 
-async def looking(request: Request) -> Call:
+async def looking(request: Request) -> AuthenticatedRequest:
     """Returns the call of a request that has no key, since it does nothing twice."""
     accept = request.headers.get("accept", "*/*")
-    return Call(caller=request.state.caller, offices=request.app.state.offices, accept=accept)
+    return AuthenticatedRequest(caller=request.state.caller, offices=request.app.state.offices, accept=accept)
 
 
 async def calling(
@@ -182,7 +182,7 @@ async def calling(
             max_length=LONGEST_NAME,
         ),
     ] = None,
-) -> Call:
+) -> AuthenticatedRequest:
     """Returns the call that a request is.
 
     Raises:
@@ -192,5 +192,5 @@ async def calling(
     return replace(await looking(request), key=key)
 
 
-Working = Annotated[Call, Depends(calling)]
-Looking = Annotated[Call, Depends(looking)]
+Working = Annotated[AuthenticatedRequest, Depends(calling)]
+Looking = Annotated[AuthenticatedRequest, Depends(looking)]

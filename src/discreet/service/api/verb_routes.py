@@ -16,11 +16,11 @@ from discreet.requests.request import arguments
 from discreet.requests.verb_table import VERBS, Queue, Verb
 from discreet.service.acts import PEOPLE_VERBS
 from discreet.service.api.http_responses import answer_response, choose_form, has_forms, json_response
-from discreet.service.api.request_bodies import Model, QueryModel, Request, body_of
+from discreet.service.api.request_bodies import QueryModel, RequestModel, StrictModel, body_of
 from discreet.service.api.response_models import JOB, verb_result
-from discreet.service.api.route_access import OWN_ROUTES, Call, Looking, SecuredRoute, Working
-from discreet.service.caller import Caller
-from discreet.service.desk import OPERATIONS, Document, Work
+from discreet.service.api.route_access import OWN_ROUTES, AuthenticatedRequest, Looking, SecuredRoute, Working
+from discreet.service.caller import AuthenticatedCaller
+from discreet.service.desk import OPERATIONS, Document, JobRequest
 from discreet.service.identity import Identities
 
 LOOK_AGAIN = 0.5  # seconds after which a key is looked at again, while its owner waits
@@ -41,9 +41,9 @@ def add_routes(verbs: Iterable[Verb], routes: APIRouter) -> None:
 def _work_endpoint(verb: Verb) -> Callable[..., Any]:
     """Returns the function behind the route of a verb that workers do."""
 
-    async def endpoint(body: Request, call: Call) -> Response:
+    async def endpoint(body: RequestModel, call: AuthenticatedRequest) -> Response:
         """The outcome of work, or the job that it has become."""
-        work = Work(operation=OPERATIONS[verb.name], arguments=body.arguments, key=call.key, project=body.project)
+        work = JobRequest(operation=OPERATIONS[verb.name], arguments=body.arguments, key=call.key, project=body.project)
         if not body.wait:
             status = call.offices.desk.begin(call.caller, work)
             return json_response(JOB.write(status), 202, {"Location": f"/v1/jobs/{status.id}"})
@@ -60,13 +60,13 @@ def _work_endpoint(verb: Verb) -> Callable[..., Any]:
 def _ledger_endpoint(verb: Verb) -> Callable[..., Any]:
     """Returns the function behind the route of a verb that needs no worker; FastAPI runs it in a thread."""
 
-    def endpoint(call: Call, body: Model | None = None, **places: str) -> Response:
+    def endpoint(call: AuthenticatedRequest, body: StrictModel | None = None, **places: str) -> Response:
         given = {} if body is None else body.arguments
         return json_response(call.offices.acts.perform(call.caller, verb.request.read({**given, **places})))
 
     method, path = verb.route
     places = compile_path(path)[2]
-    body: Any = body_of(verb.request, base=Model if method == "POST" else QueryModel, without=places)
+    body: Any = body_of(verb.request, base=StrictModel if method == "POST" else QueryModel, without=places)
     if method != "POST":
         body = Annotated[body, Query()]
     asked = {"body": body} if any(each.name not in places for each in arguments(verb.request)) else {}
@@ -86,7 +86,11 @@ add_routes((*VERBS.values(), *PEOPLE_VERBS.values()), router)
 
 
 async def watch_outcome(
-    outcome: Coroutine[Any, Any, Document], identities: Identities, caller: Caller, *, again: float = LOOK_AGAIN
+    outcome: Coroutine[Any, Any, Document],
+    identities: Identities,
+    caller: AuthenticatedCaller,
+    *,
+    again: float = LOOK_AGAIN,
 ) -> Document:
     """Waits for an outcome as long as the key of its caller may be used.
 

@@ -6,7 +6,7 @@
 from discreet.service.identity.access_keys import AccessKey
 from discreet.service.identity.browser_sessions import SessionLimits
 from discreet.service.identity.identities import Identities
-from discreet.service.identity.people import Person, Recorder
+from discreet.service.identity.people import ActionRecorder, Person
 from discreet.service.identity.rate_limits import RateLimits
 
-__all__ = ["AccessKey", "Identities", "Person", "RateLimits", "Recorder", "SessionLimits"]
+__all__ = ["AccessKey", "ActionRecorder", "Identities", "Person", "RateLimits", "SessionLimits"]

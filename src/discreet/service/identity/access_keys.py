@@ -17,7 +17,7 @@ from discreet import check
 from discreet.dataclass import dataclass
 from discreet.ledger.serialization import name as checked_name
 from discreet.noise.tokens import token
-from discreet.service.caller import Caller, ServiceRole
+from discreet.service.caller import AuthenticatedCaller, ServiceRole
 from discreet.service.identity.identity_database import IdentityDatabase
 from discreet.service.identity.scram import Verifier
 
@@ -64,13 +64,15 @@ class AccessKey:
         return self.revoked is None and now < self.expires
 
     @property
-    def caller(self) -> Caller:
+    def caller(self) -> AuthenticatedCaller:
         """Who calls with it."""
-        return Caller(name=self.person, role=self.role, credential=self.id, tables=self.tables, project=self.project)
+        return AuthenticatedCaller(
+            name=self.person, role=self.role, credential=self.id, tables=self.tables, project=self.project
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scope:
+class KeyScope:
     """What a key is for, checked."""
 
     tables: frozenset[str] | None
@@ -78,7 +80,7 @@ class Scope:
     note: str
 
     @classmethod
-    def of(cls, tables: Iterable[str] | None, project: str, note: str) -> Scope:
+    def of(cls, tables: Iterable[str] | None, project: str, note: str) -> KeyScope:
         """Returns a checked scope.
 
         Raises:
@@ -194,7 +196,7 @@ def verifiers(database: IdentityDatabase, person: str, salt: bytes, iterations: 
 
 
 def insert(
-    connection: sqlite3.Connection, text: str, salt: bytes, *, person: str, scope: Scope, now: float, expires: float
+    connection: sqlite3.Connection, text: str, salt: bytes, *, person: str, scope: KeyScope, now: float, expires: float
 ) -> None:
     """Keeps a new key, without its secret."""
     key_id = id_of(text)

@@ -17,13 +17,13 @@ from pathlib import Path
 from discreet.errors import InvalidParameter, NotAuthenticated, NotPermitted
 from discreet.ledger import OWNER
 from discreet.noise.tokens import random_bytes
-from discreet.service.caller import Caller, Permission, ServiceRole
+from discreet.service.caller import AuthenticatedCaller, Permission, ServiceRole
 from discreet.service.identity import access_keys, browser_sessions, people, scram
-from discreet.service.identity.access_keys import AccessKey, Scope
+from discreet.service.identity.access_keys import AccessKey, KeyScope
 from discreet.service.identity.browser_sessions import SessionLimits
 from discreet.service.identity.identity_database import IdentityDatabase
 from discreet.service.identity.look_alikes import look_alike
-from discreet.service.identity.people import Person, Recorder
+from discreet.service.identity.people import ActionRecorder, Person
 
 _SALTS = "salts"
 _SALT_SECRET_BYTES = 32
@@ -58,7 +58,7 @@ class Identities:
         self,
         path: str | Path,
         *,
-        record: Recorder = people.record_nothing,
+        record: ActionRecorder = people.record_nothing,
         limits: SessionLimits = SessionLimits(),  # noqa: B008 - frozen
         clock: Callable[[], float] = time.time,
     ) -> None:
@@ -79,7 +79,7 @@ class Identities:
 
     # ----------------------------------------------------------------------------------------------------- proving
 
-    def authenticate_key(self, text: object) -> Caller:
+    def authenticate_key(self, text: object) -> AuthenticatedCaller:
         """Returns who shows a key.
 
         Raises:
@@ -87,7 +87,7 @@ class Identities:
         """
         return _require_caller(access_keys.find(self.database, text, self.clock()))
 
-    def caller_of_key(self, key_id: str) -> Caller:
+    def caller_of_key(self, key_id: str) -> AuthenticatedCaller:
         """Returns who has a key that was proven before, such as at the beginning of a connection.
 
         Raises:
@@ -95,7 +95,7 @@ class Identities:
         """
         return _require_caller(access_keys.find_by_id(self.database, key_id, self.clock()))
 
-    def is_valid(self, caller: Caller) -> bool:
+    def is_valid(self, caller: AuthenticatedCaller) -> bool:
         """Tells whether what a caller has shown is still valid: for requests that take long."""
         now = self.clock()
         if caller.credential.startswith(browser_sessions.SESSION):
@@ -108,7 +108,7 @@ class Identities:
         found = access_keys.verifiers(self.database, user, salt, scram.ITERATIONS, self.clock())
         return found or [scram.Verifier.of_nobody(salt)]
 
-    def authenticate_session(self, token: object) -> tuple[Caller, str]:
+    def authenticate_session(self, token: object) -> tuple[AuthenticatedCaller, str]:
         """Returns who has a session, and the token that its forms must show.
 
         Raises:
@@ -130,7 +130,7 @@ class Identities:
 
     # ---------------------------------------------------------------------------------------------------- sessions
 
-    def make_link(self, by: Caller, name: str) -> str:
+    def make_link(self, by: AuthenticatedCaller, name: str) -> str:
         """Makes a sign-in link for somebody, which works once.
 
         Returns:
@@ -192,7 +192,7 @@ class Identities:
 
     # ------------------------------------------------------------------------------------------------------ people
 
-    def people(self, by: Caller) -> list[Person]:
+    def people(self, by: AuthenticatedCaller) -> list[Person]:
         """Returns everybody, in the order of their names.
 
         Raises:
@@ -206,7 +206,7 @@ class Identities:
         row = self.database.row("SELECT role FROM people WHERE name = ?", name)
         return None if row is None else ServiceRole(row["role"])
 
-    def make_person(self, by: Caller, name: str, role: ServiceRole | str) -> Person:
+    def make_person(self, by: AuthenticatedCaller, name: str, role: ServiceRole | str) -> Person:
         """Makes somebody known; they can do nothing before they have a key or a link.
 
         Raises:
@@ -231,7 +231,7 @@ class Identities:
         except sqlite3.IntegrityError:  # somebody else was faster
             raise InvalidParameter("name", person.name, "not to be taken", "Choose another name.") from None
 
-    def disable_person(self, by: Caller, name: str) -> Person:
+    def disable_person(self, by: AuthenticatedCaller, name: str) -> Person:
         """Ends all that somebody has: keys, sessions, links; their name and history stay.
 
         Returns:
@@ -252,14 +252,14 @@ class Identities:
         self._record("disable person", by=by.name, about=name)
         return replace(person, disabled=person.disabled or now)
 
-    def enable_person(self, by: Caller, name: str) -> None:
+    def enable_person(self, by: AuthenticatedCaller, name: str) -> None:
         """Lets somebody in again, with keys and links to be made anew."""
         person = self._person(by, name, "enable somebody", alive=False)
         self._record("enable person", by=by.name, about=person.name)
         with self.database.acting() as connection:
             connection.execute("UPDATE people SET disabled = NULL WHERE name = ?", (person.name,))
 
-    def end_sessions(self, by: Caller, name: str) -> None:
+    def end_sessions(self, by: AuthenticatedCaller, name: str) -> None:
         """Ends all sessions and links of somebody, who may be oneself."""
         if by.name != name:
             self._person(by, name, "end sessions", alive=False)
@@ -268,7 +268,7 @@ class Identities:
             connection.execute("DELETE FROM links WHERE person = ?", (name,))
         self._record("end sessions", by=by.name, about=name)
 
-    def _person(self, by: Caller, name: str, act: str, *, alive: bool = True) -> Person:
+    def _person(self, by: AuthenticatedCaller, name: str, act: str, *, alive: bool = True) -> Person:
         """Somebody whom `by` manages."""
         by.require(Permission.MANAGE_PEOPLE)
         row = self.database.row("SELECT * FROM people WHERE name = ?", name)
@@ -282,13 +282,13 @@ class Identities:
 
     # -------------------------------------------------------------------------------------------------------- keys
 
-    def keys(self, by: Caller) -> list[AccessKey]:
+    def keys(self, by: AuthenticatedCaller) -> list[AccessKey]:
         """Returns all keys, in use or not, oldest first; of those who manage nobody, their own."""
         return access_keys.every(self.database, None if by.may(Permission.MANAGE_PEOPLE) else by.name)
 
     def make_key(
         self,
-        by: Caller,
+        by: AuthenticatedCaller,
         name: str,
         role: ServiceRole | None = None,
         *,
@@ -316,7 +316,7 @@ class Identities:
             InvalidParameter: if the name, the role or something else does not fit.
         """
         now = self.clock()
-        scope, expires = Scope.of(tables, project, note), access_keys.expiry(expires_days, now)
+        scope, expires = KeyScope.of(tables, project, note), access_keys.expiry(expires_days, now)
         by.require(Permission.MANAGE_PEOPLE)
         people.require_whole(by, "make keys")
         if role is not None and self.database.row("SELECT 1 FROM people WHERE name = ?", name) is None:
@@ -331,7 +331,7 @@ class Identities:
             access_keys.insert(connection, text, salt, person=name, scope=scope, now=now, expires=expires)
         return access_keys.id_of(text), text
 
-    def revoke_key(self, by: Caller, key: str) -> AccessKey:
+    def revoke_key(self, by: AuthenticatedCaller, key: str) -> AccessKey:
         """Ends a key at once, for whoever uses it now as well.
 
         Args:
@@ -350,7 +350,7 @@ class Identities:
         self._record("revoke key", by=by.name, about=found.person, key=found.id)
         return replace(found, revoked=found.revoked or now)
 
-    def rotate_key(self, by: Caller, key: str, *, expires_days: int | None = None) -> tuple[str, str]:
+    def rotate_key(self, by: AuthenticatedCaller, key: str, *, expires_days: int | None = None) -> tuple[str, str]:
         """Replaces a key by one of the same person and scope, and ends it at once; caps and history are the person's.
 
         Args:
@@ -373,14 +373,14 @@ class Identities:
         expires = found.expires if expires_days is None else access_keys.expiry(expires_days, now)
         text = access_keys.new_text(access_keys.next_id(found.id))
         self._record("rotate key", by=by.name, about=found.person, key=found.id)
-        scope = Scope(tables=found.tables, project=found.project, note=found.note)
+        scope = KeyScope(tables=found.tables, project=found.project, note=found.note)
         salt = scram.salt_for(found.person, self._salts)
         with self.database.acting() as connection:
             access_keys.revoke(connection, found.id, now)
             access_keys.insert(connection, text, salt, person=found.person, scope=scope, now=now, expires=expires)
         return access_keys.id_of(text), text
 
-    def _key(self, by: Caller, key_id: str, act: str) -> AccessKey:
+    def _key(self, by: AuthenticatedCaller, key_id: str, act: str) -> AccessKey:
         """A key that `by` may act on: whether others exist is not said."""
         key = access_keys.find_any_by_id(self.database, key_id)
         own = key is not None and by.name == key.person
@@ -398,7 +398,7 @@ def _require_new(name: str, known: Iterable[sqlite3.Row]) -> None:
         raise InvalidParameter("name", name, "not to be taken", hint)
 
 
-def _require_caller(key: AccessKey | None) -> Caller:
+def _require_caller(key: AccessKey | None) -> AuthenticatedCaller:
     if key is None:
         raise NotAuthenticated
     return key.caller

@@ -65,7 +65,7 @@ class _Attempt:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Departure:
+class AuthorizationRequest:
     """Where a browser is sent.
 
     Attributes:
@@ -154,7 +154,7 @@ class OpenIdSignIn:
         claim = given.get("claim", "email")
         return cls(identities, issuer=given["issuer"], client_id=given["client_id"], client_secret=secret, claim=claim)
 
-    def begin(self, redirect_uri: str) -> Departure:
+    def begin(self, redirect_uri: str) -> AuthorizationRequest:
         """Returns where to send a browser, which comes back to `redirect_uri`.
 
         Raises:
@@ -181,7 +181,7 @@ class OpenIdSignIn:
         }
         endpoint = self._endpoint(self._provider(), "authorization_endpoint")
         self._pending.keep(ticket, attempt)
-        return Departure(url=f"{endpoint}{'&' if '?' in endpoint else '?'}{urlencode(asked)}", ticket=ticket)
+        return AuthorizationRequest(url=f"{endpoint}{'&' if '?' in endpoint else '?'}{urlencode(asked)}", ticket=ticket)
 
     def finish(self, *, ticket: object, state: object, code: object, replaces: object = None) -> str:
         """Begins the session of who has come back.

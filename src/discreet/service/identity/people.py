@@ -10,10 +10,10 @@ from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter, NotPermitted
 from discreet.ledger import OWNER
 from discreet.ledger.serialization import name as checked_name
-from discreet.service.caller import Caller, Permission, ServiceRole
+from discreet.service.caller import AuthenticatedCaller, Permission, ServiceRole
 from discreet.service.identity.look_alikes import look_alike
 
-LOCAL = Caller(name=OWNER, role=ServiceRole.OWNER, credential="local")
+LOCAL = AuthenticatedCaller(name=OWNER, role=ServiceRole.OWNER, credential="local")
 """Whoever starts the service on the machine that holds the files."""
 
 MAKES = {
@@ -23,7 +23,7 @@ MAKES = {
 """Whom each role makes, and whose keys it manages beside its own."""
 
 
-class Recorder(Protocol):
+class ActionRecorder(Protocol):
     """Writes what was done to people and keys into the book; `acts.recorder` makes one."""
 
     def __call__(self, act: str, *, by: str, about: str, key: str = "", role: ServiceRole | None = None) -> None:
@@ -89,7 +89,7 @@ def check_person_name(name: object, role: ServiceRole) -> str:
     return called
 
 
-def require_whole(by: Caller, act: str) -> None:
+def require_whole(by: AuthenticatedCaller, act: str) -> None:
     """Refuses a credential that is for some tables or one project: it would make one that is for more.
 
     Raises:
@@ -99,7 +99,7 @@ def require_whole(by: Caller, act: str) -> None:
         raise NotPermitted(by.name, act, "This key is for some tables or one project. Use another, or the page.")
 
 
-def require_managing(by: Caller, name: str, role: ServiceRole, act: str) -> None:
+def require_managing(by: AuthenticatedCaller, name: str, role: ServiceRole, act: str) -> None:
     """Lets pass who may make somebody, or act on their keys.
 
     Raises:
@@ -111,6 +111,6 @@ def require_managing(by: Caller, name: str, role: ServiceRole, act: str) -> None
         raise NotPermitted(by.name, f"{act} for the role {role.value!r}", "The owner can.")
 
 
-def manages(by: Caller, name: str, role: ServiceRole) -> bool:
+def manages(by: AuthenticatedCaller, name: str, role: ServiceRole) -> bool:
     """Tells whether somebody may act on the keys of a person: their own, or those of whom their role makes."""
     return by.name == name or role in MAKES.get(by.role, ())

@@ -15,9 +15,9 @@ from fractions import Fraction
 from typing import Any
 
 from discreet.errors import InternalError, InvalidParameter, LedgerError, LedgerUnavailable
-from discreet.ledger import OWNER, Book, Receipt
+from discreet.ledger import OWNER, Ledger, Receipt
 from discreet.ledger.serialization import read_loss, read_unit
-from discreet.ledger.stewardship import Origin
+from discreet.ledger.stewardship import DataOrigin
 from discreet.ledger.store.base import AnswerPlace
 from discreet.ledger.tallies import prices
 from discreet.presentation.documents.error_documents import error_document
@@ -33,7 +33,7 @@ CLAIM_WAIT = 0.005
 MOST_RELATED = 1000
 
 
-class BookDoor:
+class LedgerGateway:
     """What one request may ask of the book.
 
     Args:
@@ -49,7 +49,7 @@ class BookDoor:
 
     def __init__(
         self,
-        book: Book,
+        book: Ledger,
         *,
         analyst: str,
         project: str = "",
@@ -325,7 +325,7 @@ class BookDoor:
             account=account,
             declaration=declaration,
             version=version,
-            origin=Origin.of(origin.get("files"), origin.get("identity")),
+            origin=DataOrigin.of(origin.get("files"), origin.get("identity")),
             replacing=replacing,
             blocks=listed.__getitem__,
             by=self._analyst,
@@ -365,6 +365,6 @@ _SPENDING += ("all_beside", "read_released_event")
 _STEWARDS = ("open_account", "attach", "appoint", "allot")
 
 
-def _select_functions(door: BookDoor, names: tuple[str, ...]) -> dict[str, Callable[..., Any]]:
+def _select_functions(door: LedgerGateway, names: tuple[str, ...]) -> dict[str, Callable[..., Any]]:
     """Functions by name, taken from the class: a worker's text never reaches getattr."""
     return {name: vars(type(door))[name] for name in names}

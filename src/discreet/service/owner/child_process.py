@@ -47,7 +47,7 @@ class Child:
         self._closed = True
 
 
-class Nursery:
+class ForkServer:
     """The process that forks workers; it is started when the first is wanted, and again if it has died."""
 
     def __init__(self) -> None:

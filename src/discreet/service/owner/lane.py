@@ -12,7 +12,7 @@ from discreet.errors import ServiceUnavailable, TooManyRequests
 _SECONDS = 2  # after which another try may be worth it
 
 
-class Lane:
+class JobQueue:
     """Lets requests pass, each caller's in their order, and callers in turn: many of one do not delay one of another.
 
     Args:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 from discreet.errors import DiscreetError, ServiceUnavailable
-from discreet.ledger import Book
+from discreet.ledger import Ledger
 
 RETRY_AFTER = 5  # seconds that callers are told
 
@@ -24,7 +24,7 @@ class LedgerHealth:
     """
 
     def __init__(
-        self, book: Book, *, patience: float = 2.0, fresh: float = 1.0, clock: Callable[[], float] = time.monotonic
+        self, book: Ledger, *, patience: float = 2.0, fresh: float = 1.0, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._book, self._patience, self._fresh, self._clock = book, patience, fresh, clock
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="ledger-health")

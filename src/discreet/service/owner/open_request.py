@@ -10,8 +10,8 @@ from dataclasses import field
 from discreet.dataclass import dataclass
 from discreet.errors import DiscreetError, ServiceUnavailable
 from discreet.presentation.documents.error_documents import error_document
-from discreet.service.caller import Caller
-from discreet.service.desk import Document, JobState, JobStatus, Work
+from discreet.service.caller import AuthenticatedCaller
+from discreet.service.desk import Document, JobRequest, JobState, JobStatus
 
 
 def release_time(admitted: float, ready: float, tick: float) -> float:
@@ -58,8 +58,8 @@ class OpenRequest:
     """
 
     id: str
-    caller: Caller
-    work: Work
+    caller: AuthenticatedCaller
+    work: JobRequest
     tick: float
     outcome: asyncio.Future[Document]
     admitted: float | None = None

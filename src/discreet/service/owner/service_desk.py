@@ -26,18 +26,18 @@ from discreet.errors import (
     ServiceUnavailable,
     UnknownJob,
 )
-from discreet.ledger import OWNER, Book
+from discreet.ledger import OWNER, Ledger
 from discreet.noise import system_bits
 from discreet.requests.verb_table import Queue
 from discreet.service.admission import check_least
-from discreet.service.caller import Caller
-from discreet.service.desk import OPERATIONS, Document, JobStatus, Work
-from discreet.service.owner.book_door import BookDoor
-from discreet.service.owner.child_process import Nursery
-from discreet.service.owner.lane import Lane
+from discreet.service.caller import AuthenticatedCaller
+from discreet.service.desk import OPERATIONS, Document, JobRequest, JobStatus
+from discreet.service.owner.book_door import LedgerGateway
+from discreet.service.owner.child_process import ForkServer
+from discreet.service.owner.lane import JobQueue
 from discreet.service.owner.ledger_health import LedgerHealth
 from discreet.service.owner.open_request import OpenRequest, release_time
-from discreet.service.owner.supervision import Deadlines, Supervised
+from discreet.service.owner.supervision import Deadlines, SupervisedRequest
 from discreet.service.owner.worker_pool import WorkerPool
 from discreet.service.owner.worker_process import WorkerProcess, WorkerStart
 from discreet.service.settings import Settings
@@ -107,15 +107,15 @@ _ENDING = 1.5  # seconds for requests that were stopped, or whose ledger was giv
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Way:
+class _Dispatch:
     """How requests of one kind are done: in a lane, by workers, within deadlines from their admission."""
 
-    lane: Lane
+    lane: JobQueue
     pool: WorkerPool
     deadlines: Deadlines
 
 
-class ServiceDesk:
+class WorkerExecutor:
     """See `discreet.service.desk.Desk`.
 
     Args:
@@ -124,11 +124,11 @@ class ServiceDesk:
         config: the path of discreet.toml.
     """
 
-    def __init__(self, book: Book, settings: Settings, *, config: str) -> None:
+    def __init__(self, book: Ledger, settings: Settings, *, config: str) -> None:
         self._book, self._settings, self._config = book, settings, config
         self._declared = DeclaredTables(settings.folder / "discreet.tables.json")
         self._ledger = ThreadPoolExecutor(_THREADS, thread_name_prefix="ledger")
-        self._nursery = Nursery()
+        self._nursery = ForkServer()
         self._health = LedgerHealth(book)
         self._facts: list[Document] = []
         self._jobs: dict[str, OpenRequest] = {}
@@ -142,21 +142,23 @@ class ServiceDesk:
         self._stewards = WorkerPool(size=1, lifetime=1, start=self._start_for_steward)
         self._ways = self._made_ways()
 
-    def _made_ways(self) -> Mapping[Queue, _Way]:
+    def _made_ways(self) -> Mapping[Queue, _Dispatch]:
         chosen = self._settings
         room = {"waiting": chosen.queue, "per_caller": chosen.queue_per_caller}
-        asking = _Way(
-            lane=Lane(slots=chosen.workers, **room),
+        asking = _Dispatch(
+            lane=JobQueue(slots=chosen.workers, **room),
             pool=self._pool,
             deadlines=Deadlines(planning=chosen.planning_deadline, whole=chosen.deadline),
         )
-        planning = _Way(
-            lane=Lane(slots=chosen.planners, **room),
+        planning = _Dispatch(
+            lane=JobQueue(slots=chosen.planners, **room),
             pool=self._planners,
             deadlines=Deadlines(planning=chosen.planning_deadline, whole=chosen.planning_deadline),
         )
-        long = _Way(lane=Lane(slots=1, **room), pool=self._single, deadlines=Deadlines(whole=chosen.fit_deadline))
-        steward = replace(long, lane=Lane(slots=1, **room), pool=self._stewards)
+        long = _Dispatch(
+            lane=JobQueue(slots=1, **room), pool=self._single, deadlines=Deadlines(whole=chosen.fit_deadline)
+        )
+        steward = replace(long, lane=JobQueue(slots=1, **room), pool=self._stewards)
         return {Queue.ASKING: asking, Queue.PLANNING: planning, Queue.LONG: long, Queue.STEWARD: steward}
 
     # ----------------------------------------------------------------------------------------------------- life
@@ -227,7 +229,7 @@ class ServiceDesk:
         start = WorkerStart(
             config=self._config, memory=chosen.memory, seconds=seconds, tables=self._declared.read(), steward=steward
         )
-        door = BookDoor(self._book, analyst=OWNER, steward=steward)
+        door = LedgerGateway(self._book, analyst=OWNER, steward=steward)
         return await asyncio.wait_for(WorkerProcess.start(self._nursery, start, door, self._ledger), _STARTING)
 
     async def _start_for_steward(self) -> WorkerProcess:
@@ -235,19 +237,19 @@ class ServiceDesk:
 
     # ----------------------------------------------------------------------------------------------------- work
 
-    async def perform(self, caller: Caller, work: Work) -> Document:
+    async def perform(self, caller: AuthenticatedCaller, work: JobRequest) -> Document:
         """See `Desk.perform`; a caller who goes away stops nothing."""
         return await asyncio.shield(self._accept_request(caller, work).outcome)
 
-    def begin(self, caller: Caller, work: Work) -> JobStatus:
+    def begin(self, caller: AuthenticatedCaller, work: JobRequest) -> JobStatus:
         """See `Desk.begin`."""
         return self._accept_request(caller, work).status
 
-    def job(self, caller: Caller, job: str) -> JobStatus:
+    def job(self, caller: AuthenticatedCaller, job: str) -> JobStatus:
         """See `Desk.job`."""
         return self._own(caller, job).status
 
-    async def follow(self, caller: Caller, job: str) -> AsyncIterator[JobStatus]:
+    async def follow(self, caller: AuthenticatedCaller, job: str) -> AsyncIterator[JobStatus]:
         """See `Desk.follow`; it looks at the moments at which anything may have changed, and at no others."""
         running, last = self._own(caller, job), None
         while True:
@@ -268,30 +270,30 @@ class ServiceDesk:
         except TimeoutError:
             return
 
-    def cancel(self, caller: Caller, job: str) -> JobStatus:
+    def cancel(self, caller: AuthenticatedCaller, job: str) -> JobStatus:
         """See `Desk.cancel`."""
         running = self._own(caller, job)
         if not running.outcome.done():
             running.abandon()
         return running.status
 
-    def stop_ended(self, valid: Callable[[Caller], bool]) -> None:
+    def stop_ended(self, valid: Callable[[AuthenticatedCaller], bool]) -> None:
         """Abandons what runs for callers whose key or session is not valid any more; what was charged stays charged."""
         for running in self._jobs.values():
             if not running.outcome.done() and not valid(running.caller):
                 running.abandon()
 
-    def tables(self, caller: Caller) -> list[Document]:
+    def tables(self, caller: AuthenticatedCaller) -> list[Document]:
         """See `Desk.tables`."""
         return [facts for facts in self._facts if caller.sees(facts["name"])]
 
-    def _own(self, caller: Caller, job: str) -> OpenRequest:
+    def _own(self, caller: AuthenticatedCaller, job: str) -> OpenRequest:
         found = self._jobs.get(job)
         if found is None or not _may_see(caller, found.caller):
             raise UnknownJob
         return found
 
-    def _accept_request(self, caller: Caller, work: Work) -> OpenRequest:
+    def _accept_request(self, caller: AuthenticatedCaller, work: JobRequest) -> OpenRequest:
         """The request, or the equal one under the same key that is at work already."""
         work = self._check_request(caller, work)
         place = None if work.key is None else (caller.name, work.key)
@@ -308,7 +310,7 @@ class ServiceDesk:
         running.stop = running.halt = lambda: _cancel(task)
         return running
 
-    def _check_request(self, caller: Caller, work: Work) -> Work:
+    def _check_request(self, caller: AuthenticatedCaller, work: JobRequest) -> JobRequest:
         caller.require(work.operation.permission)
         if self._stopping:
             raise ServiceUnavailable("The service is stopping", "Ask again later.", retry_after=10)
@@ -327,7 +329,7 @@ class ServiceDesk:
         if self._book.is_stopped:
             raise ServiceUnavailable("The book of accounts cannot be relied on", "The owner starts the service again.")
 
-    def _register_request(self, caller: Caller, work: Work) -> OpenRequest:
+    def _register_request(self, caller: AuthenticatedCaller, work: JobRequest) -> OpenRequest:
         """A new request, among those that can be looked at; the oldest that ended are forgotten."""
         now = time.monotonic()
         old = [job for job, each in self._jobs.items() if each.ended is not None and now - each.ended > _KEPT]
@@ -362,7 +364,7 @@ class ServiceDesk:
         way, work = self._ways[running.work.operation.queue], running.work
         if work.operation is OPERATIONS["protect"] and work.arguments.get("change") is not None:
             require_of_the_service(str(work.arguments.get("name")), self._config)
-        door = BookDoor(
+        door = LedgerGateway(
             self._book,
             analyst=running.caller.name,
             project=work.project,
@@ -387,9 +389,9 @@ class ServiceDesk:
         return found
 
     async def _supervise_request(
-        self, way: _Way, worker: WorkerProcess, door: BookDoor, running: OpenRequest
+        self, way: _Dispatch, worker: WorkerProcess, door: LedgerGateway, running: OpenRequest
     ) -> Document | DiscreetError:
-        request, reusable = Supervised(worker, door, running, way.deadlines, self._ledger), False
+        request, reusable = SupervisedRequest(worker, door, running, way.deadlines, self._ledger), False
         try:
             found, reusable = await request.run_to_end()
         finally:
@@ -398,13 +400,13 @@ class ServiceDesk:
             self._health.note_outage()
         return found
 
-    async def _until_release(self, door: BookDoor, running: OpenRequest) -> None:
+    async def _until_release(self, door: LedgerGateway, running: OpenRequest) -> None:
         """What was charged leaves at a tick; what was not depends on nothing private, and leaves at once."""
         if door.has_charged and running.admitted is not None:
             moment = release_time(running.admitted, time.monotonic(), self._settings.tick)
             await asyncio.sleep(max(0.0, moment - time.monotonic()))
 
-    async def _register_table(self, work: Work, found: Document) -> None:
+    async def _register_table(self, work: JobRequest, found: Document) -> None:
         """Keeps a new table's declaration, and lets workers start again that know it."""
         self._declared.add(dict(work.arguments))
         self._facts = found.pop("tables")
@@ -412,7 +414,7 @@ class ServiceDesk:
             pool.renew()
 
 
-def _may_see(caller: Caller, other: Caller) -> bool:
+def _may_see(caller: AuthenticatedCaller, other: AuthenticatedCaller) -> bool:
     """Tells whether a caller may see what another request of theirs gave: a key for some tables sees its like only."""
     return caller.name == other.name and caller.tables in (None, other.tables)
 

@@ -17,7 +17,7 @@ from discreet.errors import (
     UnsupportedQuery,
 )
 from discreet.service.desk import OPERATIONS, Document
-from discreet.service.owner.book_door import BookDoor
+from discreet.service.owner.book_door import LedgerGateway
 from discreet.service.owner.ledger_health import no_answer
 from discreet.service.owner.open_request import OpenRequest
 from discreet.service.owner.worker_process import WorkerLost, WorkerProcess
@@ -43,11 +43,11 @@ class Deadlines:
 
 
 @dataclass(frozen=True, slots=True)
-class Supervised:
+class SupervisedRequest:
     """A request that a worker is about to do."""
 
     worker: WorkerProcess
-    door: BookDoor
+    door: LedgerGateway
     running: OpenRequest
     deadlines: Deadlines
     ledger: Executor

@@ -13,8 +13,8 @@ from discreet.dataclass import dataclass
 from discreet.errors import DiscreetError, InternalError
 from discreet.presentation.documents.error_documents import error_document, read_error
 from discreet.service.desk import Document
-from discreet.service.owner.book_door import BookDoor
-from discreet.service.owner.child_process import Child, Nursery
+from discreet.service.owner.book_door import LedgerGateway
+from discreet.service.owner.child_process import Child, ForkServer
 from discreet.service.worker.messages import LENGTH, MOST, pack_message, parse_message
 
 
@@ -70,7 +70,9 @@ class WorkerProcess:
     served: int = 0
 
     @classmethod
-    async def start(cls, nursery: Nursery, start: WorkerStart, door: BookDoor, ledger: Executor) -> WorkerProcess:
+    async def start(
+        cls, nursery: ForkServer, start: WorkerStart, door: LedgerGateway, ledger: Executor
+    ) -> WorkerProcess:
         """Starts a worker, and returns it once it can be asked.
 
         Args:
@@ -104,7 +106,7 @@ class WorkerProcess:
         worker.facts = said["ready"]
         return worker
 
-    async def perform(self, request: dict[str, Any], door: BookDoor, told: Callable[[str], None]) -> Document:
+    async def perform(self, request: dict[str, Any], door: LedgerGateway, told: Callable[[str], None]) -> Document:
         """Does a request.
 
         Args:
@@ -136,7 +138,7 @@ class WorkerProcess:
     def _send(self, message: dict[str, Any]) -> None:
         self.writer.write(pack_message(message))
 
-    async def _conversation(self, door: BookDoor, told: Callable[[str], None]) -> dict[str, Any]:
+    async def _conversation(self, door: LedgerGateway, told: Callable[[str], None]) -> dict[str, Any]:
         """Serves the worker's calls until it has something else to say."""
         while True:
             message = await self._receive()
@@ -148,7 +150,7 @@ class WorkerProcess:
             else:
                 return message
 
-    async def _reply(self, door: BookDoor, message: dict[str, Any]) -> dict[str, Any]:
+    async def _reply(self, door: LedgerGateway, message: dict[str, Any]) -> dict[str, Any]:
         loop = asyncio.get_running_loop()
         try:
             with door.asking():

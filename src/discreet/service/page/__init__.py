@@ -17,7 +17,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from discreet.requests.verb_table import VERBS
-from discreet.service.api.route_access import Offices
+from discreet.service.api.route_access import ServiceContext
 from discreet.service.caller import Permission
 from discreet.service.identity.openid import OpenIdSignIn
 from discreet.service.page.page_templates import ASSETS, asset, environment
@@ -30,7 +30,7 @@ from discreet.service.page.routes import (
     sign_in,
     verb_pages,
 )
-from discreet.service.page.visit import PageRoute, Site, render_page
+from discreet.service.page.visit import PageContext, PageRoute, render_page
 
 NAVIGATION = (
     ("Ask", "/ask", Permission.ASK),
@@ -63,7 +63,7 @@ _KEPT = "public, max-age=31536000, immutable"
 """Of assets: their addresses change with their content."""
 
 
-def create_page(offices: Offices, *, pages: Sequence[verb_pages.VerbPage] = VERB_PAGES) -> Starlette:
+def create_page(offices: ServiceContext, *, pages: Sequence[verb_pages.VerbPage] = VERB_PAGES) -> Starlette:
     """Returns the page as an application to be mounted at the root of a server, behind `HttpGuard`.
 
     Args:
@@ -74,7 +74,7 @@ def create_page(offices: Offices, *, pages: Sequence[verb_pages.VerbPage] = VERB
     of_verbs = ((page.title, page.path, page.verb.permission) for page in pages)
     navigation = (*NAVIGATION[:1], *of_verbs, *NAVIGATION[1:])
     templates.globals |= {"navigation": navigation, "provider": ""}
-    site = Site(**{each.name: getattr(offices, each.name) for each in fields(offices)}, templates=templates)
+    site = PageContext(**{each.name: getattr(offices, each.name) for each in fields(offices)}, templates=templates)
     signed_in = (*OWN, *(route for page in pages for route in page.routes))
     routes = [Route(each.path, partial(each.answer, site), methods=[each.method]) for each in signed_in]
     for method, path, answer in (*_OPEN, *_provider_pages(site)):
@@ -83,7 +83,7 @@ def create_page(offices: Offices, *, pages: Sequence[verb_pages.VerbPage] = VERB
     return Starlette(routes=routes, exception_handlers={HTTPException: partial(_missing, site)})
 
 
-Open = Callable[[Site, Request], Awaitable[Response]]
+Open = Callable[[PageContext, Request], Awaitable[Response]]
 _OPEN: tuple[tuple[str, str, Open], ...] = (
     ("GET", "/sign-in", sign_in.show_sign_in),
     ("POST", "/sign-in", sign_in.sign_in),
@@ -91,7 +91,7 @@ _OPEN: tuple[tuple[str, str, Open], ...] = (
 """The pages that need nobody signed in."""
 
 
-def _provider_pages(site: Site) -> tuple[tuple[str, str, Open], ...]:
+def _provider_pages(site: PageContext) -> tuple[tuple[str, str, Open], ...]:
     """The way to a provider of identities and back, if the settings name one."""
     if not site.settings.oidc:
         return ()
@@ -109,5 +109,5 @@ async def _asset(request: Request) -> Response:
     return Response(asset(name), media_type=_KINDS[name.rpartition(".")[2]], headers={"cache-control": _KEPT})
 
 
-async def _missing(site: Site, request: Request, error: Exception) -> Response:
+async def _missing(site: PageContext, request: Request, error: Exception) -> Response:
     return render_page(site, request, "missing.html", error.status_code if isinstance(error, HTTPException) else 500)

@@ -34,7 +34,7 @@ _OWN = ("kind", "text", "event", "notes", "released", "receipt", "domain")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
+class DocumentTable:
     """Rows under headings."""
 
     name: str
@@ -54,7 +54,7 @@ class Table:
     def as_csv(self) -> str:
         """Returns all rows as CSV that no spreadsheet computes.
 
-        >>> Table(name="t", headings=("ward", "n"), rows=[["=1+1", 2], [None, 3]]).as_csv().splitlines()
+        >>> DocumentTable(name="t", headings=("ward", "n"), rows=[["=1+1", 2], [None, 3]]).as_csv().splitlines()
         ['ward,n', "'=1+1,2", ',3']
         """
         return csv_text(list(self.headings), [dict(zip(self.headings, row, strict=True)) for row in self.rows])
@@ -65,13 +65,13 @@ class DocumentView:
     """What is shown of any document."""
 
     facts: Mapping[str, str]
-    tables: tuple[Table, ...]
+    tables: tuple[DocumentTable, ...]
     notes: tuple[str, ...]
     text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class ResultView:
     """A result with its place on a page.
 
     Attributes:
@@ -118,7 +118,7 @@ def view_answer(document: Document) -> AnswerView:
     answer = ANSWER.read(document)
     totals = answer.totals or (frozenset[str](),) * len(answer.records)
     records = [record | dict.fromkeys(left, TOTAL) for record, left in zip(answer.records, totals, strict=True)]
-    shape, shown = answers.Shape.of(answer.columns), records[:MOST_ROWS]
+    shape, shown = answers.AnswerShape.of(answer.columns), records[:MOST_ROWS]
     drawn = len(records) * len(shape.numbers)
     columns = [_column(shown, name, name in shape.numbers) for name in shape.names]
     return AnswerView(
@@ -148,7 +148,7 @@ _VIEWS: Mapping[str, tuple[str, Any]] = {
 """Kinds of documents that are shown better than all others."""
 
 
-def outcome_of(document: Document, *, number: int = 0, rehearsed: bool = False) -> Outcome:
+def outcome_of(document: Document, *, number: int = 0, rehearsed: bool = False) -> ResultView:
     """Returns how a document is shown.
 
     Raises:
@@ -157,7 +157,7 @@ def outcome_of(document: Document, *, number: int = 0, rehearsed: bool = False) 
     template, view = _VIEWS.get(str(document.get("kind")), ("fragments/document.html", view_document))
     files = tuple(table.name for table in tables_of(document)) if number else ()
     receipt = document.get("receipt")
-    return Outcome(
+    return ResultView(
         template=template, view=view(document), number=number, files=files, receipt=receipt, rehearsed=rehearsed
     )
 
@@ -175,7 +175,7 @@ def view_document(document: Document) -> DocumentView:
     return DocumentView(facts={label_of(n): _text(v) for n, v in told.items()}, tables=tables, notes=notes, text=text)
 
 
-def tables_of(document: Mapping[str, Any]) -> tuple[Table, ...]:
+def tables_of(document: Mapping[str, Any]) -> tuple[DocumentTable, ...]:
     """Returns the rows of a document: its own, those of its answers, or synthetic ones.
 
     >>> [table.rows for table in tables_of({"released": {"table": {"age": [40, 41], "ward": ["A", "B"]}}, "name": "t"})]
@@ -183,14 +183,14 @@ def tables_of(document: Mapping[str, Any]) -> tuple[Table, ...]:
     """
     if isinstance(document.get("rows"), list) and isinstance(document.get("columns"), list):
         headings = tuple(column["name"] for column in document["columns"])
-        return (Table(name="Rows", headings=headings, rows=document["rows"]),)
+        return (DocumentTable(name="Rows", headings=headings, rows=document["rows"]),)
     if "answers" in document:
         found = [tables_of(each)[0] for each in document["answers"]]
         return tuple(replace(table, name=f"Answer {place}") for place, table in enumerate(found, 1))
     made = [each for each in (document.get("released") or {}).values() if _is_columns(each)]
     names = document.get("names") or [document.get("name", "Rows")]
     return tuple(
-        Table(name=str(name), headings=tuple(columns), rows=list(zip(*columns.values(), strict=True)))
+        DocumentTable(name=str(name), headings=tuple(columns), rows=list(zip(*columns.values(), strict=True)))
         for name, columns in zip(names, made, strict=False)
     )
 
@@ -208,11 +208,13 @@ def _is_listed(value: Any) -> bool:
     return bool(items) and all(isinstance(each, dict) for each in items)
 
 
-def _build_table(name: str, value: Any) -> Table:
+def _build_table(name: str, value: Any) -> DocumentTable:
     """A list of objects, or objects by name, as a table."""
     rows = [{label_of(name): key, **each} for key, each in value.items()] if isinstance(value, dict) else value
     headings = tuple(dict.fromkeys(heading for row in rows for heading in row))
-    return Table(name=label_of(name), headings=headings, rows=[[row.get(each) for each in headings] for row in rows])
+    return DocumentTable(
+        name=label_of(name), headings=headings, rows=[[row.get(each) for each in headings] for row in rows]
+    )
 
 
 def _text(value: Any) -> str:
@@ -234,7 +236,7 @@ MOST_LETTERS = 20 * MOST_CELLS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
+class RecentResult:
     """A result and what was asked."""
 
     question: str
@@ -253,15 +255,15 @@ class KeptAnswers:
     """The last answers of every caller.
 
     >>> kept = KeptAnswers()
-    >>> number = kept.add("ana", Kept(question="SELECT 1", document={"rows": []}))
+    >>> number = kept.add("ana", RecentResult(question="SELECT 1", document={"rows": []}))
     >>> kept.find("ana", number).question, kept.find("ben", number)
     ('SELECT 1', None)
     """
 
-    _kept: OrderedDict[tuple[str, int], Kept] = field(default_factory=OrderedDict)
+    _kept: OrderedDict[tuple[str, int], RecentResult] = field(default_factory=OrderedDict)
     _numbers: count[int] = field(default_factory=lambda: count(1))
 
-    def add(self, who: str, answer: Kept) -> int:
+    def add(self, who: str, answer: RecentResult) -> int:
         """Keeps an answer, and returns its number; 0 if it is too large to be kept."""
         if not answer.is_small:
             return 0
@@ -274,6 +276,6 @@ class KeptAnswers:
             self._kept.popitem(last=False)
         return number
 
-    def find(self, who: str, number: int) -> Kept | None:
+    def find(self, who: str, number: int) -> RecentResult | None:
         """Returns an answer of somebody's own; None for all others, and for those that have gone."""
         return self._kept.get((who, number))

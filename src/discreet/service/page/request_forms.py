@@ -17,7 +17,7 @@ from discreet.dataclass import dataclass
 from discreet.errors import DiscreetError, explain_error
 from discreet.hint_text import Hint, Spelling
 from discreet.privacy.amounts import decimal
-from discreet.requests.argument_kinds import Arg, Kind, check_kinds, read_argument
+from discreet.requests.argument_kinds import Arg, ArgumentKind, check_kinds, read_argument
 from discreet.requests.argument_texts import read_text
 from discreet.requests.request import Argument, R, Request, arguments
 
@@ -64,13 +64,23 @@ def in_words(error: DiscreetError) -> str:
 # ------------------------------------------------------------------------------------------------------------ kinds
 
 
-_SHORT = (Kind.NAME, Kind.NAMES, Kind.TEXT, Kind.AMOUNT, Kind.SHARE, Kind.DELTA, Kind.PRICE, Kind.COUNT, Kind.LIMITS)
-_MACROS: Mapping[Kind, str] = check_kinds(
+_SHORT = (
+    ArgumentKind.NAME,
+    ArgumentKind.NAMES,
+    ArgumentKind.TEXT,
+    ArgumentKind.AMOUNT,
+    ArgumentKind.SHARE,
+    ArgumentKind.DELTA,
+    ArgumentKind.PRICE,
+    ArgumentKind.COUNT,
+    ArgumentKind.LIMITS,
+)
+_MACROS: Mapping[ArgumentKind, str] = check_kinds(
     {
-        **dict.fromkeys((*_SHORT, Kind.VALUE, Kind.VALUES, Kind.GENERATOR), "line"),
-        **dict.fromkeys((Kind.LEARNER, Kind.DOMAIN, Kind.DOMAINS, Kind.RULES), "area"),
-        Kind.SQL: "query",
-        Kind.BUDGET: "amounts",
+        **dict.fromkeys((*_SHORT, ArgumentKind.VALUE, ArgumentKind.VALUES, ArgumentKind.GENERATOR), "line"),
+        **dict.fromkeys((ArgumentKind.LEARNER, ArgumentKind.DOMAIN, ArgumentKind.DOMAINS, ArgumentKind.RULES), "area"),
+        ArgumentKind.SQL: "query",
+        ArgumentKind.BUDGET: "amounts",
     },
     "page",
 )
@@ -79,16 +89,16 @@ _MACROS: Mapping[Kind, str] = check_kinds(
 
 def _read(posted: Posted, name: str, arg: Arg) -> Any:
     """What a form gives for an argument, as `Request.of` takes it; None if it gives nothing."""
-    if arg.kind is Kind.BUDGET:
+    if arg.kind is ArgumentKind.BUDGET:
         return {part: text for part in AMOUNTS if (text := posted.get(f"{name}.{part}", "").strip())} or None
     text = posted.get(name, "").strip()
     return read_text(name, text, arg) if text else None
 
 
-_COUNT = Arg(Kind.COUNT, "A whole number.")
+_COUNT = Arg(ArgumentKind.COUNT, "A whole number.")
 _ON_LINES = {
-    Kind.SQL: "Separate queries by an empty line.",
-    Kind.NAMES: "One group on each line, with commas between its columns.",
+    ArgumentKind.SQL: "Separate queries by an empty line.",
+    ArgumentKind.NAMES: "One group on each line, with commas between its columns.",
 }
 """Of lists whose items do not stand on one line with commas between them."""
 
@@ -97,7 +107,7 @@ _ON_LINES = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Field:
+class FormField:
     """An argument in a form, as its macro shows it."""
 
     name: str
@@ -117,7 +127,7 @@ class Field:
 
 def form_of(
     request: type[Request[Any]], posted: Posted = NOTHING, *, without: Collection[str] = (), **usual: str
-) -> tuple[Field, ...]:
+) -> tuple[FormField, ...]:
     """Returns the fields of a request, with what was posted before, or else their defaults.
 
     Args:
@@ -162,25 +172,25 @@ def _page_arguments(request: type[Request[Any]]) -> list[Argument]:
     return [each for each in arguments(request) if "page" in each.arg.faces]
 
 
-def _field(argument: Argument, posted: Posted, usual: Mapping[str, str]) -> Field:
+def _field(argument: Argument, posted: Posted, usual: Mapping[str, str]) -> FormField:
     name, arg = argument.name, argument.arg
     on_lines = _ON_LINES.get(arg.kind, "With commas between them.") if arg.many else ""
     macro = "options" if arg.choices else "area" if arg.kind in _ON_LINES and arg.many else _MACROS[arg.kind]
-    return Field(
+    return FormField(
         name=name,
         label=label_of(name),
         hint=" ".join(filter(None, (Hint(arg.help).spell_for(PAGE), on_lines))),
         macro=macro,
         value=_field_value(argument, posted, usual),
         required=argument.is_required,
-        placeholder="" if arg.kind in (Kind.SQL, Kind.BUDGET) and not arg.many else arg.example,
+        placeholder="" if arg.kind in (ArgumentKind.SQL, ArgumentKind.BUDGET) and not arg.many else arg.example,
         choices=tuple((choice, choice) for choice in arg.choices),
     )
 
 
 def _field_value(argument: Argument, posted: Posted, usual: Mapping[str, str]) -> Any:
     name = argument.name
-    if argument.arg.kind is Kind.BUDGET:
+    if argument.arg.kind is ArgumentKind.BUDGET:
         return {part: posted.get(f"{name}.{part}", "") for part in AMOUNTS}
     default = "" if argument.is_required or argument.default is None else _format_value(argument.default)
     return posted.get(name, usual.get(name, default))

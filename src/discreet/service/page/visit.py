@@ -25,10 +25,10 @@ from discreet.errors import DiscreetError, InternalError, InvalidParameter, NotA
 from discreet.requests.request import Request as Asked
 from discreet.requests.verb_table import Queue, Verb
 from discreet.service.api.http_responses import status_of
-from discreet.service.api.route_access import Offices
-from discreet.service.caller import Caller, Permission
+from discreet.service.api.route_access import ServiceContext
+from discreet.service.caller import AuthenticatedCaller, Permission
 from discreet.service.connection_limits import recognise
-from discreet.service.desk import OPERATIONS, Document, Operation, Work
+from discreet.service.desk import OPERATIONS, Document, JobRequest, Operation
 from discreet.service.page.document_view import KeptAnswers
 from discreet.service.page.request_forms import in_words
 
@@ -39,7 +39,7 @@ _LOG = logging.getLogger("discreet.service.page")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Site(Offices):
+class PageContext(ServiceContext):
     """All that pages are made from."""
 
     templates: Environment
@@ -56,12 +56,12 @@ class Site(Offices):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Visit:
+class PageRequest:
     """A request of somebody who may make it, with the fields of its form."""
 
-    site: Site
+    site: PageContext
     request: Request
-    caller: Caller
+    caller: AuthenticatedCaller
     csrf: str
     form: ImmutableMultiDict[str, str]
 
@@ -88,7 +88,7 @@ class Visit:
         if operation.charges:
             self.site.limits.admit(self.caller, charging=True)
         project = self.caller.project or self.text("project")
-        work = Work(operation=operation, arguments=arguments, key=key, project=project)
+        work = JobRequest(operation=operation, arguments=arguments, key=key, project=project)
         try:
             return await self.site.desk.perform(self.caller, work)
         except DiscreetError as error:
@@ -102,7 +102,7 @@ class Visit:
         return await self.perform(OPERATIONS[verb.name], asked.document(), key)
 
 
-Handler = Callable[[Visit], Awaitable[Response] | Response]
+Handler = Callable[[PageRequest], Awaitable[Response] | Response]
 """A function that is no coroutine may wait for the ledger, and is called in a thread."""
 
 
@@ -122,7 +122,7 @@ class PageRoute:
     verbs: tuple[str, ...] = ()
     streams: bool = False
 
-    async def answer(self, site: Site, request: Request) -> Response:
+    async def answer(self, site: PageContext, request: Request) -> Response:
         """Answers a request of somebody who is signed in and may make it; errors become pages."""
         request.scope["route"] = self  # its template, for the log
         try:
@@ -130,7 +130,7 @@ class PageRoute:
         except NotAuthenticated as error:
             note_refusal(request, error)
             return to_sign_in(request)
-        visit = Visit(site=site, request=request, caller=caller, csrf=csrf, form=ImmutableMultiDict())
+        visit = PageRequest(site=site, request=request, caller=caller, csrf=csrf, form=ImmutableMultiDict())
         try:
             recognise(request.state, caller)
             site.limits.admit(caller, charging=False)
@@ -149,7 +149,7 @@ class PageRoute:
             return render_error(visit, InternalError(type(error).__name__))
 
 
-def require_token(visit: Visit, form: Mapping[str, str]) -> None:
+def require_token(visit: PageRequest, form: Mapping[str, str]) -> None:
     """Lets pass a form of this session's, which shows its token in a field, or in a header as htmx does.
 
     Raises:
@@ -182,7 +182,7 @@ async def read_posted(request: Request, most: int = MOST_FORM) -> ImmutableMulti
 # ---------------------------------------------------------------------------------------------------- responses
 
 
-def render_page(site: Site, request: Request, template: str, status: int = 200, **context: Any) -> Response:
+def render_page(site: PageContext, request: Request, template: str, status: int = 200, **context: Any) -> Response:
     """Returns a template with what every page knows."""
     known = {"path": request.url.path, "caller": None, "csrf": "", "settings": site.settings, "partial": False}
     return HTMLResponse(site.templates.get_template(template).render({**known, **context}), status)
@@ -216,7 +216,7 @@ def is_refusal(error: DiscreetError) -> bool:
     return status_of(error) < 500 and not isinstance(error, TooManyRequests)
 
 
-def render_error(visit: Visit, error: DiscreetError) -> Response:
+def render_error(visit: PageRequest, error: DiscreetError) -> Response:
     """Returns an error as a page, or as a piece of one; our faults are written down, and not told."""
     own = isinstance(error, InternalError)
     shown = OUR_FAULT if own else in_words(error)

@@ -209,7 +209,7 @@ def startup_parameters(body: Body) -> dict[str, str]:
 # --------------------------------------------------------------------------------------------------- what we answer
 
 
-class Field(NamedTuple):
+class FieldDescription(NamedTuple):
     """A column of rows to come: its name, and PostgreSQL's type."""
 
     name: str
@@ -251,7 +251,7 @@ def command_complete(tag: str) -> bytes:
     return message(b"C", zero_ended(tag))
 
 
-def row_description(fields: Sequence[Field], formats: Sequence[int]) -> bytes:
+def row_description(fields: Sequence[FieldDescription], formats: Sequence[int]) -> bytes:
     """Returns the columns of rows to come."""
     parts = [struct.pack("!H", len(fields))]
     for field, form in zip(fields, formats, strict=True):

@@ -14,16 +14,16 @@ from typing import Any
 from discreet.dataclass import dataclass
 from discreet.errors import DiscreetError, UnsupportedQuery
 from discreet.requests.question_requests import Explain
-from discreet.service.caller import Caller, Permission
-from discreet.service.desk import OPERATIONS, Desk, Document, Work
+from discreet.service.caller import AuthenticatedCaller, Permission
+from discreet.service.desk import OPERATIONS, Document, JobRequest, RequestExecutor
 from discreet.service.identity import Identities, RateLimits
 from discreet.service.wire import protocol_messages as pg
 from discreet.service.wire import value_formats
-from discreet.service.wire.catalog.catalog_lane import CatalogLane, CatalogQuery, CatalogRows
-from discreet.service.wire.protocol_messages import Field, WireError
+from discreet.service.wire.catalog.catalog_lane import CatalogExecutor, CatalogQuery, CatalogRows
+from discreet.service.wire.protocol_messages import FieldDescription, WireError
 from discreet.service.wire.session_parameters import PROJECT, SessionParameters
 from discreet.service.wire.sqlstates import wire_error
-from discreet.service.wire.statement_kinds import Statement, is_catalog, without_schema
+from discreet.service.wire.statement_kinds import WireStatement, is_catalog, without_schema
 
 _IMAGINED: Mapping[int, Any] = {
     **dict.fromkeys((value_formats.INT2, value_formats.INT4, value_formats.INT8), 1),
@@ -51,7 +51,7 @@ class Result:
     """
 
     tag: str
-    fields: tuple[Field, ...] | None = None
+    fields: tuple[FieldDescription, ...] | None = None
     rows: Sequence[Sequence[Any]] = ()
     notices: tuple[bytes, ...] = ()
     charged: bool = False
@@ -59,11 +59,11 @@ class Result:
 
 def text_rows(tag: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Result:
     """Returns rows of texts."""
-    return Result(tag=tag, fields=tuple(Field(name, value_formats.TEXT) for name in columns), rows=rows)
+    return Result(tag=tag, fields=tuple(FieldDescription(name, value_formats.TEXT) for name in columns), rows=rows)
 
 
 @dataclass(slots=True, kw_only=True)
-class QuestionLane:
+class QueryExecutor:
     """Asks for one connection.
 
     Attributes:
@@ -71,27 +71,27 @@ class QuestionLane:
         database: what the client called it.
     """
 
-    desk: Desk
+    desk: RequestExecutor
     identities: Identities
     limits: RateLimits
-    catalog: CatalogLane
+    catalog: CatalogExecutor
     parameters: SessionParameters
     key_id: str
     database: str
     _explained: dict[tuple[str, str], Document] = field(default_factory=dict)
 
-    def caller(self) -> Caller:
+    def caller(self) -> AuthenticatedCaller:
         """Returns who asks, if their key is still good."""
         return self.identities.caller_of_key(self.key_id)
 
-    def about_catalog(self, statement: Statement, *, skip: int = 0) -> bool:
+    def about_catalog(self, statement: WireStatement, *, skip: int = 0) -> bool:
         """Tells whether a SELECT goes to the catalog."""
         declared = {str(fact["name"]).lower() for fact in self.desk.tables(self.caller())}
         return is_catalog(statement.words[skip:], declared)
 
     # ------------------------------------------------------------------------------------------------------- rows
 
-    async def ask(self, statement: Statement, values: Sequence[Any]) -> Result:
+    async def ask(self, statement: WireStatement, values: Sequence[Any]) -> Result:
         """Returns the rows of a SELECT; a question is charged.
 
         Raises:
@@ -104,7 +104,7 @@ class QuestionLane:
         caller = self.caller()
         caller.require(OPERATIONS["ask"].permission)
         self.limits.admit(caller, charging=True)
-        work = Work(
+        work = JobRequest(
             operation=OPERATIONS["ask"],
             arguments={"sql": _sql(statement), **_parameter_arguments(values), **arguments},
             key=self.parameters.use_key(),
@@ -112,7 +112,7 @@ class QuestionLane:
         )
         return _build_result(await self.desk.perform(caller, work))
 
-    def _project(self, caller: Caller) -> str:
+    def _project(self, caller: AuthenticatedCaller) -> str:
         return caller.project or self.parameters.get(PROJECT)
 
     async def _catalog(self, sql: str, values: Sequence[Any]) -> CatalogRows:
@@ -131,7 +131,7 @@ class QuestionLane:
 
     # ---------------------------------------------------------------------------------------------------- planning
 
-    async def explain(self, statement: Statement, values: Sequence[Any]) -> Result:
+    async def explain(self, statement: WireStatement, values: Sequence[Any]) -> Result:
         """Returns what EXPLAIN tells, which costs nothing.
 
         Raises:
@@ -149,8 +149,8 @@ class QuestionLane:
         return text_rows("EXPLAIN", ["QUERY PLAN"], [(line,) for line in lines])
 
     async def describe(
-        self, statement: Statement, values: Sequence[Any] | None, types: Sequence[int] = ()
-    ) -> tuple[Field, ...]:
+        self, statement: WireStatement, values: Sequence[Any] | None, types: Sequence[int] = ()
+    ) -> tuple[FieldDescription, ...]:
         """Returns the columns of a SELECT without asking it.
 
         Args:
@@ -172,7 +172,7 @@ class QuestionLane:
                 return await self._columns(statement, given)
         return await self._columns(statement, imagined[-1])
 
-    async def _columns(self, statement: Statement, values: Sequence[Any]) -> tuple[Field, ...]:
+    async def _columns(self, statement: WireStatement, values: Sequence[Any]) -> tuple[FieldDescription, ...]:
         return _fields(await self._explanation(_sql(statement), values))
 
     async def _explanation(self, sql: str, values: Sequence[Any]) -> Document:
@@ -185,7 +185,7 @@ class QuestionLane:
         if key not in self._explained:
             self.limits.admit(caller, charging=False)
             given = {"sql": sql, **_parameter_arguments(values), **arguments}
-            work = Work(operation=OPERATIONS["explain"], arguments=given, project=project)
+            work = JobRequest(operation=OPERATIONS["explain"], arguments=given, project=project)
             told = await self.desk.perform(caller, work)
             if len(self._explained) >= _KEPT:
                 self._explained.clear()
@@ -193,7 +193,7 @@ class QuestionLane:
         return self._explained[key]
 
 
-def _explained_from(statement: Statement) -> int:
+def _explained_from(statement: WireStatement) -> int:
     """How many words come before the explained question."""
     skip = 1
     while statement.word(skip) == "VERBOSE":
@@ -208,7 +208,7 @@ def _explained_from(statement: Statement) -> int:
     return skip
 
 
-def _sql(statement: Statement) -> str:
+def _sql(statement: WireStatement) -> str:
     return without_schema(statement.text, statement.words)
 
 
@@ -222,8 +222,8 @@ def _public(fact: Mapping[str, Any]) -> Document:
     return {"name": fact["name"], "protected": fact.get("protected"), "unit": fact.get("unit", ""), "columns": columns}
 
 
-def _fields(document: Mapping[str, Any]) -> tuple[Field, ...]:
-    return tuple(Field(each["name"], value_formats.TYPES[each["type"]]) for each in document["columns"])
+def _fields(document: Mapping[str, Any]) -> tuple[FieldDescription, ...]:
+    return tuple(FieldDescription(each["name"], value_formats.TYPES[each["type"]]) for each in document["columns"])
 
 
 def _build_result(document: Mapping[str, Any]) -> Result:

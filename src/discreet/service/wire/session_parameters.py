@@ -9,12 +9,12 @@ from typing import Any
 from discreet import check
 from discreet.errors import InvalidParameter
 from discreet.hint_text import Spelling
-from discreet.requests.argument_kinds import Kind
+from discreet.requests.argument_kinds import ArgumentKind
 from discreet.requests.argument_texts import read_fitting
 from discreet.requests.question_requests import Ask
 from discreet.requests.request import Argument, Request, arguments
 from discreet.service.wire.protocol_messages import WireError
-from discreet.service.wire.statement_kinds import Statement, Token
+from discreet.service.wire.statement_kinds import Token, WireStatement
 
 # ----------------------------------------------------------------------------------------------- settings of questions
 
@@ -22,7 +22,7 @@ PREFIX = "discreet."
 PROJECT, KEY, REMAINING = "discreet.project", "discreet.key", "discreet.remaining"
 """Who pays beside the caller, the idempotency key of the next question, and what is only shown."""
 
-_OF_STATEMENTS = (Kind.SQL, Kind.VALUES)  # a query and its values: no settings
+_OF_STATEMENTS = (ArgumentKind.SQL, ArgumentKind.VALUES)  # a query and its values: no settings
 
 
 ASKING: dict[str, Argument] = {
@@ -248,7 +248,7 @@ def _check_value(name: str, value: str) -> str:
 # ------------------------------------------------------------------------------------------------------------ grammar
 
 
-def assignment(statement: Statement) -> tuple[str, str | None, bool]:
+def assignment(statement: WireStatement) -> tuple[str, str | None, bool]:
     """Returns the name, the value and whether it is for the transaction only, of a SET; the value is None for DEFAULT.
 
     Raises:
@@ -288,7 +288,7 @@ def _value(words: Sequence[Token]) -> str | None:
     return "".join(signs.get(each.text, each.value) for each in words)
 
 
-def parse_setting_name(statement: Statement) -> str:
+def parse_setting_name(statement: WireStatement) -> str:
     """Returns the name that SHOW or RESET is about; "all" for all.
 
     Raises:

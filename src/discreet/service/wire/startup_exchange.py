@@ -30,7 +30,7 @@ def wrong() -> WireError:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cancel:
+class CancelRequest:
     """Asks to stop what another connection does."""
 
     process: int
@@ -38,7 +38,7 @@ class Cancel:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Start:
+class StartupMessage:
     """Who wants to connect, to what, and with which settings."""
 
     user: str
@@ -48,7 +48,7 @@ class Start:
 
 async def begin(
     reader: asyncio.StreamReader, writer: asyncio.StreamWriter, tls: ssl.SSLContext | None
-) -> Start | Cancel:
+) -> StartupMessage | CancelRequest:
     """Returns what a client wants, after TLS if it asked for it.
 
     Raises:
@@ -60,7 +60,7 @@ async def begin(
         body = await pg.read_body(reader, most=pg.LONGEST_STARTUP)
         code = body.uint32()
         if code == pg.CANCEL_REQUEST:
-            found = Cancel(process=body.uint32(), secret=body.uint32())
+            found = CancelRequest(process=body.uint32(), secret=body.uint32())
             body.end()
             return found
         if code == pg.SSL_REQUEST and tls is not None and not secure:
@@ -82,7 +82,7 @@ async def _encrypt(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, t
     await writer.start_tls(tls)
 
 
-def _start(code: int, body: Body, writer: asyncio.StreamWriter, *, secure: bool) -> Start:
+def _start(code: int, body: Body, writer: asyncio.StreamWriter, *, secure: bool) -> StartupMessage:
     if code >> 16 != 3:
         raise ProtocolViolation("only version 3 of the protocol is spoken")
     given = pg.startup_parameters(body)
@@ -97,7 +97,7 @@ def _start(code: int, body: Body, writer: asyncio.StreamWriter, *, secure: bool)
     settings = {
         name: value for name, value in given.items() if name not in _NOT_SETTINGS and not name.startswith("_pq_.")
     }
-    return Start(
+    return StartupMessage(
         user=user, database=given.get("database") or user, settings=settings | _options(given.get("options", ""))
     )
 
@@ -133,7 +133,7 @@ def _options(text: str) -> dict[str, str]:
     return found
 
 
-def settings_of(start: Start) -> SessionParameters:
+def settings_of(start: StartupMessage) -> SessionParameters:
     """Returns the settings of a connection.
 
     Raises:
@@ -146,7 +146,11 @@ def settings_of(start: Start) -> SessionParameters:
 
 
 async def prove(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, start: Start, identities: Identities, limits: RateLimits
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+    start: StartupMessage,
+    identities: Identities,
+    limits: RateLimits,
 ) -> str:
     """Returns the id of the key that a client has proven to have.
 

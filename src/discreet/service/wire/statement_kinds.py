@@ -20,7 +20,7 @@ LONGEST = 60_000
 """Characters of a message with statements: longer ones are refused unread, since reading them would delay others."""
 
 
-class Kind(Enum):
+class StatementKind(Enum):
     """What is done with a statement."""
 
     SELECT, EXPLAIN, SET, SHOW, RESET = "select", "explain", "set", "show", "reset"
@@ -37,24 +37,24 @@ class Command:
         sqlstate, reason, hint: of the refusal, if it is always refused.
     """
 
-    kind: Kind
+    kind: StatementKind
     sqlstate: str = ""
     reason: str = ""
     hint: str = ""
 
 
 def _refused_commands(words: str, sqlstate: str, reason: str, hint: str) -> dict[str, Command]:
-    made = Command(kind=Kind.REFUSED, sqlstate=sqlstate, reason=reason, hint=hint)
+    made = Command(kind=StatementKind.REFUSED, sqlstate=sqlstate, reason=reason, hint=hint)
     return dict.fromkeys(words.split(), made)
 
 
 _ASK = "Ask with SELECT; tables are protected with `discreet protect`, or on the page."
 COMMANDS: dict[str, Command] = {
-    **{kind.name: Command(kind=kind) for kind in Kind if kind is not Kind.REFUSED},
-    **dict.fromkeys(("WITH", "FROM", "VALUES", "("), Command(kind=Kind.SELECT)),
-    "START": Command(kind=Kind.BEGIN),
-    "END": Command(kind=Kind.COMMIT),
-    "ABORT": Command(kind=Kind.ROLLBACK),
+    **{kind.name: Command(kind=kind) for kind in StatementKind if kind is not StatementKind.REFUSED},
+    **dict.fromkeys(("WITH", "FROM", "VALUES", "("), Command(kind=StatementKind.SELECT)),
+    "START": Command(kind=StatementKind.BEGIN),
+    "END": Command(kind=StatementKind.COMMIT),
+    "ABORT": Command(kind=StatementKind.ROLLBACK),
     **_refused_commands("TABLE", "0A000", "TABLE lists single rows", "Ask for a count."),
     **_refused_commands("INSERT UPDATE DELETE MERGE TRUNCATE", "25006", "Nothing can be written", _ASK),
     **_refused_commands(
@@ -160,7 +160,7 @@ def _comment_end(text: str, place: int) -> int:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Statement:
+class WireStatement:
     """One statement of a message.
 
     Attributes:
@@ -175,7 +175,7 @@ class Statement:
     command: Command
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> StatementKind:
         """Returns what is done with it."""
         return self.command.kind
 
@@ -191,18 +191,18 @@ class Statement:
     @property
     def tag(self) -> str:
         """Returns what it is called when it is done."""
-        return "CLOSE CURSOR" if self.kind is Kind.CLOSE else self.kind.name
+        return "CLOSE CURSOR" if self.kind is StatementKind.CLOSE else self.kind.name
 
 
 _UNKNOWN = Command(
-    kind=Kind.REFUSED,
+    kind=StatementKind.REFUSED,
     sqlstate="42601",
     reason="The first word is that of no command",
     hint="Ask with SELECT, or use EXPLAIN, SET and SHOW.",
 )
 
 
-def statements(text: str) -> list[Statement]:
+def statements(text: str) -> list[WireStatement]:
     """Returns the statements of a message, empty ones left out.
 
     Raises:
@@ -219,7 +219,7 @@ def statements(text: str) -> list[Statement]:
     return found
 
 
-def read_statements(text: str) -> list[Statement]:
+def read_statements(text: str) -> list[WireStatement]:
     """Returns the statements of a message, if all of them can be done.
 
     Raises:
@@ -232,16 +232,16 @@ def read_statements(text: str) -> list[Statement]:
         raise WireError("54000", f"A message has at most {MOST_STATEMENTS} statements")
     for each in found:
         command = each.command
-        if command.kind is Kind.REFUSED:
+        if command.kind is StatementKind.REFUSED:
             raise WireError(command.sqlstate, command.reason, command.hint, place=each.offset)
     return found
 
 
-def _statement(text: str, part: Sequence[Token], end: int) -> Statement:
+def _statement(text: str, part: Sequence[Token], end: int) -> WireStatement:
     start = part[0].start
     words = tuple(Token(each.kind, each.text, each.start - start) for each in part)
     command = COMMANDS.get(words[0].word or words[0].text, _UNKNOWN)
-    return Statement(text=text[start:end], offset=start, words=words, command=command)
+    return WireStatement(text=text[start:end], offset=start, words=words, command=command)
 
 
 def is_catalog(words: Sequence[Token], declared: Collection[str]) -> bool:

@@ -16,11 +16,11 @@ from discreet.dataclass import dataclass
 from discreet.errors import DiscreetError
 from discreet.service.wire import protocol_messages as pg
 from discreet.service.wire import value_formats
-from discreet.service.wire.protocol_messages import Body, Field, ProtocolViolation, WireError
+from discreet.service.wire.protocol_messages import Body, FieldDescription, ProtocolViolation, WireError
 from discreet.service.wire.question_lane import Result
 from discreet.service.wire.session_parameters import REPORTED, SessionParameters
 from discreet.service.wire.sqlstates import wire_error
-from discreet.service.wire.statement_kinds import Kind, Statement, read_statements
+from discreet.service.wire.statement_kinds import StatementKind, WireStatement, read_statements
 from discreet.service.wire.wire_session import WireSession
 
 MOST_PREPARED, MOST_PORTALS = 500, 100  # statements and portals that one connection keeps
@@ -32,7 +32,7 @@ Found = TypeVar("Found")
 
 
 @dataclass(slots=True, kw_only=True)
-class Prepared:
+class PreparedStatement:
     """A statement that was parsed; None for an empty text.
 
     Attributes:
@@ -40,9 +40,9 @@ class Prepared:
         described: its columns, once somebody asked for them.
     """
 
-    statement: Statement | None
+    statement: WireStatement | None
     types: tuple[int, ...]
-    described: tuple[Field, ...] | None = None
+    described: tuple[FieldDescription, ...] | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -54,10 +54,10 @@ class Portal:
         place: how many rows were fetched.
     """
 
-    prepared: Prepared
+    prepared: PreparedStatement
     values: tuple[Any, ...]
     formats: tuple[int, ...]
-    described: tuple[Field, ...] | None = None
+    described: tuple[FieldDescription, ...] | None = None
     result: Result | None = None
     place: int = 0
 
@@ -77,7 +77,7 @@ class WireConnection:
     parameters: SessionParameters
     log: Callable[..., None]
     running: asyncio.Task[Any] | None = None
-    _prepared: dict[str, Prepared] = field(default_factory=dict)
+    _prepared: dict[str, PreparedStatement] = field(default_factory=dict)
     _portals: dict[str, Portal] = field(default_factory=dict)
     _out: bytearray = field(default_factory=bytearray)
     _skipping: bool = False
@@ -167,7 +167,7 @@ class WireConnection:
             self._send(pg.EMPTY_QUERY)
         await self._ready()
 
-    async def _whole(self, statement: Statement) -> None:
+    async def _whole(self, statement: WireStatement) -> None:
         result = await self._stoppable(self.session.run(statement, ()))
         self._send(*result.notices)
         if result.fields is not None:
@@ -193,7 +193,7 @@ class WireConnection:
         taken = statement.parameters if statement else 0
         if taken > pg.MOST_PARAMETERS:
             raise WireError("54000", f"A statement takes at most {pg.MOST_PARAMETERS} parameters")
-        self._prepared[name] = Prepared(statement=statement, types=(*types, *(0,) * (taken - len(types))))
+        self._prepared[name] = PreparedStatement(statement=statement, types=(*types, *(0,) * (taken - len(types))))
         self._send(pg.PARSE_COMPLETE)
 
     async def bind(self, body: Body) -> None:
@@ -225,7 +225,7 @@ class WireConnection:
         found = await self._columns(portal)
         self._send(pg.NO_DATA if found is None else pg.row_description(found, self._formats(portal, found)))
 
-    async def _describe_statement(self, prepared: Prepared) -> None:
+    async def _describe_statement(self, prepared: PreparedStatement) -> None:
         found = None
         if prepared.statement is not None:
             found = await self._stoppable(self.session.describe(prepared.statement, None, prepared.types))
@@ -233,7 +233,7 @@ class WireConnection:
         self._send(pg.parameter_description([oid or value_formats.TEXT for oid in prepared.types]))
         self._send(pg.NO_DATA if found is None else pg.row_description(found, (0,) * len(found)))
 
-    async def _columns(self, portal: Portal) -> tuple[Field, ...] | None:
+    async def _columns(self, portal: Portal) -> tuple[FieldDescription, ...] | None:
         """The columns of a portal: of its rows if it has them, else as they will be."""
         if portal.result is not None:
             return portal.described or portal.result.fields
@@ -271,7 +271,7 @@ class WireConnection:
         left = end < len(result.rows)
         self._send(pg.SUSPENDED if left else pg.command_complete(_tag(result, len(rows))))
 
-    def _formats(self, portal: Portal, found: Sequence[Field]) -> tuple[int, ...]:
+    def _formats(self, portal: Portal, found: Sequence[FieldDescription]) -> tuple[int, ...]:
         if len(portal.formats) not in (0, 1, len(found)):
             raise WireError("08P01", f"{len(portal.formats)} formats are given for {len(found)} columns")
         formats = _each(portal.formats, len(found))
@@ -307,7 +307,7 @@ class WireConnection:
         del body
         raise WireError("0A000", "Functions are not called by number", "Ask with SELECT.")
 
-    def _statement(self, name: str) -> Prepared:
+    def _statement(self, name: str) -> PreparedStatement:
         if name not in self._prepared:
             raise WireError("26000", "There is no prepared statement of that name")
         return self._prepared[name]
@@ -319,25 +319,33 @@ class WireConnection:
 
     # ---------------------------------------------------------------------------------------------------- writing
 
-    def _after(self, statement: Statement) -> None:
+    def _after(self, statement: WireStatement) -> None:
         """What follows from commands beside their own result."""
-        if statement.kind in (Kind.SET, Kind.RESET, Kind.DISCARD, Kind.ROLLBACK, Kind.COMMIT):
+        if statement.kind in (
+            StatementKind.SET,
+            StatementKind.RESET,
+            StatementKind.DISCARD,
+            StatementKind.ROLLBACK,
+            StatementKind.COMMIT,
+        ):
             for name, value in self._told.items():
                 if self.parameters.get(name) != value:
                     self._told[name] = self.parameters.get(name)
                     self._send(pg.parameter_status(name, self._told[name]))
-        if statement.kind in (Kind.DISCARD, Kind.DEALLOCATE):
+        if statement.kind in (StatementKind.DISCARD, StatementKind.DEALLOCATE):
             self._forget(statement)
 
-    def _forget(self, statement: Statement) -> None:
+    def _forget(self, statement: WireStatement) -> None:
         named = [each for each in statement.words[1:] if each.word != "PREPARE"]
         name = named[0].name if named else "all"
-        if statement.kind is Kind.DEALLOCATE and name != "all" and self._prepared.pop(name, None) is None:
+        if statement.kind is StatementKind.DEALLOCATE and name != "all" and self._prepared.pop(name, None) is None:
             raise WireError("26000", "There is no prepared statement of that name")
-        if name == "all" or statement.kind is Kind.DISCARD:
+        if name == "all" or statement.kind is StatementKind.DISCARD:
             self._prepared.clear()
 
-    async def _rows(self, rows: Sequence[Sequence[Any]], found: Sequence[Field], formats: Sequence[int]) -> None:
+    async def _rows(
+        self, rows: Sequence[Sequence[Any]], found: Sequence[FieldDescription], formats: Sequence[int]
+    ) -> None:
         columns = list(zip(found, formats, strict=True))
         for row in rows:
             self._send(

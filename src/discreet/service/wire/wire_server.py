@@ -14,17 +14,17 @@ from typing import cast
 from discreet.errors import DiscreetError, InvalidParameter
 from discreet.noise.tokens import random_bytes
 from discreet.presentation.documents.error_documents import OUR_FAULT
-from discreet.service.acts import Acts
+from discreet.service.acts import StewardActions
 from discreet.service.connection_limits import ConnectionLimits, OpenConnection
-from discreet.service.desk import Desk
+from discreet.service.desk import RequestExecutor
 from discreet.service.identity import Identities, RateLimits
 from discreet.service.settings import LOOPBACK, Settings
 from discreet.service.wire import protocol_messages as pg
 from discreet.service.wire import startup_exchange
-from discreet.service.wire.catalog.catalog_lane import CatalogLane
+from discreet.service.wire.catalog.catalog_lane import CatalogExecutor
 from discreet.service.wire.protocol_messages import ProtocolViolation, WireError
-from discreet.service.wire.question_lane import QuestionLane
-from discreet.service.wire.startup_exchange import Cancel, Start
+from discreet.service.wire.question_lane import QueryExecutor
+from discreet.service.wire.startup_exchange import CancelRequest, StartupMessage
 from discreet.service.wire.wire_connection import WireConnection
 from discreet.service.wire.wire_session import WireSession
 
@@ -55,9 +55,16 @@ class WireServer:
             in; a catalog query has the deadline of planning.
     """
 
-    def __init__(self, desk: Desk, identities: Identities, acts: Acts, limits: RateLimits, settings: Settings) -> None:
+    def __init__(
+        self,
+        desk: RequestExecutor,
+        identities: Identities,
+        acts: StewardActions,
+        limits: RateLimits,
+        settings: Settings,
+    ) -> None:
         self._desk, self._identities, self._acts, self._limits = desk, identities, acts, limits
-        self._catalog = CatalogLane(
+        self._catalog = CatalogExecutor(
             deadline=settings.planning_deadline, waiting=settings.queue, per_caller=settings.queue_per_caller
         )
         self._counted = ConnectionLimits(
@@ -142,7 +149,7 @@ class WireServer:
         try:
             async with asyncio.timeout(self._seconds):
                 found = await startup_exchange.begin(reader, writer, self._tls)
-                if isinstance(found, Cancel):
+                if isinstance(found, CancelRequest):
                     self._cancel(found)
                     return
                 key_id = await startup_exchange.prove(reader, writer, found, self._identities, self._limits)
@@ -154,7 +161,7 @@ class WireServer:
             raise report from None
 
     async def _serve(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, start: Start, key_id: str
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, start: StartupMessage, key_id: str
     ) -> None:
         try:
             caller = self._identities.caller_of_key(key_id)
@@ -163,7 +170,7 @@ class WireServer:
         if self._users[caller.name] >= self._most_per_user:
             raise _full()
         parameters = startup_exchange.settings_of(start)
-        lane = QuestionLane(
+        lane = QueryExecutor(
             desk=self._desk,
             identities=self._identities,
             limits=self._limits,
@@ -190,7 +197,7 @@ class WireServer:
             if not self._users[name]:
                 del self._users[name]
 
-    def _cancel(self, asked: Cancel) -> None:
+    def _cancel(self, asked: CancelRequest) -> None:
         connection = self._open.get((asked.process, asked.secret))
         if connection is not None:
             connection.stop()

@@ -7,20 +7,20 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from discreet.errors import DiscreetError
-from discreet.service.acts import Acts
+from discreet.service.acts import StewardActions
 from discreet.service.caller import Permission
 from discreet.service.wire import protocol_messages as pg
-from discreet.service.wire.protocol_messages import Field, WireError
-from discreet.service.wire.question_lane import QuestionLane, Result, amount_text, text_rows
+from discreet.service.wire.protocol_messages import FieldDescription, WireError
+from discreet.service.wire.question_lane import QueryExecutor, Result, amount_text, text_rows
 from discreet.service.wire.session_parameters import REMAINING, SessionParameters, assignment, parse_setting_name
 from discreet.service.wire.sqlstates import wire_error
-from discreet.service.wire.statement_kinds import Kind, Statement
+from discreet.service.wire.statement_kinds import StatementKind, WireStatement
 
 _KEPT_CHARGE = "What was charged in this transaction stays charged: ROLLBACK refunds nothing"
 _LATE = "A statement before this one failed: nothing is done until ROLLBACK"
 _MANY = "More than one question in one message"
 _AMOUNTS = ("remaining", "spendable", "spent", "total")
-_ENDS = (Kind.COMMIT, Kind.ROLLBACK)
+_ENDS = (StatementKind.COMMIT, StatementKind.ROLLBACK)
 
 
 class WireSession:
@@ -30,7 +30,7 @@ class WireSession:
         status: I outside of transactions, T inside of one, E inside of one that failed.
     """
 
-    def __init__(self, lane: QuestionLane, acts: Acts) -> None:
+    def __init__(self, lane: QueryExecutor, acts: StewardActions) -> None:
         self._lane, self._acts = lane, acts
         self._parameters: SessionParameters = lane.parameters
         self._saved: list[tuple[str, Mapping[str, str]]] = []
@@ -39,23 +39,23 @@ class WireSession:
 
     # ------------------------------------------------------------------------------------------------- statements
 
-    def check(self, found: Sequence[Statement]) -> None:
+    def check(self, found: Sequence[WireStatement]) -> None:
         """Lets a message pass that asks at most one question.
 
         Raises:
             WireError: if there are more; nothing of the message was done.
         """
-        questions = [each for each in found if each.kind is Kind.SELECT and not self._lane.about_catalog(each)]
+        questions = [each for each in found if each.kind is StatementKind.SELECT and not self._lane.about_catalog(each)]
         if len(questions) > 1:
             raise WireError("0A000", _MANY, "Send them one by one; nothing was asked.", place=questions[1].offset)
 
-    def _admit(self, statement: Statement) -> None:
+    def _admit(self, statement: WireStatement) -> None:
         """Lets a statement pass whose caller is still known, and that a failed transaction allows."""
         self._lane.caller()
         if self.status == "E" and statement.kind not in _ENDS:
             raise WireError("25P02", _LATE)
 
-    async def run(self, statement: Statement, values: Sequence[Any]) -> Result:
+    async def run(self, statement: WireStatement, values: Sequence[Any]) -> Result:
         """Does a statement.
 
         Raises:
@@ -69,18 +69,18 @@ class WireSession:
         self._charged = self._charged or result.charged
         return result
 
-    async def _result(self, statement: Statement, values: Sequence[Any]) -> Result:
-        if statement.kind is Kind.SELECT:
+    async def _result(self, statement: WireStatement, values: Sequence[Any]) -> Result:
+        if statement.kind is StatementKind.SELECT:
             return await self._lane.ask(statement, values)
-        if statement.kind is Kind.EXPLAIN:
+        if statement.kind is StatementKind.EXPLAIN:
             return await self._lane.explain(statement, values)
-        if statement.kind is Kind.SHOW and parse_setting_name(statement) == REMAINING:
+        if statement.kind is StatementKind.SHOW and parse_setting_name(statement) == REMAINING:
             return await asyncio.to_thread(self._remaining)  # which may wait for the ledger
         return _DONE[statement.kind](self, statement)
 
     async def describe(
-        self, statement: Statement, values: Sequence[Any] | None, types: Sequence[int] = ()
-    ) -> tuple[Field, ...] | None:
+        self, statement: WireStatement, values: Sequence[Any] | None, types: Sequence[int] = ()
+    ) -> tuple[FieldDescription, ...] | None:
         """Returns the columns that a statement will give; None if it gives no rows. Nothing is spent.
 
         Raises:
@@ -88,11 +88,11 @@ class WireSession:
         """
         try:
             self._admit(statement)
-            if statement.kind is Kind.SELECT:
+            if statement.kind is StatementKind.SELECT:
                 return await self._lane.describe(statement, values, types)
-            if statement.kind is Kind.EXPLAIN:
+            if statement.kind is StatementKind.EXPLAIN:
                 return text_rows("EXPLAIN", ["QUERY PLAN"], ()).fields
-            if statement.kind is Kind.SHOW:
+            if statement.kind is StatementKind.SHOW:
                 return (
                     _balances(()).fields if parse_setting_name(statement) == REMAINING else self._show(statement).fields
                 )
@@ -107,20 +107,20 @@ class WireSession:
 
     # ----------------------------------------------------------------------------------------------- transactions
 
-    def _begin(self, statement: Statement) -> Result:
+    def _begin(self, statement: WireStatement) -> Result:
         if self.status == "T":
             return Result(tag=statement.tag, notices=(pg.notice("There is a transaction already"),))
         self._saved = [("", self._parameters.snapshot())]
         self._charged, self.status = False, "T"
         return Result(tag=statement.tag)
 
-    def _commit(self, statement: Statement) -> Result:
+    def _commit(self, statement: WireStatement) -> Result:
         if self.status == "E":
             return self._rolled_back("ROLLBACK")
         self._end()
         return Result(tag=statement.tag)
 
-    def _rollback(self, statement: Statement) -> Result:
+    def _rollback(self, statement: WireStatement) -> Result:
         words = [each.word for each in statement.words]
         if "TO" in words:
             return self._back_to(statement)
@@ -137,21 +137,21 @@ class WireSession:
         self._parameters.end_transaction()
         self._saved, self._charged, self.status = [], False, "I"
 
-    def _savepoint(self, statement: Statement) -> Result:
+    def _savepoint(self, statement: WireStatement) -> Result:
         self._needs_transaction("SAVEPOINT")
         if len(self._saved) > 100:
             raise WireError("54000", "There are too many savepoints")
         self._saved.append((_last_name(statement), self._parameters.snapshot()))
         return Result(tag=statement.tag)
 
-    def _back_to(self, statement: Statement) -> Result:
+    def _back_to(self, statement: WireStatement) -> Result:
         self._needs_transaction("ROLLBACK TO SAVEPOINT")
         place = self._saved_place(_last_name(statement))
         self._parameters.restore(self._saved[place][1])
         self._saved, self.status = self._saved[: place + 1], "T"
         return Result(tag=statement.tag, notices=(pg.notice(_KEPT_CHARGE),) if self._charged else ())
 
-    def _release(self, statement: Statement) -> Result:
+    def _release(self, statement: WireStatement) -> Result:
         self._needs_transaction("RELEASE")
         self._saved = self._saved[: self._saved_place(_last_name(statement))]
         return Result(tag=statement.tag)
@@ -168,12 +168,12 @@ class WireSession:
 
     # --------------------------------------------------------------------------------------------------- settings
 
-    def _set(self, statement: Statement) -> Result:
+    def _set(self, statement: WireStatement) -> Result:
         name, value, local = assignment(statement)
         self._parameters.set(name, value, local=local)
         return Result(tag="SET")
 
-    def _reset(self, statement: Statement) -> Result:
+    def _reset(self, statement: WireStatement) -> Result:
         name = parse_setting_name(statement)
         if name == "all":
             self._parameters.reset_all()
@@ -181,7 +181,7 @@ class WireSession:
             self._parameters.set(name, None)
         return Result(tag="RESET")
 
-    def _show(self, statement: Statement) -> Result:
+    def _show(self, statement: WireStatement) -> Result:
         name = parse_setting_name(statement)
         if name == "session_authorization":
             return text_rows("SHOW", [name], [(self._lane.caller().name,)])
@@ -196,17 +196,17 @@ class WireSession:
         caller.require(Permission.SEE_OWN)
         return _balances(self._acts.budgets(caller))
 
-    def _discard(self, statement: Statement) -> Result:
+    def _discard(self, statement: WireStatement) -> Result:
         if self.status != "I":
             raise WireError("25001", "DISCARD is not for transactions")
         self._parameters.reset_all()
         return Result(tag=f"DISCARD {statement.word(1) or 'ALL'}")
 
-    def _nothing(self, statement: Statement) -> Result:
+    def _nothing(self, statement: WireStatement) -> Result:
         return Result(tag=statement.tag)
 
 
-def _last_name(statement: Statement) -> str:
+def _last_name(statement: WireStatement) -> str:
     name = statement.words[-1].name
     if len(statement.words) < 2 or not name:
         raise WireError("42601", "The name of a savepoint is needed")
@@ -225,16 +225,16 @@ def _balances(found: Sequence[Mapping[str, Any]]) -> Result:
     return text_rows("SHOW", ["account", "of", *_AMOUNTS], rows)
 
 
-_DONE: Mapping[Kind, Callable[[WireSession, Statement], Result]] = {
-    Kind.BEGIN: WireSession._begin,
-    Kind.COMMIT: WireSession._commit,
-    Kind.ROLLBACK: WireSession._rollback,
-    Kind.SAVEPOINT: WireSession._savepoint,
-    Kind.RELEASE: WireSession._release,
-    Kind.SET: WireSession._set,
-    Kind.RESET: WireSession._reset,
-    Kind.SHOW: WireSession._show,
-    Kind.DISCARD: WireSession._discard,
-    Kind.DEALLOCATE: WireSession._nothing,
-    Kind.CLOSE: WireSession._nothing,
+_DONE: Mapping[StatementKind, Callable[[WireSession, WireStatement], Result]] = {
+    StatementKind.BEGIN: WireSession._begin,
+    StatementKind.COMMIT: WireSession._commit,
+    StatementKind.ROLLBACK: WireSession._rollback,
+    StatementKind.SAVEPOINT: WireSession._savepoint,
+    StatementKind.RELEASE: WireSession._release,
+    StatementKind.SET: WireSession._set,
+    StatementKind.RESET: WireSession._reset,
+    StatementKind.SHOW: WireSession._show,
+    StatementKind.DISCARD: WireSession._discard,
+    StatementKind.DEALLOCATE: WireSession._nothing,
+    StatementKind.CLOSE: WireSession._nothing,
 }

@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from discreet.errors import DeclarationChanged, DiscreetError
-from discreet.ledger import Account, Balance, Book, Receipt, Role, policy
+from discreet.ledger import Account, Balance, Ledger, Receipt, Role, policy
 from discreet.ledger.account import AccountState
 from discreet.ledger.redeclaration import differences, named_keys
 from discreet.ledger.serialization import write_loss, write_unit
-from discreet.ledger.stewardship import NOWHERE, Blocks, Origin, Stewardship, TableRecord, no_blocks
-from discreet.ledger.store.base import AnswerPlace, Stored, StoredHeader
+from discreet.ledger.stewardship import NOWHERE, Blocks, DataOrigin, Stewardship, TableRecord, no_blocks
+from discreet.ledger.store.base import AnswerPlace, StoredAnswer, StoredHeader
 from discreet.presentation.documents.error_documents import read_error
 from discreet.presentation.documents.ledger_documents import BALANCE
 from discreet.privacy import Loss, Neighbours, Unit, events
@@ -23,7 +23,7 @@ from discreet.privacy.events import Event
 from discreet.service.worker.messages import Channel, read_cap, read_header, read_receipt, read_stored
 
 
-class BookClient(Book):
+class LedgerClient(Ledger):
     """A book that the owner keeps; what is not written here, a worker does not need, and cannot do.
 
     Args:
@@ -53,11 +53,11 @@ class BookClient(Book):
         """Lets go of nothing: the owner keeps the book."""
 
     def admit(self, account: str, analyst: str, project: str = "") -> AccountState:  # noqa: ARG002 - the owner knows who
-        """See `Book.admit`."""
+        """See `Ledger.admit`."""
         return AccountState.read(self.call("admit", account=account))
 
     def is_charged(self, analyst: str, key: str | None) -> bool:  # noqa: ARG002 - the owner knows who
-        """See `Book.is_charged`."""
+        """See `Ledger.is_charged`."""
         return key is not None and bool(self.call("is_charged"))
 
     def charge(
@@ -74,7 +74,7 @@ class BookClient(Book):
         sql: str = "",
         restart: str = "",  # noqa: ARG002 - of streams, which no worker runs
     ) -> Receipt:
-        """See `Book.charge`."""
+        """See `Ledger.charge`."""
         asked = {"question": question, "replay_key": replay_key, "terms": terms, "sql": sql}
         return read_receipt(self.call("charge", events_by_account={account: events.to_json(event)}, **asked))
 
@@ -91,119 +91,119 @@ class BookClient(Book):
         sql: str = "",
         restart: str = "",  # noqa: ARG002 - of streams, which no worker runs
     ) -> tuple[Receipt, ...]:
-        """See `Book.charge_all`; the owner gives the receipt to which the answer will belong."""
+        """See `Ledger.charge_all`; the owner gives the receipt to which the answer will belong."""
         written = {account: events.to_json(event) for account, event in events_by_account.items()}
         asked = {"question": question, "replay_key": replay_key, "terms": terms, "sql": sql}
         return (read_receipt(self.call("charge", events_by_account=written, **asked)),)
 
     def refusal(self, account: str, event: Event, *, analyst: str, project: str = "") -> DiscreetError | None:  # noqa: ARG002
-        """See `Book.refusal`."""
+        """See `Ledger.refusal`."""
         found = self.call("refusal", account=account, event=events.to_json(event))
         return None if found is None else read_error(found)
 
     def claim(self, receipt: Receipt, *, wait: float = 0.0) -> Receipt | None:  # noqa: ARG002 - the owner knows better
-        """See `Book.claim`."""
+        """See `Ledger.claim`."""
         found = self.call("claim", sequence=receipt.sequence)
         return None if found is None else read_receipt(found)
 
     def interrupt(self, receipt: Receipt) -> bool:
-        """See `Book.interrupt`."""
+        """See `Ledger.interrupt`."""
         return bool(self.call("interrupt", sequence=receipt.sequence))
 
     def fail(self, *receipts: Receipt) -> None:
-        """See `Book.fail`."""
+        """See `Ledger.fail`."""
         for receipt in receipts:
             self.call("fail", sequence=receipt.sequence)
 
     def store_answer(
         self, receipt: Receipt, replay_key: str, payload: bytes | str, *, event: Event | None = None
     ) -> bool:
-        """See `Book.store_answer`."""
+        """See `Ledger.store_answer`."""
         text = payload if isinstance(payload, str) else payload.decode()
         told = {"replay_key": replay_key, "payload": text, "event": None if event is None else events.to_json(event)}
         return bool(self.call("store_answer", sequence=receipt.sequence, **told))
 
     def store_beside(self, receipt: Receipt, replay_key: str, payload: str, *, question: str) -> bytes:
-        """See `Book.store_beside`."""
+        """See `Ledger.store_beside`."""
         told = {"replay_key": replay_key, "payload": payload, "question": question}
         return str(self.call("store_beside", sequence=receipt.sequence, **told)).encode()
 
     def beside(self, receipt: Receipt, replay_key: str) -> bytes | None:
-        """See `Book.beside`."""
+        """See `Ledger.beside`."""
         found = self.call("beside", sequence=receipt.sequence, replay_key=replay_key)
         return None if found is None else str(found).encode()
 
-    def all_beside(self, receipt: Receipt) -> tuple[Stored, ...]:
-        """See `Book.all_beside`."""
+    def all_beside(self, receipt: Receipt) -> tuple[StoredAnswer, ...]:
+        """See `Ledger.all_beside`."""
         return tuple(read_stored(one) for one in self.call("all_beside", sequence=receipt.sequence))
 
     def read_released_event(self, receipt: Receipt) -> Event:
-        """See `Book.released`."""
+        """See `Ledger.released`."""
         return events.from_json(self.call("read_released_event", sequence=receipt.sequence))
 
-    def read_answers(self, replay_key: str) -> tuple[Stored, ...]:
-        """See `Book.stored`."""
+    def read_answers(self, replay_key: str) -> tuple[StoredAnswer, ...]:
+        """See `Ledger.stored`."""
         return tuple(read_stored(one) for one in self.call("read_answers", replay_key=replay_key))
 
     def read_headers(self, start: str, *, most: int = 100) -> tuple[StoredHeader, ...]:
-        """See `Book.related`."""
+        """See `Ledger.related`."""
         return tuple(read_header(one) for one in self.call("read_headers", start=start, most=most))
 
-    def read_answer(self, place: AnswerPlace) -> Stored:
-        """See `Book.opened`."""
+    def read_answer(self, place: AnswerPlace) -> StoredAnswer:
+        """See `Ledger.opened`."""
         return read_stored(self.call("read_answer", place=list(place)))
 
     def answer(self, receipt: Receipt, *, wait: float = 0.0) -> bytes | None:  # noqa: ARG002 - the owner knows better
-        """See `Book.answer`."""
+        """See `Ledger.answer`."""
         found = self.call("answer", sequence=receipt.sequence)
         return None if found is None else str(found).encode()
 
     def account(self, account: str) -> Account:
-        """See `Book.account`."""
+        """See `Ledger.account`."""
         if account not in self._accounts:
             self._accounts[account] = Account.read(self.call("account", account=account))
         return self._accounts[account]
 
     def accounts(self) -> tuple[str, ...]:
-        """See `Book.accounts`."""
+        """See `Ledger.accounts`."""
         return tuple(self.call("accounts"))
 
     def tables(self) -> dict[str, str]:
-        """See `Book.tables`."""
+        """See `Ledger.tables`."""
         return {table: told["account"] for table, told in self.origins().items()}
 
     def origins(self) -> dict[str, TableRecord]:
-        """See `Book.origins`."""
+        """See `Ledger.origins`."""
         return dict(self.call("origins"))
 
     def declaration(self, table: str) -> str | None:
-        """See `Book.declaration`."""
+        """See `Ledger.declaration`."""
         found = self.call("declaration", table=table)
         return None if found is None else str(found)
 
     def balance(self, account: str, *, analyst: str | None = None, project: str | None = None) -> Balance:
-        """See `Book.balance`."""
+        """See `Ledger.balance`."""
         whose = "analyst" if analyst is not None else "project" if project is not None else "account"
         return BALANCE.read(self.call("balance", account=account, whose=whose))
 
     def role(self, account: str, who: str) -> Role | None:
-        """See `Book.role`."""
+        """See `Ledger.role`."""
         found = self.call("role", account=account, who=who)
         return None if found is None else Role(found)
 
     def project_cap(self, project: str, *, account: str) -> Loss | None:
-        """See `Book.allotted`."""
+        """See `Ledger.allotted`."""
         return read_cap(self.call("project_cap", account=account, project=project))
 
     def analyst_cap(self, analyst: str, *, account: str) -> Loss | None:
-        """See `Book.capped`."""
+        """See `Ledger.capped`."""
         return read_cap(self.call("analyst_cap", account=account, analyst=analyst))
 
 
 class StewardshipClient(Stewardship):
     """What a worker may enter into the book: nothing, unless it works for a steward. What is there it compares."""
 
-    def __init__(self, book: BookClient, *, writing: bool) -> None:
+    def __init__(self, book: LedgerClient, *, writing: bool) -> None:
         self._book, self._writing = book, writing
 
     def open_account(
@@ -229,7 +229,7 @@ class StewardshipClient(Stewardship):
         account: str,
         declaration: str,
         version: str = "",
-        origin: Origin = NOWHERE,
+        origin: DataOrigin = NOWHERE,
         replacing: str | None = None,
         blocks: Blocks = no_blocks,
         by: str = policy.OWNER,  # noqa: ARG002 - the owner knows who

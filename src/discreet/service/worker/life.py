@@ -15,7 +15,7 @@ from discreet.presentation.documents.error_documents import error_document
 from discreet.progress import told_to
 from discreet.service.desk import OPERATIONS
 from discreet.service.worker import limits
-from discreet.service.worker.book_client import BookClient
+from discreet.service.worker.book_client import LedgerClient
 from discreet.service.worker.messages import Channel
 from discreet.service.worker.operations import perform, protect
 
@@ -36,7 +36,7 @@ def live(file: int) -> None:
 
 def _curator(channel: Channel, start: dict[str, Any]) -> Curator | None:
     """The tables, or nothing if they cannot be had; the owner is told why: it is the steward who reads it."""
-    book = BookClient(channel, steward=start["steward"])
+    book = LedgerClient(channel, steward=start["steward"])
     engine = BySource(DuckDB(threads=1, memory_limit=start["database_memory"]), KINDS)
     try:
         curator = open_curator(start["config"], book, engine=engine)

@@ -14,7 +14,7 @@ from discreet.errors import InternalError
 from discreet.ledger import Receipt
 from discreet.ledger.account import AccountState
 from discreet.ledger.serialization import read_loss, write_loss
-from discreet.ledger.store.base import AnswerPlace, Stored, StoredHeader
+from discreet.ledger.store.base import AnswerPlace, StoredAnswer, StoredHeader
 from discreet.privacy import Loss, events
 
 MOST = 256 << 20
@@ -106,15 +106,15 @@ def read_receipt(fields: dict[str, Any]) -> Receipt:
     )
 
 
-def write_stored(stored: Stored) -> list[Any]:
+def write_stored(stored: StoredAnswer) -> list[Any]:
     """Returns a stored answer as a list; what answers are stored as is text."""
     return [stored.sequence, stored.charge, stored.replay_key, stored.payload.decode(), stored.event]
 
 
-def read_stored(fields: list[Any]) -> Stored:
+def read_stored(fields: list[Any]) -> StoredAnswer:
     """Returns the stored answer that `write_stored` wrote."""
     sequence, charge, replay_key, payload, event = fields
-    return Stored(sequence, charge, replay_key, payload.encode(), event)
+    return StoredAnswer(sequence, charge, replay_key, payload.encode(), event)
 
 
 def write_header(header: StoredHeader) -> list[Any]:

@@ -20,19 +20,19 @@ from discreet.plan.analysis.key_dependencies import told_by_public
 from discreet.plan.expressions.calls import NULL, call
 from discreet.plan.model.nodes import (
     Aggregate,
-    Column,
+    ColumnRef,
     Expression,
     Key,
-    Order,
     Output,
+    PostProcessingStep,
     Question,
     Relation,
-    Step,
+    SortKey,
     columns,
     fits,
     substitute,
 )
-from discreet.plan.model.relations import Table
+from discreet.plan.model.relations import BaseTable
 from discreet.plan.model.schema import TableSchema
 from discreet.plan.model.types import Type
 from discreet.plan.post.steps import (
@@ -58,16 +58,16 @@ from discreet.sql.clauses.select_parts import (
 from discreet.sql.clauses.window_clause import GroupScope
 from discreet.sql.examples import Examples, band, different, quote_name
 from discreet.sql.functions import read
-from discreet.sql.refusals import Source
+from discreet.sql.refusals import SqlSource
 from discreet.sql.scope import Names, Scope, lookup, same
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class QueryFragment:
     """A part of a question, the text it stands in, and the name it is given."""
 
     node: exp.Expr
-    source: Source
+    source: SqlSource
     name: str | None = None
 
 
@@ -94,12 +94,12 @@ class QuestionParts:
 
     schema: TableSchema
     alias: str
-    outputs: Sequence[Piece]
-    where: Sequence[Piece] = ()
-    keys: Sequence[Piece] = ()
-    having: Sequence[Piece] = ()
-    qualify: Sequence[Piece] = ()
-    order: Sequence[tuple[Piece, bool]] = ()
+    outputs: Sequence[QueryFragment]
+    where: Sequence[QueryFragment] = ()
+    keys: Sequence[QueryFragment] = ()
+    having: Sequence[QueryFragment] = ()
+    qualify: Sequence[QueryFragment] = ()
+    order: Sequence[tuple[QueryFragment, bool]] = ()
     limit: int | None = None
     offset: int = 0
     names: Names | None = None
@@ -110,7 +110,7 @@ class QuestionParts:
     @property
     def is_plain(self) -> bool:
         """Whether the rows are simply those of the table."""
-        return self.relation is None or isinstance(self.relation, Table)
+        return self.relation is None or isinstance(self.relation, BaseTable)
 
     def rename_columns(self, expression: Expression) -> Expression:
         """Rewrites an expression with the names that the question has for its columns."""
@@ -122,7 +122,7 @@ class QuestionParts:
         own = [part and self.rename_columns(part) for part in (aggregate.argument, aggregate.other)]
         return replace(aggregate, argument=own[0], other=own[1])
 
-    def scope(self, source: Source) -> Scope:
+    def scope(self, source: SqlSource) -> Scope:
         """Returns the scope of one row."""
         return Scope(source=source, schema=self.schema, alias=self.alias, names=self.names)
 
@@ -140,7 +140,7 @@ def question(asked: QuestionParts) -> Question:
     sets = [tuple(sorted({expressions.index(meant[place]) for place in one})) for one in asked.sets]
     raw = [builder.answer(piece) for piece in asked.outputs]
     keys = _keys(expressions, [builder.whole[found][0] if found in builder.whole else found for found in raw], asked)
-    builder.known = {key.expression: Column(key.name, key.expression.type) for key in keys}
+    builder.known = {key.expression: ColumnRef(key.name, key.expression.type) for key in keys}
     builder.known |= {d: from_whole(builder.known[whole], scale) for d, (whole, scale) in builder.whole.items()}
     outputs = [builder.require_released(piece, found) for piece, found in zip(asked.outputs, raw, strict=True)]
     shown = [asked.rename_aggregate(aggregate) for aggregate in builder.aggregates]
@@ -148,7 +148,7 @@ def question(asked: QuestionParts) -> Question:
         asked.outputs, outputs, [*shown, *columns_as_aggregates([GroupWindows(tuple(builder.windows))])]
     )
     builder.named |= dict(zip(names, raw, strict=True))
-    order = tuple(Order(builder.resolve_order_key(piece, raw), down) for piece, down in asked.order)
+    order = tuple(SortKey(builder.resolve_order_key(piece, raw), down) for piece, down in asked.order)
     having, qualify = builder.having(), builder.qualify()
     asking = Question(
         table=asked.schema.name,
@@ -183,7 +183,7 @@ def _spread(asked: QuestionParts) -> QuestionParts:
     starts = list(accumulate(map(len, made), initial=0))
     lists = {asked.outputs[i].name or "": i for i in listed}
 
-    def renumber_piece(piece: Piece) -> list[Piece]:
+    def renumber_piece(piece: QueryFragment) -> list[QueryFragment]:
         named = isinstance(piece.node, exp.Column) and not piece.node.table
         place = lookup(piece.node.name, lists) if named else number(piece, len(made))
         if place is None:
@@ -213,11 +213,11 @@ class _Builder:
         nodes = [*asked.outputs, *asked.having, *asked.qualify, *(piece for piece, _ in asked.order)]
         self.is_grouped = bool(asked.keys) or any(puts_together(piece.node) for piece in nodes)
 
-    def row(self, piece: Piece) -> Expression:
+    def row(self, piece: QueryFragment) -> Expression:
         """An expression over columns of a row."""
         return require_type(read(piece.node, self.asked.scope(piece.source)), piece)
 
-    def answer(self, piece: Piece, *, windows: bool = True) -> Expression:
+    def answer(self, piece: QueryFragment, *, windows: bool = True) -> Expression:
         """An expression over aggregates, columns of the answer, windows, and keys as they are computed."""
         scope = GroupScope(
             source=piece.source,
@@ -236,7 +236,7 @@ class _Builder:
         )
         return require_type(read(piece.node, scope), piece)
 
-    def key(self, piece: Piece) -> Expression:
+    def key(self, piece: QueryFragment) -> Expression:
         """The expression of a key, which may be written as the place or the name of an output."""
         meant = _resolve_output(piece, self.asked)
         expression = self.row(meant)
@@ -248,10 +248,10 @@ class _Builder:
         self.key_names |= {meant.name: expression} if meant.name else {}
         return expression
 
-    def require_released(self, piece: Piece, found: Expression) -> Expression:
+    def require_released(self, piece: QueryFragment, found: Expression) -> Expression:
         """The expression over released columns alone: what is no key and no aggregate is refused."""
 
-        def other(column: Column) -> Expression:
+        def other(column: ColumnRef) -> Expression:
             return column if column.name.startswith("#") else _not_released(column, piece, self.asked)
 
         return substitute(found, self.known, other)
@@ -272,7 +272,7 @@ class _Builder:
             [self.require_released(piece, truth(self.answer(piece), "QUALIFY", piece)) for piece in self.asked.qualify]
         )
 
-    def steps(self, having: Expression | None, qualify: Expression | None) -> tuple[Step, ...]:
+    def steps(self, having: Expression | None, qualify: Expression | None) -> tuple[PostProcessingStep, ...]:
         """Numbers of questions beside, HAVING if it may read them, windows of keys and aggregates, and QUALIFY."""
         piece = self.asked.outputs[0]
         windows = [with_parts(window, lambda part: self.require_released(piece, part)) for window in self.windows]
@@ -285,24 +285,24 @@ class _Builder:
         """What brings the numbers of questions beside to each group, before anything is done with them."""
         return [] if self.asked.blocks is None else self.asked.blocks.attachment_steps()
 
-    def resolve_order_key(self, piece: Piece, raw: Sequence[Expression]) -> Expression:
+    def resolve_order_key(self, piece: QueryFragment, raw: Sequence[Expression]) -> Expression:
         place = number(piece, len(raw))
         return self.require_released(piece, self.answer(piece) if place is None else raw[place])
 
 
 def _is_read_by_name(relation: Relation | None) -> bool:
     """Whether a reading of the table by its name alone reads the same rows: its unit is one column, or none."""
-    return isinstance(relation, Table) and not isinstance(relation.unit, tuple)
+    return isinstance(relation, BaseTable) and not isinstance(relation.unit, tuple)
 
 
-def require_type(expression: Expression, piece: Piece) -> Expression:
+def require_type(expression: Expression, piece: QueryFragment) -> Expression:
     """Returns the expression, unless it is a NULL without a type."""
     if expression is NULL:
         piece.source.refuse("NULL has no type here.", "Leave it out, or write CAST(NULL AS INT): {count}.", piece.node)
     return expression
 
 
-def truth(expression: Expression, clause: str, piece: Piece) -> Expression:
+def truth(expression: Expression, clause: str, piece: QueryFragment) -> Expression:
     """Returns the expression, if it is a condition."""
     if expression.type is not Type.BOOL:
         reason = f"{clause} takes a condition, not {expression.type.value}."
@@ -315,7 +315,7 @@ def conjunction(conditions: Sequence[Expression]) -> Expression | None:
     return reduce(lambda one, other: call("and", one, other), conditions) if conditions else None
 
 
-def number(piece: Piece, outputs: int) -> int | None:
+def number(piece: QueryFragment, outputs: int) -> int | None:
     """Returns which output a number written alone means; None if the piece is no number."""
     node = piece.node
     if not isinstance(node, exp.Literal) or node.is_string:
@@ -325,7 +325,7 @@ def number(piece: Piece, outputs: int) -> int | None:
     return int(node.name[:9]) - 1
 
 
-def _resolve_output(piece: Piece, asked: QuestionParts) -> Piece:
+def _resolve_output(piece: QueryFragment, asked: QuestionParts) -> QueryFragment:
     place = number(piece, len(asked.outputs))
     if place is not None:
         return asked.outputs[place]
@@ -335,7 +335,7 @@ def _resolve_output(piece: Piece, asked: QuestionParts) -> Piece:
     return piece
 
 
-def _may_be_key(expression: Expression, piece: Piece, asked: QuestionParts) -> None:
+def _may_be_key(expression: Expression, piece: QueryFragment, asked: QuestionParts) -> None:
     examples, source = Examples(asked.schema), piece.source
     read_columns = {column.name for column in columns(expression)}
     if owner := next((name for name in asked.schema.ids if name in read_columns), None):
@@ -354,7 +354,7 @@ def _may_be_key(expression: Expression, piece: Piece, asked: QuestionParts) -> N
         source.refuse(reason, f"Group by whole numbers, texts or dates: {banded if simple else '{bands}'}.", piece.node)
 
 
-def _divided_to_a_key(piece: Piece, asked: QuestionParts) -> None:
+def _divided_to_a_key(piece: QueryFragment, asked: QuestionParts) -> None:
     """Refuses a key that is whole if whole numbers are divided as PostgreSQL does, and proposes it with //."""
     whole = piece.node.transform(
         lambda node: exp.IntDiv(this=node.this, expression=node.expression) if isinstance(node, exp.Div) else node
@@ -371,7 +371,7 @@ def _divided_to_a_key(piece: Piece, asked: QuestionParts) -> None:
         piece.source.refuse("/ divides to a double, which makes groups out of rounding errors.", hint, piece.node)
 
 
-def _not_released(column: Column, piece: Piece, asked: QuestionParts) -> NoReturn:
+def _not_released(column: ColumnRef, piece: QueryFragment, asked: QuestionParts) -> NoReturn:
     node = next((n for n in piece.node.find_all(exp.Column) if _outside(n, column.name)), piece.node)
     name, declared = _shown_name(column, asked), piece.source.schemas.get(asked.schema.name)
     stored = declared.stored_columns.get(column.name) if declared is not None and asked.is_plain else None
@@ -388,9 +388,9 @@ def _not_released(column: Column, piece: Piece, asked: QuestionParts) -> NoRetur
     piece.source.refuse(reason, hint, node)
 
 
-def _shown_name(column: Column, asked: QuestionParts) -> str:
+def _shown_name(column: ColumnRef, asked: QuestionParts) -> str:
     """What the question calls a column; one of ours stands for IN or EXISTS."""
-    tables = asked.scope(Source("", {})).visible
+    tables = asked.scope(SqlSource("", {})).visible
     known = ((table, name) for table, names in tables.items() for name, inner in names.items() if inner == column.name)
     table, name = next(known, ("", ""))
     if not name:
@@ -413,7 +413,9 @@ def _keys(expressions: Sequence[Expression], raw: Sequence[Expression], asked: Q
     return keys
 
 
-def name_outputs(pieces: Sequence[Piece], found: Sequence[Expression], aggregates: Sequence[Aggregate]) -> list[str]:
+def name_outputs(
+    pieces: Sequence[QueryFragment], found: Sequence[Expression], aggregates: Sequence[Aggregate]
+) -> list[str]:
     """Returns a name for each output, none of them twice."""
     given = [piece.name for piece in pieces if piece.name]
     made = {aggregate.name: aggregate for aggregate in aggregates}
@@ -429,7 +431,7 @@ def name_outputs(pieces: Sequence[Piece], found: Sequence[Expression], aggregate
     return names
 
 
-def _may_be_name(name: str, piece: Piece, taken: Collection[str]) -> None:
+def _may_be_name(name: str, piece: QueryFragment, taken: Collection[str]) -> None:
     """Refuses a name that cannot be shown, or that another column has, of which those taken are in lower case."""
     source = piece.source
     if not may_be_shown(name) or len(name) > 200:
@@ -446,7 +448,7 @@ def _may_be_name(name: str, piece: Piece, taken: Collection[str]) -> None:
         )
 
 
-def tidy(asking: Question, piece: Piece) -> Question:
+def tidy(asking: Question, piece: QueryFragment) -> Question:
     """Returns the question with the aggregates it uses, numbered in the order in which they are used.
 
     Raises:

@@ -20,19 +20,19 @@ from discreet.dataclass import dataclass
 from discreet.plan.expressions.calls import call
 from discreet.plan.model.nodes import (
     UNIT,
-    Column,
+    ColumnRef,
     Expression,
     Literal,
-    Order,
     Output,
     Relation,
+    SortKey,
     columns,
     substitute,
 )
-from discreet.plan.model.relations import Fold, Join, PerUnit, Select, Window, Windowed, besides_units
+from discreet.plan.model.relations import Fold, Join, Select, UnitAggregation, Window, WindowedRelation, besides_units
 from discreet.plan.model.types import Type
-from discreet.sql.clauses.assembly import Piece, conjunction, truth
-from discreet.sql.clauses.from_clause import From, Origin
+from discreet.sql.clauses.assembly import QueryFragment, conjunction, truth
+from discreet.sql.clauses.from_clause import FromClause, FromRows
 from discreet.sql.clauses.row_columns import FoldScope, name_columns, read_output
 from discreet.sql.clauses.select_parts import distinct, kept_rows, puts_together
 from discreet.sql.clauses.window_clause import WindowScope
@@ -44,7 +44,7 @@ Pairs = tuple[tuple[Expression, Expression], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Correlation:
+class CorrelatedRows:
     """Rows outside, and rows inside that belong to those of the same person that are equal in all pairs.
 
     Args:
@@ -55,15 +55,15 @@ class Correlation:
         beyond: a comparison that holds for a row inside as well, where nothing but this is asked for.
     """
 
-    rows: Origin
-    outside: Origin
-    inside: Origin
+    rows: FromRows
+    outside: FromRows
+    inside: FromRows
     pairs: Pairs
-    beyond: Comparison | None = None
+    beyond: CorrelatedComparison | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class CorrelatedComparison:
     """That an expression of a row inside is less than one of a row outside, or more, or equal as well."""
 
     function: str
@@ -72,7 +72,7 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outside:
+class OuterRows:
     """The rows outside, and what to read for them a second time.
 
     Args:
@@ -80,20 +80,20 @@ class Outside:
         again: the same rows, perhaps before columns were added to them.
     """
 
-    rows: Origin
-    again: Origin
+    rows: FromRows
+    again: FromRows
 
 
 def correlate_rows(
-    reader: From,
-    outside: Outside,
-    inside: Origin,
+    reader: FromClause,
+    outside: OuterRows,
+    inside: FromRows,
     conditions: Sequence[exp.Expr],
     node: exp.Expr,
     *,
     numbered: bool = False,
     existence: bool = False,
-) -> Correlation:
+) -> CorrelatedRows:
     """Returns which rows inside belong to which rows outside.
 
     Args:
@@ -118,10 +118,10 @@ def correlate_rows(
     told = besides_units(rows.relation, kept.relation, tuple(pairs), _declared_types(reader))
     others = [part for part, pair in equal if pair is None]
     if not others and not numbered and not inside.schema.public:
-        return Correlation(rows=rows, outside=rows, inside=kept, pairs=told)
+        return CorrelatedRows(rows=rows, outside=rows, inside=kept, pairs=told)
     beyond = _comparison(reader, rows, inside, others[0]) if existence and len(others) == 1 else None
     if beyond is not None and not inside.schema.public:
-        return Correlation(rows=rows, outside=rows, inside=kept, pairs=told, beyond=beyond)
+        return CorrelatedRows(rows=rows, outside=rows, inside=kept, pairs=told, beyond=beyond)
     return _correlate_by_number(reader, outside, kept, told, others)
 
 
@@ -143,7 +143,7 @@ _COMPARED: dict[type[exp.Expr], str] = {
 }
 
 
-def _comparison(reader: From, rows: Origin, inside: Origin, part: exp.Expr) -> Comparison | None:
+def _comparison(reader: FromClause, rows: FromRows, inside: FromRows, part: exp.Expr) -> CorrelatedComparison | None:
     """What a condition compares of a row inside and of a row outside; None if it is no plain comparison of both."""
     function = _COMPARED.get(type(part))
     if function is None or part.find(exp.Query) is not None:
@@ -154,14 +154,14 @@ def _comparison(reader: From, rows: Origin, inside: Origin, part: exp.Expr) -> C
         there = [column for column in other.find_all(exp.Column) if isinstance(column.this, exp.Identifier)]
         if not any(_outer(one, scope)) and there and len(there) == len(list(_outer(other, scope))):
             first, second = reader.alike((read(one, scope), read(other, own)), part)
-            return Comparison(meant, first, second) if first.type in _ORDERED else None
+            return CorrelatedComparison(meant, first, second) if first.type in _ORDERED else None
     return None
 
 
 _ORDERED = (Type.INT, Type.FLOAT, Type.DATE, Type.TIMESTAMP)
 
 
-def _declared_types(reader: From) -> dict[str, dict[str, Type]]:
+def _declared_types(reader: FromClause) -> dict[str, dict[str, Type]]:
     return {
         name: {column: found.type for column, found in schema.stored_columns.items()}
         for name, schema in reader.schemas.items()
@@ -169,7 +169,11 @@ def _declared_types(reader: From) -> dict[str, dict[str, Type]]:
 
 
 def _check(
-    reader: From, rows: Origin, inside: Origin, pairs: Sequence[tuple[Expression, Expression]], node: exp.Expr
+    reader: FromClause,
+    rows: FromRows,
+    inside: FromRows,
+    pairs: Sequence[tuple[Expression, Expression]],
+    node: exp.Expr,
 ) -> None:
     if not inside.schema.public:
         reader.same_people(rows, inside, pairs, node, "WHERE")
@@ -193,35 +197,35 @@ class _PairScope(Scope):
 
 
 def _correlate_by_number(
-    reader: From, outside: Outside, inside: Origin, pairs: Pairs, others: Sequence[exp.Expr]
-) -> Correlation:
+    reader: FromClause, outside: OuterRows, inside: FromRows, pairs: Pairs, others: Sequence[exp.Expr]
+) -> CorrelatedRows:
     rows, source = outside.rows, reader.source
     scope, own = inside.scope(source), rows.scope(source)
     named_ones = [own.column(column) for part in others for column in _outer(part, scope)]
     used = list(dict.fromkeys([*(column for a, _ in pairs for column in columns(a)), *named_ones]))
     taken = [*rows.schema.columns, *inside.schema.columns]
     place, copy = (distinct(name, taken) for name in ("place of row", "place outside"))
-    renamed: dict[Expression, Expression] = {c: Column(f"{copy} {i}", c.type) for i, c in enumerate(used)}
-    window = Window(name=place, kind="row_number", type=Type.INT, order=tuple(Order(column) for column in used))
-    seen = [Output(copy, Column(place, Type.INT)), *(Output(f"{copy} {i}", c) for i, c in enumerate(used))]
-    again = Select(Windowed(reader.again(outside.again).relation, (window,)), tuple(seen))
+    renamed: dict[Expression, Expression] = {c: ColumnRef(f"{copy} {i}", c.type) for i, c in enumerate(used)}
+    window = Window(name=place, kind="row_number", type=Type.INT, order=tuple(SortKey(column) for column in used))
+    seen = [Output(copy, ColumnRef(place, Type.INT)), *(Output(f"{copy} {i}", c) for i, c in enumerate(used))]
+    again = Select(WindowedRelation(reader.again(outside.again).relation, (window,)), tuple(seen))
     on = tuple((b, substitute(a, renamed, lambda column: column)) for a, b in pairs)
     found = reader.build_origin(_beside(inside, again, on), inside.names)
     if others:
         both = _PairScope(
             source=source, schema=found.schema, alias=scope.alias, names=scope.names, outside=own, renamed=renamed
         )
-        kept = conjunction([truth(read(part, both), "WHERE", Piece(part, source)) for part in others])
+        kept = conjunction([truth(read(part, both), "WHERE", QueryFragment(part, source)) for part in others])
         found = found if kept is None else reader.filter_rows(found, kept)
-    return Correlation(
+    return CorrelatedRows(
         rows=rows,
-        outside=reader.build_origin(Windowed(rows.relation, (window,)), rows.names),
+        outside=reader.build_origin(WindowedRelation(rows.relation, (window,)), rows.names),
         inside=found,
-        pairs=((Column(place, Type.INT), Column(copy, Type.INT)),),
+        pairs=((ColumnRef(place, Type.INT), ColumnRef(copy, Type.INT)),),
     )
 
 
-def _beside(inside: Origin, again: Relation, on: Pairs) -> Relation:
+def _beside(inside: FromRows, again: Relation, on: Pairs) -> Relation:
     """Rows inside with the rows outside that they belong to; people's own limits are those of the left side."""
     if inside.schema.public:
         return Join(left=again, right=inside.relation, on=tuple((b, a) for a, b in on))
@@ -231,7 +235,7 @@ def _beside(inside: Origin, again: Relation, on: Pairs) -> Relation:
 # ----------------------------------------------------------------------------------------------------- what they become
 
 
-def attach_select(reader: From, found: Correlation, tree: exp.Select, prefix: str, *, outer: bool) -> Origin:
+def attach_select(reader: FromClause, found: CorrelatedRows, tree: exp.Select, prefix: str, *, outer: bool) -> FromRows:
     """Returns the rows outside with what a SELECT gives for each of them, under a prefix and the names of its outputs.
 
     Args:
@@ -250,7 +254,7 @@ def attach_select(reader: From, found: Correlation, tree: exp.Select, prefix: st
     return reader.build_origin(Select(join, (*own_columns(found.rows), *outputs)), found.rows.names)
 
 
-def attach_extreme(reader: From, found: Correlation, compared: Comparison, name: str) -> Origin:
+def attach_extreme(reader: FromClause, found: CorrelatedRows, compared: CorrelatedComparison, name: str) -> FromRows:
     """Returns the rows outside with a column that tells which of them a value inside is beyond.
 
     The smallest or largest value inside is, if any is.
@@ -258,26 +262,27 @@ def attach_extreme(reader: From, found: Correlation, compared: Comparison, name:
     smallest = compared.function.startswith("less")
     fold = Fold(name="#most", kind="min" if smallest else "max", type=compared.inside.type, argument=compared.inside)
     keys = tuple(Output(f"#k{i}", b) for i, (_, b) in enumerate(found.pairs))
-    most = Column(f"{name}#most", fold.type)
-    columns = [Output(_key(name, i), Column(key.name, key.expression.type)) for i, key in enumerate(keys)]
+    most = ColumnRef(f"{name}#most", fold.type)
+    columns = [Output(_key(name, i), ColumnRef(key.name, key.expression.type)) for i, key in enumerate(keys)]
     right = Select(
-        PerUnit(found.inside.relation, keys, (fold,)), (*columns, Output(most.name, Column(fold.name, fold.type)))
+        UnitAggregation(found.inside.relation, keys, (fold,)),
+        (*columns, Output(most.name, ColumnRef(fold.name, fold.type))),
     )
     join = Join(left=found.outside.relation, right=right, on=_on(found, name), outer=True)
     is_there = call("coalesce", call(compared.function, most, compared.outside), Literal(False, Type.BOOL))
     return reader.build_origin(Select(join, (*own_columns(found.rows), Output(name, is_there))), found.rows.names)
 
 
-def _on(found: Correlation, prefix: str) -> Pairs:
+def _on(found: CorrelatedRows, prefix: str) -> Pairs:
     """What rows outside and what was made of rows inside are equal in, and that they are one person's."""
-    whose = Column(UNIT, found.outside.schema.columns[UNIT].type)
-    on = [(a, Column(_key(prefix, i), a.type)) for i, (a, _) in enumerate(found.pairs)]
+    whose = ColumnRef(UNIT, found.outside.schema.columns[UNIT].type)
+    on = [(a, ColumnRef(_key(prefix, i), a.type)) for i, (a, _) in enumerate(found.pairs)]
     return (*on, (whose, whose))
 
 
-def own_columns(found: Origin) -> list[Output]:
+def own_columns(found: FromRows) -> list[Output]:
     """Returns all columns of some rows, as they are."""
-    return [Output(name, Column(name, column.type)) for name, column in found.schema.columns.items() if name != UNIT]
+    return [Output(name, ColumnRef(name, column.type)) for name, column in found.schema.columns.items() if name != UNIT]
 
 
 def _key(prefix: str, place: int) -> str:
@@ -285,32 +290,34 @@ def _key(prefix: str, place: int) -> str:
     return f"{prefix}#{place}"
 
 
-def _fold_rows(reader: From, found: Correlation, tree: exp.Select, prefix: str) -> tuple[Relation, list[Output]]:
+def _fold_rows(
+    reader: FromClause, found: CorrelatedRows, tree: exp.Select, prefix: str
+) -> tuple[Relation, list[Output]]:
     """One row for each person and what is compared, and the outputs over its folds; of no rows, a count is 0."""
     row = found.inside.scope(reader.source)
     scope = FoldScope(source=row.source, schema=row.schema, alias=row.alias, names=row.names)
     outputs = _outputs(reader, found, tree, scope)
     keys = tuple(Output(f"#k{i}", b) for i, (_, b) in enumerate(found.pairs))
-    names = [Output(_key(prefix, i), Column(key.name, key.expression.type)) for i, key in enumerate(keys)]
-    made = [Output(f"{prefix}{fold.name}", Column(fold.name, fold.type)) for fold in scope.folds]
-    right = Select(PerUnit(found.inside.relation, keys, tuple(scope.folds)), (*names, *made))
+    names = [Output(_key(prefix, i), ColumnRef(key.name, key.expression.type)) for i, key in enumerate(keys)]
+    made = [Output(f"{prefix}{fold.name}", ColumnRef(fold.name, fold.type)) for fold in scope.folds]
+    right = Select(UnitAggregation(found.inside.relation, keys, tuple(scope.folds)), (*names, *made))
     known: dict[Expression, Expression] = {
-        column.expression: _or_zero(fold, Column(column.name, fold.type))
+        column.expression: _or_zero(fold, ColumnRef(column.name, fold.type))
         for fold, column in zip(scope.folds, made, strict=True)
     }
 
-    def other(column: Column) -> Expression:
+    def other(column: ColumnRef) -> Expression:
         reason = f"'{column.name[:60]}' is not inside an aggregate, and there may be several rows."
         return reader.source.refuse(reason, "Put it into MIN or MAX, or ask {count}.", tree)
 
     return right, [Output(prefix + o.name, substitute(o.expression, known, other)) for o in outputs]
 
 
-def _or_zero(fold: Fold, column: Column) -> Expression:
+def _or_zero(fold: Fold, column: ColumnRef) -> Expression:
     return call("coalesce", column, Literal(0, Type.INT)) if fold.kind.startswith("count") else column
 
 
-def _first(reader: From, found: Correlation, tree: exp.Select, prefix: str) -> tuple[Relation, list[Output]]:
+def _first(reader: FromClause, found: CorrelatedRows, tree: exp.Select, prefix: str) -> tuple[Relation, list[Output]]:
     """The rows themselves, or of each row outside the first ones in an order."""
     row = found.inside.scope(reader.source)
     scope = WindowScope(source=row.source, schema=row.schema, alias=row.alias, names=row.names)
@@ -321,11 +328,11 @@ def _first(reader: From, found: Correlation, tree: exp.Select, prefix: str) -> t
     inside = _limit_rows(reader, found, tree, scope)
     keys = [Output(_key(prefix, i), b) for i, (_, b) in enumerate(found.pairs)]
     made = [Output(prefix + o.name, o.expression) for o in outputs]
-    shown = [Output(o.name, Column(o.name, o.expression.type)) for o in made]
+    shown = [Output(o.name, ColumnRef(o.name, o.expression.type)) for o in made]
     return Select(inside.relation, (*keys, *made)), shown
 
 
-def _limit_rows(reader: From, found: Correlation, tree: exp.Select, scope: WindowScope) -> Origin:
+def _limit_rows(reader: FromClause, found: CorrelatedRows, tree: exp.Select, scope: WindowScope) -> FromRows:
     limit, offset = kept_rows(tree, reader.source)
     if limit is None and not offset and tree.args.get("order") is None:
         return found.inside
@@ -337,11 +344,11 @@ def _limit_rows(reader: From, found: Correlation, tree: exp.Select, scope: Windo
     window = Window(
         name=name, kind="row_number", type=Type.INT, partition=tuple(b for _, b in found.pairs), order=order
     )
-    windowed = reader.build_origin(Windowed(found.inside.relation, (window,)), found.inside.names)
-    return reader.filter_rows(windowed, call("less_equal", Column(name, Type.INT), Literal(limit, Type.INT)))
+    windowed = reader.build_origin(WindowedRelation(found.inside.relation, (window,)), found.inside.names)
+    return reader.filter_rows(windowed, call("less_equal", ColumnRef(name, Type.INT), Literal(limit, Type.INT)))
 
 
-def _outputs(reader: From, found: Correlation, tree: exp.Select, scope: Scope) -> list[Output]:
+def _outputs(reader: FromClause, found: CorrelatedRows, tree: exp.Select, scope: Scope) -> list[Output]:
     outputs: list[Output] = []
     outside = found.outside.scope(reader.source)
     for node in tree.expressions:

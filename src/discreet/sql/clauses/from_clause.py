@@ -12,13 +12,13 @@ from discreet.dataclass import dataclass
 from discreet.errors import UnknownTable
 from discreet.plan.analysis.relation_schema import Schemas, describe, is_present, is_unique, own_rows, same_id
 from discreet.plan.expressions.calls import Mismatch, alike
-from discreet.plan.model.nodes import UNIT, Column, Expression, Output, Relation
-from discreet.plan.model.relations import Join, Marked, Matched, Select, tables
+from discreet.plan.model.nodes import UNIT, ColumnRef, Expression, Output, Relation
+from discreet.plan.model.relations import Join, MarkJoin, Select, SemiJoin, tables
 from discreet.plan.model.schema import TableSchema
-from discreet.sql.clauses.assembly import Piece, conjunction, truth
+from discreet.sql.clauses.assembly import QueryFragment, conjunction, truth
 from discreet.sql.clauses.select_parts import puts_together, with_repeats
 from discreet.sql.functions import only, read
-from discreet.sql.refusals import Source
+from discreet.sql.refusals import SqlSource
 from discreet.sql.scope import Names, Scope, lookup, same
 
 MOST_READS = 64
@@ -26,41 +26,44 @@ MOST_READS = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Origin:
+class FromRows:
     """A relation, what is public about it, and what its columns are called."""
 
     relation: Relation
     schema: TableSchema
     names: Names
 
-    def scope(self, source: Source) -> Scope:
+    def scope(self, source: SqlSource) -> Scope:
         """Returns the scope of one of its rows."""
         return Scope(source=source, schema=self.schema, alias=next(iter(self.names)), names=self.names)
 
 
-Nested = Callable[["From", exp.Expr], Origin]
+Pairs = Sequence[tuple[Expression, Expression]]
+"""Expressions that are compared: one of these rows, one of others."""
+
+Nested = Callable[["FromClause", exp.Expr], FromRows]
 """Reads a SELECT inside a question."""
 
-Lateral = Callable[["From", Origin, exp.Join], tuple[Origin, list[exp.Expr]]]
+Lateral = Callable[["FromClause", FromRows, exp.Join], tuple[FromRows, list[exp.Expr]]]
 """Reads a SELECT that is joined to the rows before it, and the conditions that are left."""
 
 
 @dataclass(frozen=True, slots=True)
-class Defined:
+class CommonTableExpression:
     """A name that WITH gives to a SELECT, and what was known before it."""
 
     tree: exp.Expr
-    reader: From
+    reader: FromClause
 
 
 @dataclass(frozen=True, slots=True)
-class From:
+class FromClause:
     """Reads what a question is about."""
 
-    source: Source
+    source: SqlSource
     nested: Nested
     lateral: Lateral
-    defined: Mapping[str, Defined] = field(default_factory=dict)
+    defined: Mapping[str, CommonTableExpression] = field(default_factory=dict)
     reads: Iterator[int] = field(default_factory=count)
 
     @property
@@ -73,7 +76,7 @@ class From:
         """A scope without columns, for refusals."""
         return Scope(source=self.source, schema=TableSchema(name=""), alias="")
 
-    def within(self, tree: exp.Expr) -> From:
+    def within(self, tree: exp.Expr) -> FromClause:
         """Returns the reader inside a tree, which knows the names that its WITH defines."""
         clause = tree.args.get("with_")
         if clause is None:
@@ -85,16 +88,16 @@ class From:
             only(cte.args["alias"], self.blank, "this")
             if cte.alias.casefold() not in used:
                 self.source.refuse(f"Nothing reads '{cte.alias[:60]}'.", "Leave it out: {count}.", cte)
-            reader = replace(reader, defined={**reader.defined, cte.alias: Defined(cte.this, reader)})
+            reader = replace(reader, defined={**reader.defined, cte.alias: CommonTableExpression(cte.this, reader)})
         return reader
 
-    def read(self, tree: exp.Select) -> tuple[Origin, list[exp.Expr]]:
+    def read(self, tree: exp.Select) -> tuple[FromRows, list[exp.Expr]]:
         """Reads the rows of a SELECT before its own filter, and the conditions that are left to it."""
         joins = tree.args.get("joins") or []
         found = self.item(tree.args["from_"].this, prefixed=bool(joins))
         conditions: list[exp.Expr] = []
         parts = [] if (where := tree.args.get("where")) is None else list(conjuncts(where.this))
-        listed: list[tuple[Origin, exp.Join]] = []  # tables after a comma that nothing is equal to yet
+        listed: list[tuple[FromRows, exp.Join]] = []  # tables after a comma that nothing is equal to yet
         for join in joins:
             if isinstance(join.this, exp.Lateral):
                 found, more = self.lateral(self, found, join)
@@ -118,7 +121,7 @@ class From:
 
     # ------------------------------------------------------------------------------------------------------------ items
 
-    def item(self, node: exp.Expr, *, prefixed: bool = False) -> Origin:
+    def item(self, node: exp.Expr, *, prefixed: bool = False) -> FromRows:
         """Reads a table, or a SELECT in brackets or under a name of WITH."""
         self._count_read(node)
         if node.args.get("pivots"):
@@ -141,7 +144,7 @@ class From:
                 f"The question reads more than {MOST_READS} tables.", "Ask a shorter one: {count}.", node
             )
 
-    def again(self, found: Origin) -> Origin:
+    def again(self, found: FromRows) -> FromRows:
         """Returns rows that are read a second time, each of their tables once more."""
         for _ in tables(found.relation):
             self._count_read()
@@ -162,34 +165,34 @@ class From:
         only(alias, self.blank, "this")
         return str(alias.name)
 
-    def _table(self, name: str) -> Origin:
+    def _table(self, name: str) -> FromRows:
         schema = lookup(name, self.schemas)
         if schema is None:
             raise UnknownTable(name, self.schemas)
         names = {schema.name: {column: column for column in schema.stored_columns}}
         relation = own_rows(schema.name, self.schemas)
-        return Origin(relation=relation, schema=describe(relation, self.schemas), names=names)
+        return FromRows(relation=relation, schema=describe(relation, self.schemas), names=names)
 
-    def _prefix_columns(self, found: Origin) -> Origin:
+    def _prefix_columns(self, found: FromRows) -> FromRows:
         """Columns under names that no other table's columns have."""
         ((alias, names),) = found.names.items()
         if not alias:
             self.source.refuse("A SELECT that is joined needs a name.", "Write AS and a name after it: {count}.")
         inner = {name: f"{alias}.{name}" for name in names}
         columns = tuple(
-            Output(inner[name], Column(column, found.schema.columns[column].type)) for name, column in names.items()
+            Output(inner[name], ColumnRef(column, found.schema.columns[column].type)) for name, column in names.items()
         )
         return self.build_origin(Select(found.relation, columns), {alias: inner})
 
-    def build_origin(self, relation: Relation, names: Names) -> Origin:
+    def build_origin(self, relation: Relation, names: Names) -> FromRows:
         """Returns a relation with its description."""
-        return Origin(relation=relation, schema=describe(relation, self.schemas), names=names)
+        return FromRows(relation=relation, schema=describe(relation, self.schemas), names=names)
 
     # ------------------------------------------------------------------------------------------------------------ joins
 
     def _join_listed_tables(
-        self, found: Origin, listed: list[tuple[Origin, exp.Join]], parts: list[exp.Expr]
-    ) -> tuple[Origin, list[tuple[Origin, exp.Join]], list[exp.Expr]]:
+        self, found: FromRows, listed: list[tuple[FromRows, exp.Join]], parts: list[exp.Expr]
+    ) -> tuple[FromRows, list[tuple[FromRows, exp.Join]], list[exp.Expr]]:
         """Joins tables after commas as soon as a condition of WHERE tells what is equal in them."""
         for place, (right, node) in enumerate(listed):
             pairs = {i: pair for i, part in enumerate(parts) if (pair := self.equality(found, right, part))}
@@ -199,7 +202,7 @@ class From:
                 return self._join_listed_tables(found, [*listed[:place], *listed[place + 1 :]], others)
         return found, listed, parts
 
-    def _right(self, left: Origin, listed: Sequence[tuple[Origin, exp.Join]], node: exp.Join) -> Origin:
+    def _right(self, left: FromRows, listed: Sequence[tuple[FromRows, exp.Join]], node: exp.Join) -> FromRows:
         """The table of a join, under a name that no other has."""
         right = self.item(node.this, prefixed=True)
         taken = [*left.names, *(alias for origin, _ in listed for alias in origin.names)]
@@ -211,7 +214,7 @@ class From:
         if any(same(alias, other) for other in taken):
             self.source.refuse(f"Two tables are called '{alias}'.", "Name them apart with AS: {count}.", node)
 
-    def free_alias(self, node: exp.Expr, left: Origin) -> str:
+    def free_alias(self, node: exp.Expr, left: FromRows) -> str:
         """Returns the name of a SELECT that is joined, if no table before it has it."""
         alias = self._alias(node)
         if not alias:
@@ -219,7 +222,7 @@ class From:
         self._check_alias(alias, [*left.names], node)
         return alias
 
-    def _read_join(self, left: Origin, node: exp.Join) -> tuple[Origin, list[exp.Expr]]:
+    def _read_join(self, left: FromRows, node: exp.Join) -> tuple[FromRows, list[exp.Expr]]:
         only(node, self.blank, "this", "on", "using", "side", "kind")
         outer = (node.side or "").upper() == "LEFT"
         if (node.side or "").upper() not in ("", "LEFT") or (node.kind or "").upper() not in ("", "INNER", "OUTER"):
@@ -234,9 +237,7 @@ class From:
             )
         return self._join_on_pairs(left, right, pairs, node, outer=outer), conditions
 
-    def _pairs(
-        self, left: Origin, right: Origin, node: exp.Join
-    ) -> tuple[list[tuple[Expression, Expression]], list[exp.Expr]]:
+    def _pairs(self, left: FromRows, right: FromRows, node: exp.Join) -> tuple[Pairs, list[exp.Expr]]:
         if node.args.get("using"):
             columns = [exp.column(name.name, quoted=True) for name in node.args["using"]]
             return [self._pair(left, right, column, column) for column in columns], []
@@ -258,7 +259,7 @@ class From:
             )
         return pairs, others
 
-    def equality(self, left: Origin, right: Origin, part: exp.Expr) -> tuple[Expression, Expression] | None:
+    def equality(self, left: FromRows, right: FromRows, part: exp.Expr) -> tuple[Expression, Expression] | None:
         """Returns what an equation of columns of two rows compares; None for other conditions."""
         if not isinstance(part, exp.EQ):
             return None
@@ -267,12 +268,12 @@ class From:
                 return self._pair(left, right, one, other)
         return None
 
-    def _readable(self, node: exp.Expr, origin: Origin) -> bool:
+    def _readable(self, node: exp.Expr, origin: FromRows) -> bool:
         columns = list(node.find_all(exp.Column))
         scope = origin.scope(self.source)
         return bool(columns) and all(scope.knows(column) for column in columns)
 
-    def _pair(self, left: Origin, right: Origin, one: exp.Expr, other: exp.Expr) -> tuple[Expression, Expression]:
+    def _pair(self, left: FromRows, right: FromRows, one: exp.Expr, other: exp.Expr) -> tuple[Expression, Expression]:
         pair = read(one, left.scope(self.source)), read(other, right.scope(self.source))
         return self.alike(pair, one)
 
@@ -287,15 +288,7 @@ class From:
             self.source.refuse(f"These are of two types: {kinds}.", "Convert one with CAST: {count}.", node)
         return one, other
 
-    def _join_on_pairs(
-        self,
-        left: Origin,
-        right: Origin,
-        pairs: Sequence[tuple[Expression, Expression]],
-        node: exp.Expr,
-        *,
-        outer: bool,
-    ) -> Origin:
+    def _join_on_pairs(self, left: FromRows, right: FromRows, pairs: Pairs, node: exp.Expr, *, outer: bool) -> FromRows:
         names = {**left.names, **right.names}
         if left.schema.public and not right.schema.public:
             if outer:
@@ -313,9 +306,9 @@ class From:
         join = Join(left=left.relation, right=right.relation, on=tuple(pairs), outer=outer, single=alone)
         return self.build_origin(join, names)
 
-    def _check_single(self, right: Origin, on: Sequence[Expression], node: exp.Expr) -> None:
+    def _check_single(self, right: FromRows, on: Sequence[Expression], node: exp.Expr) -> None:
         """Rows that are people of their own take one public row each: by columns in which no two agree."""
-        names = {part.name for part in on if isinstance(part, Column)}
+        names = {part.name for part in on if isinstance(part, ColumnRef)}
         if is_unique(right.relation, names, self.schemas):
             return
         table = self.schemas[next(iter(tables(right.relation)))]
@@ -329,14 +322,7 @@ class From:
         reason = "A join could repeat rows, and here each row is a person of its own."
         self.source.refuse(reason, f"{hint}; or count without it: {{grouped}}.", node)
 
-    def same_people(
-        self,
-        left: Origin,
-        right: Origin,
-        pairs: Sequence[tuple[Expression, Expression]],
-        node: exp.Expr,
-        clause: str,
-    ) -> None:
+    def same_people(self, left: FromRows, right: FromRows, pairs: Pairs, node: exp.Expr, clause: str) -> None:
         """Refuses what does not say that two rows are of the same person."""
         one, other = left.schema, right.schema
         if one.account != other.account or one.unit is None or other.unit is None:
@@ -354,7 +340,7 @@ class From:
 
     # ---------------------------------------------------------------------------------------------------- IN and EXISTS
 
-    def _read_match(self, found: Origin, part: exp.Expr) -> Origin | None:
+    def _read_match(self, found: FromRows, part: exp.Expr) -> FromRows | None:
         node, negated = part, False
         while isinstance(node, exp.Not | exp.Paren):
             negated, node = negated ^ isinstance(node, exp.Not), node.this
@@ -363,9 +349,7 @@ class From:
             return None
         return self.match_rows(found, *compared, node, negated=negated)
 
-    def _is_known(
-        self, found: Origin, other: Origin, pairs: Sequence[tuple[Expression, Expression]], node: exp.Expr
-    ) -> bool:
+    def _is_known(self, found: FromRows, other: FromRows, pairs: Pairs, node: exp.Expr) -> bool:
         """Whether nothing that is compared is NULL, which NOT IN and NOT EXISTS take for different things.
 
         IN compares with a protected table's ids; rows without one count nowhere.
@@ -374,7 +358,7 @@ class From:
             return not other.schema.public
         return all(is_present(one, found.relation, self.schemas) for one, _ in pairs)
 
-    def read_equality(self, found: Origin, node: exp.Expr) -> tuple[Origin, list[tuple[Expression, Expression]]] | None:
+    def read_equality(self, found: FromRows, node: exp.Expr) -> tuple[FromRows, Pairs] | None:
         """Reads the rows inside IN or EXISTS, and what is equal in rows outside and inside.
 
         Returns:
@@ -388,17 +372,17 @@ class From:
             return self._exists(found, node)
         return None
 
-    def _in(self, found: Origin, node: exp.In) -> tuple[Origin, list[tuple[Expression, Expression]]]:
+    def _in(self, found: FromRows, node: exp.In) -> tuple[FromRows, Pairs]:
         query = node.args["query"]
         other = self.nested(self, query.this if isinstance(query, exp.Subquery) else query)
         columns = [inner for names in other.names.values() for inner in names.values()]
         if len(columns) != 1:
             self.source.refuse("IN takes a SELECT of one column.", "Name one column: {filtered}.", node)
         (name,) = columns
-        inner = Column(name, other.schema.columns[name].type)
+        inner = ColumnRef(name, other.schema.columns[name].type)
         return other, [self.alike((read(node.this, found.scope(self.source)), inner), node)]
 
-    def _exists(self, found: Origin, node: exp.Exists) -> tuple[Origin, list[tuple[Expression, Expression]]] | None:
+    def _exists(self, found: FromRows, node: exp.Exists) -> tuple[FromRows, Pairs] | None:
         tree = node.this
         if not isinstance(tree, exp.Select) or tree.args.get("from_") is None:
             self.source.refuse("EXISTS takes a SELECT from a table.", "For example {filtered}.", node)
@@ -421,46 +405,34 @@ class From:
             return None
         return self.apply_conditions(other, local), [pair for pair in pairs if pair is not None]
 
-    def match_rows(
-        self,
-        found: Origin,
-        other: Origin,
-        pairs: Sequence[tuple[Expression, Expression]],
-        node: exp.Expr,
-        *,
-        negated: bool,
-    ) -> Origin:
+    def match_rows(self, found: FromRows, other: FromRows, pairs: Pairs, node: exp.Expr, *, negated: bool) -> FromRows:
         """Returns the rows that have a row of the other relation beside them, or none."""
         self._of_same_people(found, other, pairs, node)
-        relation = Matched(source=found.relation, other=other.relation, on=tuple(pairs), negated=negated)
+        relation = SemiJoin(source=found.relation, other=other.relation, on=tuple(pairs), negated=negated)
         return self.build_origin(relation, found.names)
 
-    def mark_rows(
-        self, found: Origin, other: Origin, pairs: Sequence[tuple[Expression, Expression]], node: exp.Expr, name: str
-    ) -> Origin:
+    def mark_rows(self, found: FromRows, other: FromRows, pairs: Pairs, node: exp.Expr, name: str) -> FromRows:
         """Adds a column, under no name that a question could write, that tells which rows have such a row."""
         self._of_same_people(found, other, pairs, node)
-        marked = Marked(source=found.relation, other=other.relation, on=tuple(pairs), name=name)
+        marked = MarkJoin(source=found.relation, other=other.relation, on=tuple(pairs), name=name)
         return self.build_origin(marked, found.names)
 
-    def _of_same_people(
-        self, found: Origin, other: Origin, pairs: Sequence[tuple[Expression, Expression]], node: exp.Expr
-    ) -> None:
+    def _of_same_people(self, found: FromRows, other: FromRows, pairs: Pairs, node: exp.Expr) -> None:
         if not other.schema.public:
             self.same_people(found, other, pairs, node, "WHERE")
 
-    def apply_conditions(self, found: Origin, conditions: Sequence[exp.Expr]) -> Origin:
+    def apply_conditions(self, found: FromRows, conditions: Sequence[exp.Expr]) -> FromRows:
         """Returns the rows for which all conditions are true."""
         if not conditions:
             return found
         scope = found.scope(self.source)
-        kept = conjunction([truth(read(part, scope), "WHERE", Piece(part, self.source)) for part in conditions])
+        kept = conjunction([truth(read(part, scope), "WHERE", QueryFragment(part, self.source)) for part in conditions])
         return found if kept is None else self.filter_rows(found, kept)
 
-    def filter_rows(self, found: Origin, condition: Expression) -> Origin:
+    def filter_rows(self, found: FromRows, condition: Expression) -> FromRows:
         """Returns the rows for which a condition is true."""
         types = {name: column.type for name, column in found.schema.columns.items() if name != UNIT}
-        columns = tuple(Output(name, Column(name, kind)) for name, kind in types.items())
+        columns = tuple(Output(name, ColumnRef(name, kind)) for name, kind in types.items())
         return self.build_origin(Select(found.relation, columns, condition), found.names)
 
 
@@ -480,7 +452,7 @@ def conjuncts(node: exp.Expr) -> Iterator[exp.Expr]:
         yield node
 
 
-def is_correlated(reader: From, tree: exp.Expr, found: Origin) -> bool:
+def is_correlated(reader: FromClause, tree: exp.Expr, found: FromRows) -> bool:
     """Tells whether a SELECT names columns of the rows outside of it, which it does if it has no such names itself."""
     inner = [table for table in tree.find_all(exp.Table, exp.Subquery) if table.alias_or_name]
     aliases = [table.alias_or_name for table in inner]

@@ -17,8 +17,8 @@ from sqlglot import exp
 from discreet.errors import UnsupportedQuery
 from discreet.plan.analysis.value_bounds import bounds
 from discreet.plan.expressions.calls import NULL, call
-from discreet.plan.model.nodes import Bands, Column, Expression, Key, Literal, Output, Question, columns, fits
-from discreet.plan.model.schema import Bounds, TableSchema
+from discreet.plan.model.nodes import Bands, ColumnRef, Expression, Key, Literal, Output, Question, columns, fits
+from discreet.plan.model.schema import ColumnBounds, TableSchema
 from discreet.plan.model.types import Type
 from discreet.sql.examples import different, quote_name
 from discreet.sql.functions.grammar import only, read
@@ -92,7 +92,7 @@ def with_edges(plan: Question, schema: TableSchema) -> Question:
 
 def _with(plan: Question, x: Expression, edges: Sequence[Fraction]) -> Question:
     """A count, which is the last output, by bands."""
-    column, count = Column(_BAND, Type.INT), plan.outputs[-1]
+    column, count = ColumnRef(_BAND, Type.INT), plan.outputs[-1]
     ends = [Output(name, _edge_of(column, edges, upper)) for name, upper in _ENDS.items()]
     return replace(plan, keys=(Key(_BAND, _band(x, edges)),), outputs=(*ends, count))
 
@@ -126,7 +126,7 @@ def _even(x: Expression, written: Sequence[Fraction], scope: Scope, node: exp.Ex
     return _check_edges(_evenly(limits, int(count)), scope, node)
 
 
-def _evenly(limits: Bounds, count: int) -> list[Fraction]:
+def _evenly(limits: ColumnBounds, count: int) -> list[Fraction]:
     edges = [limits.low + limits.width * place / count for place in range(count + 1)]
     return [edge if edge.denominator == 1 else Fraction(float(edge)) for edge in edges]
 
@@ -163,7 +163,7 @@ def _band(x: Expression, edges: Sequence[Fraction]) -> Expression:
     return _by_halves(x, inner, [Literal(place, Type.INT) for place in range(1, len(edges))])
 
 
-def _edge_of(band: Column, edges: Sequence[Fraction], upper: int) -> Expression:
+def _edge_of(band: ColumnRef, edges: Sequence[Fraction], upper: int) -> Expression:
     """An edge of a band by its number: the lower one, or the one after it."""
     results = [_literal(edge, _kind(edges)) for edge in edges]
     later = [Literal(place, Type.INT) for place in range(2, len(edges))]

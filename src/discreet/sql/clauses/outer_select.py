@@ -10,7 +10,16 @@ from sqlglot import exp
 
 from discreet.dataclass import dataclass
 from discreet.measurement.aggregates import aggregation
-from discreet.plan.model.nodes import Column, Expression, Order, Output, Question, Step, columns, substitute
+from discreet.plan.model.nodes import (
+    ColumnRef,
+    Expression,
+    Output,
+    PostProcessingStep,
+    Question,
+    SortKey,
+    columns,
+    substitute,
+)
 from discreet.plan.model.types import Type
 from discreet.plan.post.steps import (
     AttachQuestion,
@@ -25,7 +34,7 @@ from discreet.plan.post.steps import (
     noisy_columns,
     with_parts,
 )
-from discreet.sql.clauses.assembly import Piece, conjunction, name_outputs, number, require_type, tidy, truth
+from discreet.sql.clauses.assembly import QueryFragment, conjunction, name_outputs, number, require_type, tidy, truth
 from discreet.sql.clauses.select_parts import Subqueries, attach_groups, attach_number, columns_of, puts_together
 from discreet.sql.clauses.window_clause import beside, find_or_add_window
 from discreet.sql.examples import quote_name
@@ -43,7 +52,7 @@ _KINDS: dict[str, GatherKind] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Columns(Scope):
+class OuterScope(Scope):
     """The columns of an answer: the scope of a SELECT over another.
 
     Args:
@@ -136,13 +145,13 @@ class Columns(Scope):
             return Scope.any_value(self, value, node)
         return self._fold_column(GroupAggregate(name="", kind="any", type=value.type, argument=value), self.folds)
 
-    def _fold_column(self, asked: GroupAggregate, folds: list[GroupAggregate]) -> Column:
+    def _fold_column(self, asked: GroupAggregate, folds: list[GroupAggregate]) -> ColumnRef:
         """The column of an aggregate, made if it is new."""
         same = [known for known in folds if replace(known, name="") == asked]
         if not same:
             same = [replace(asked, name=f"#f{self.before + len(folds)}")]
             folds.extend(same)
-        return Column(same[0].name, asked.type)
+        return ColumnRef(same[0].name, asked.type)
 
     def window(self, node: exp.Window) -> Expression:
         """Returns the column of a window over groups."""
@@ -155,20 +164,22 @@ class Columns(Scope):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parts:
+class OuterSelectParts:
     """A SELECT over another, in trees: as `assembly.QuestionParts`, but about released columns."""
 
-    outputs: Sequence[Piece]
-    where: Sequence[Piece] = ()
-    keys: Sequence[Piece] | None = None
-    having: Sequence[Piece] = ()
-    qualify: Sequence[Piece] = ()
-    order: Sequence[tuple[Piece, bool]] = ()
+    outputs: Sequence[QueryFragment]
+    where: Sequence[QueryFragment] = ()
+    keys: Sequence[QueryFragment] | None = None
+    having: Sequence[QueryFragment] = ()
+    qualify: Sequence[QueryFragment] = ()
+    order: Sequence[tuple[QueryFragment, bool]] = ()
     limit: int | None = None
     offset: int = 0
 
 
-def over(asking: Question, parts: Parts, scope: Columns, others: Sequence[AttachQuestion] = ()) -> Question:
+def over(
+    asking: Question, parts: OuterSelectParts, scope: OuterScope, others: Sequence[AttachQuestion] = ()
+) -> Question:
     """Puts a SELECT over a question, and others that are joined to its groups.
 
     Raises:
@@ -180,7 +191,9 @@ def over(asking: Question, parts: Parts, scope: Columns, others: Sequence[Attach
 class _Outer:
     """Reads the parts of one SELECT over released columns."""
 
-    def __init__(self, asking: Question, parts: Parts, scope: Columns, others: Sequence[AttachQuestion]) -> None:
+    def __init__(
+        self, asking: Question, parts: OuterSelectParts, scope: OuterScope, others: Sequence[AttachQuestion]
+    ) -> None:
         self.joined = others
         nodes = [*parts.outputs, *parts.having, *parts.qualify, *(piece for piece, _ in parts.order)]
         self.is_aggregated = parts.keys is not None or any(puts_together(piece.node) for piece in nodes)
@@ -203,7 +216,7 @@ class _Outer:
             self._of_groups(truth(read(piece.node, replace(shown, windows=None)), "HAVING", piece), piece)
             for piece in self.parts.having
         ]
-        order = [Order(self._resolve_order_key(piece, shown, found), down) for piece, down in self.parts.order]
+        order = [SortKey(self._resolve_order_key(piece, shown, found), down) for piece, down in self.parts.order]
         qualify = [
             self._of_groups(truth(read(piece.node, shown), "QUALIFY", piece), piece) for piece in self.parts.qualify
         ]
@@ -225,11 +238,11 @@ class _Outer:
         """What attaches the numbers of questions beside."""
         return [] if self.plain.blocks is None else self.plain.blocks.attachment_steps()
 
-    def _apply_filter(self, condition: Expression | None) -> tuple[Question, list[Step]]:
+    def _apply_filter(self, condition: Expression | None) -> tuple[Question, list[PostProcessingStep]]:
         """WHERE is a filter of groups, as HAVING is, unless something was done to them already."""
         blocks = () if self.plain.blocks is None else tuple(self.plain.blocks.found)
         asking = replace(self.asking, beside=(*self.asking.beside, *blocks))
-        steps: list[Step] = [*asking.steps, *self.joined, *self._numbers]
+        steps: list[PostProcessingStep] = [*asking.steps, *self.joined, *self._numbers]
         if condition is None:
             return asking, steps
         if steps:
@@ -246,11 +259,11 @@ class _Outer:
                 piece.source.refuse("Groups of noisy numbers would be made by the noise.", hint, piece.node)
             if expression not in self.known:
                 name = f"#g{self.plain.before + len(keys)}"
-                self.known[expression] = Column(name, expression.type)
+                self.known[expression] = ColumnRef(name, expression.type)
                 keys.append(Output(name, expression))
         return keys
 
-    def _resolve_piece(self, piece: Piece) -> Piece:
+    def _resolve_piece(self, piece: QueryFragment) -> QueryFragment:
         place = number(piece, len(self.pieces))
         if place is not None:
             return self.pieces[place]
@@ -259,14 +272,14 @@ class _Outer:
             return lookup(node.name, {output.name: output for output in self.pieces if output.name}) or piece
         return piece
 
-    def _of_groups(self, expression: Expression, piece: Piece) -> Expression:
+    def _of_groups(self, expression: Expression, piece: QueryFragment) -> Expression:
         """The expression over what is there after grouping: keys, aggregates and windows."""
         if not self.is_aggregated:
             return expression
         fresh = {fold.name for fold in self.scope.folds or []} | {w.name for w in self.scope.windows or []}
         numbers = {part.name for step in self._numbers for part in step.columns}
 
-        def other(column: Column) -> Expression:
+        def other(column: ColumnRef) -> Expression:
             if column.name in fresh or column.name in numbers:
                 return column
             reason = "A column is neither a key nor inside an aggregate."
@@ -280,14 +293,14 @@ class _Outer:
     def _expressions_by_name(self, raw: Sequence[Expression]) -> dict[str, Expression]:
         return {piece.name: found for piece, found in zip(self.pieces, raw, strict=True) if piece.name}
 
-    def _resolve_order_key(self, piece: Piece, shown: Columns, found: Sequence[Expression]) -> Expression:
+    def _resolve_order_key(self, piece: QueryFragment, shown: OuterScope, found: Sequence[Expression]) -> Expression:
         place = number(piece, len(found))
         if place is not None:
             return found[place]
         return self._of_groups(require_type(read(piece.node, shown), piece), piece)
 
 
-def _keep_name(part: Piece, scope: Columns) -> Piece:
+def _keep_name(part: QueryFragment, scope: OuterScope) -> QueryFragment:
     """A column of the inner SELECT keeps its name."""
     if part.name or not isinstance(part.node, exp.Column):
         return part
@@ -295,7 +308,7 @@ def _keep_name(part: Piece, scope: Columns) -> Piece:
     return replace(part, name=lookup(part.node.name, names))
 
 
-def everything(nodes: Sequence[exp.Expr], scope: Columns) -> list[exp.Expr]:
+def everything(nodes: Sequence[exp.Expr], scope: OuterScope) -> list[exp.Expr]:
     """Returns what is selected, with the columns of the only SELECT inside in the place of *."""
     listed = [exp.column(name, quoted=True) for name in scope.released] if len(scope.tables) == 1 else []
     found: list[exp.Expr] = []
@@ -305,7 +318,7 @@ def everything(nodes: Sequence[exp.Expr], scope: Columns) -> list[exp.Expr]:
     return found
 
 
-def of_numbers(blocks: Sequence[Question], pieces: Sequence[Piece], found: Sequence[Expression]) -> Question:
+def of_numbers(blocks: Sequence[Question], pieces: Sequence[QueryFragment], found: Sequence[Expression]) -> Question:
     """Computes from the numbers of several questions: the first of them, with the others beside it.
 
     Args:
@@ -317,7 +330,9 @@ def of_numbers(blocks: Sequence[Question], pieces: Sequence[Piece], found: Seque
     known: dict[Expression, Expression] = {}
     for place, block in enumerate(blocks):
         kind = block.outputs[0].expression.type
-        known[Column(f"#b{place}", kind)] = main.outputs[0].expression if place == 0 else Column(f"#b{place - 1}", kind)
+        known[ColumnRef(f"#b{place}", kind)] = (
+            main.outputs[0].expression if place == 0 else ColumnRef(f"#b{place - 1}", kind)
+        )
     outputs = [substitute(part, known, lambda column: column) for part in found]
     steps = tuple(attach_number(place, block) for place, block in enumerate(others))
     names = name_outputs(pieces, outputs, main.aggregates)
@@ -326,8 +341,8 @@ def of_numbers(blocks: Sequence[Question], pieces: Sequence[Piece], found: Seque
 
 
 def join_blocks(
-    join: exp.Join, scope: Columns, blocks: Subqueries, alias: str, block: Question
-) -> tuple[Columns, AttachQuestion]:
+    join: exp.Join, scope: OuterScope, blocks: Subqueries, alias: str, block: Question
+) -> tuple[OuterScope, AttachQuestion]:
     """Joins a released SELECT to another on all its keys.
 
     Raises:
@@ -349,11 +364,11 @@ def join_blocks(
     return wider, attach_groups(place, block, pairs, outer=(join.side or "").upper() == "LEFT")
 
 
-def _check_keys(pairs: Sequence[tuple[Expression, str]], block: Question, scope: Columns, join: exp.Join) -> None:
+def _check_keys(pairs: Sequence[tuple[Expression, str]], block: Question, scope: OuterScope, join: exp.Join) -> None:
     """All keys are told, so that one row at most is found, and nothing that depends on noise."""
     outputs = {output.name: output.expression for output in block.outputs}
     told, noisy = {outputs[name] for _, name in pairs}, noisy_columns(block)
-    keys = {Column(key.name, key.expression.type) for key in block.keys}
+    keys = {ColumnRef(key.name, key.expression.type) for key in block.keys}
     known = not any(c.name in noisy for part in told for c in columns(part))
     known &= not any(c.name in scope.noisy for part, _ in pairs for c in columns(part))
     alike = all(part.type is outputs[name].type for part, name in pairs)
@@ -362,7 +377,7 @@ def _check_keys(pairs: Sequence[tuple[Expression, str]], block: Question, scope:
         scope.refuse("A released SELECT is joined on all its keys, and on nothing else.", hint, join)
 
 
-def _equalities(join: exp.Join, scope: Columns) -> list[exp.Expr]:
+def _equalities(join: exp.Join, scope: OuterScope) -> list[exp.Expr]:
     """What must be equal: names of USING, or the parts of ON."""
     if join.args.get("using"):
         return list(join.args["using"])
@@ -379,7 +394,7 @@ def _equalities(join: exp.Join, scope: Columns) -> list[exp.Expr]:
     return found
 
 
-def _pair(part: exp.Expr, scope: Columns, alias: str, block: Question) -> tuple[Expression, str]:
+def _pair(part: exp.Expr, scope: OuterScope, alias: str, block: Question) -> tuple[Expression, str]:
     """What equals an output of the joined SELECT among the columns at hand, and that output."""
     names = {output.name: output.name for output in block.outputs}
     if not isinstance(part, exp.EQ):

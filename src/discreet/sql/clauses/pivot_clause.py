@@ -17,7 +17,7 @@ from sqlglot import exp
 from discreet.dataclass import dataclass
 from discreet.plan.analysis.group_keys import values
 from discreet.plan.model.nodes import Value
-from discreet.sql.clauses.from_clause import From
+from discreet.sql.clauses.from_clause import FromClause
 from discreet.sql.clauses.select_parts import distinct, puts_together
 from discreet.sql.functions import only, read
 
@@ -31,7 +31,7 @@ _OF_TABLE = (
 )
 
 
-def as_rows(node: exp.Expr, reader: From) -> exp.Expr:
+def as_rows(node: exp.Expr, reader: FromClause) -> exp.Expr:
     """Returns the SELECT that a PIVOT means if it is of one person's rows: an aggregate with FILTER for each column.
 
     Args:
@@ -48,7 +48,7 @@ def as_rows(node: exp.Expr, reader: From) -> exp.Expr:
     return _group_by_keys(pivot, exp.From(this=pivot.table.copy()), columns)
 
 
-def as_cells(node: exp.Expr, reader: From) -> exp.Expr:
+def as_cells(node: exp.Expr, reader: FromClause) -> exp.Expr:
     """Returns the SELECT that a PIVOT means if it is released: the groups of keys and values, side by side."""
     pivot = _read(node, reader)
     if pivot is None:
@@ -165,7 +165,7 @@ def _alias_column(node: exp.Expr, name: str) -> exp.Alias:
     return exp.Alias(this=node, alias=exp.to_identifier(name, quoted=True))
 
 
-def _read(node: exp.Expr, reader: From) -> _Pivot | None:
+def _read(node: exp.Expr, reader: FromClause) -> _Pivot | None:
     if isinstance(node, exp.Pivot):
         only(node, reader.blank, *_OF_STATEMENT)
         pivot, table, on, using, inside = node, node.this, node.expressions, node.args.get("using"), reader.within(node)
@@ -189,7 +189,7 @@ def _read(node: exp.Expr, reader: From) -> _Pivot | None:
     return _Pivot(table, keys, fields, cells, pivot.args.get("with_"))
 
 
-def _keys(pivot: exp.Pivot, reader: From) -> list[exp.Column]:
+def _keys(pivot: exp.Pivot, reader: FromClause) -> list[exp.Column]:
     """What a PIVOT is grouped by. SQL groups by all other columns if nothing is said, whoever they single out."""
     group = pivot.args.get("group")
     if group is None:
@@ -203,7 +203,7 @@ def _keys(pivot: exp.Pivot, reader: From) -> list[exp.Column]:
     return list(group.expressions)
 
 
-def _field(node: exp.Expr, table: exp.Expr, reader: From) -> _Field:
+def _field(node: exp.Expr, table: exp.Expr, reader: FromClause) -> _Field:
     if not isinstance(node, exp.In):
         return _Field(
             node, [(_build_literal(value), _text(value)) for value in _find_public_values(node, table, reader)]
@@ -214,7 +214,7 @@ def _field(node: exp.Expr, table: exp.Expr, reader: From) -> _Field:
     return _Field(node.this, [_read_list_item(part, reader) for part in node.expressions])
 
 
-def _read_list_item(part: exp.Expr, reader: From) -> tuple[exp.Expr, str]:
+def _read_list_item(part: exp.Expr, reader: FromClause) -> tuple[exp.Expr, str]:
     """A value of the list and the name that it gives: its own text, or what stands after AS."""
     if isinstance(part, exp.PivotAlias):
         only(part, reader.blank, "this", "alias")
@@ -227,7 +227,7 @@ def _read_list_item(part: exp.Expr, reader: From) -> tuple[exp.Expr, str]:
     return part, part.name if day or isinstance(part, exp.Literal) else part.sql(dialect="duckdb").lower()
 
 
-def _find_public_values(node: exp.Expr, table: exp.Expr, reader: From) -> list[Value]:
+def _find_public_values(node: exp.Expr, table: exp.Expr, reader: FromClause) -> list[Value]:
     """The public values of what is spread; NULL becomes no column."""
     found = reader.item(table)
     known = values(read(node, found.scope(reader.source)), found.schema)

@@ -19,7 +19,7 @@ from sqlglot import exp
 
 from discreet.measurement.releases.candidates import candidates_of
 from discreet.plan.expressions.calls import NULL
-from discreet.plan.model.nodes import Aggregate, Column, Expression, columns
+from discreet.plan.model.nodes import Aggregate, ColumnRef, Expression, columns
 from discreet.plan.model.types import Type
 from discreet.sql.clauses.select_parts import keys_of, readable
 from discreet.sql.functions import read
@@ -93,7 +93,7 @@ def _written_out(
 ) -> exp.Select:
     found, (argument, value) = tree.copy(), about
     made = Aggregate(name="#1", kind="mode", argument=value)
-    name = tree.expressions[place].alias or readable(Column("#1", value.type), {"#1": made})
+    name = tree.expressions[place].alias or readable(ColumnRef("#1", value.type), {"#1": made})
     outputs = list(found.expressions)
     outputs[place] = exp.Alias(this=argument.copy(), alias=exp.to_identifier(name, quoted=True))
     found.set("expressions", outputs)

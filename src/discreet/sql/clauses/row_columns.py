@@ -10,18 +10,18 @@ from sqlglot import exp
 
 from discreet.dataclass import dataclass
 from discreet.measurement.aggregates import aggregation
-from discreet.plan.model.nodes import Column, Expression, ExtremeKind, FoldKind, Output
+from discreet.plan.model.nodes import ColumnRef, Expression, ExtremeKind, FoldKind, Output
 from discreet.plan.model.relations import Fold
 from discreet.plan.model.types import Type
-from discreet.sql.clauses.assembly import Piece, require_type
-from discreet.sql.clauses.from_clause import From, Origin
+from discreet.sql.clauses.assembly import QueryFragment, require_type
+from discreet.sql.clauses.from_clause import FromClause, FromRows
 from discreet.sql.clauses.select_parts import distinct, readable
 from discreet.sql.clauses.window_clause import steps_of
 from discreet.sql.functions import only, read
 from discreet.sql.scope import Names, Scope, same
 
 
-def everything(node: exp.Expr, found: Origin) -> list[Output]:
+def everything(node: exp.Expr, found: FromRows) -> list[Output]:
     """Returns the columns that * or alias.* stands for; none for other outputs."""
     star = isinstance(node, exp.Star) and not any(node.args.values())
     of_table = isinstance(node, exp.Column) and isinstance(node.this, exp.Star)
@@ -29,7 +29,7 @@ def everything(node: exp.Expr, found: Origin) -> list[Output]:
         return []
     table = node.text("table") if of_table else ""
     return [
-        Output(name, Column(inner, found.schema.columns[inner].type))
+        Output(name, ColumnRef(inner, found.schema.columns[inner].type))
         for alias, names in found.names.items()
         if not table or same(alias, table)
         for name, inner in names.items()
@@ -38,10 +38,10 @@ def everything(node: exp.Expr, found: Origin) -> list[Output]:
 
 def read_output(node: exp.Expr, scope: Scope, before: Sequence[Output], names: Names) -> Output:
     """Returns an output of a SELECT of rows, under the name that is given to it, or one of ours."""
-    piece = Piece(node, scope.source)
+    piece = QueryFragment(node, scope.source)
     if isinstance(node, exp.Alias):
         only(node, scope, "this", "alias")
-        piece = Piece(node.this, scope.source, node.alias)
+        piece = QueryFragment(node.this, scope.source, node.alias)
     expression = require_type(read(piece.node, scope), piece)
     name = (
         piece.name or _visible_name(expression, names) or distinct(readable(expression, {}), [o.name for o in before])
@@ -50,12 +50,12 @@ def read_output(node: exp.Expr, scope: Scope, before: Sequence[Output], names: N
 
 
 def _visible_name(expression: Expression, names: Names) -> str | None:
-    if not isinstance(expression, Column):
+    if not isinstance(expression, ColumnRef):
         return None
     return next((name for known in names.values() for name, inner in known.items() if inner == expression.name), None)
 
 
-def name_columns(outputs: Sequence[Output], tree: exp.Expr, reader: From) -> Names:
+def name_columns(outputs: Sequence[Output], tree: exp.Expr, reader: FromClause) -> Names:
     """Returns what the columns of a SELECT are called.
 
     Raises:
@@ -103,11 +103,11 @@ class FoldScope(Scope):
             self.refuse(f"What is {kind} depends on an order, by one expression.", hint, node)
         return self._add_fold(Fold(name=f"#f{len(self.folds)}", kind=kind, type=value.type, argument=value, by=by))
 
-    def _add_fold(self, fold: Fold) -> Column:
+    def _add_fold(self, fold: Fold) -> ColumnRef:
         same_ones = [made for made in self.folds if replace(made, name=fold.name) == fold]
         if not same_ones:
             self.folds.append(fold)
-        return Column((same_ones or [fold])[0].name, fold.type)
+        return ColumnRef((same_ones or [fold])[0].name, fold.type)
 
     def _fold(self, kind: FoldKind, argument: Expression | None, node: exp.Expr) -> Fold:
         name = f"#f{len(self.folds)}"

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from discreet.plan.analysis.relation_schema import is_part_of_id, is_whole_id, leads_to_id, owns
-from discreet.plan.model.nodes import UNIT, Column, Expression, Output, substitute
-from discreet.plan.model.relations import PerUnit, Select, Union, Windowed
-from discreet.sql.clauses.assembly import Piece, conjunction, number, truth
-from discreet.sql.clauses.from_clause import From, Origin
+from discreet.plan.model.nodes import UNIT, ColumnRef, Expression, Output, substitute
+from discreet.plan.model.relations import RelationUnion, Select, UnitAggregation, WindowedRelation
+from discreet.sql.clauses.assembly import QueryFragment, conjunction, number, truth
+from discreet.sql.clauses.from_clause import FromClause, FromRows
 from discreet.sql.clauses.pivot_clause import as_rows
 from discreet.sql.clauses.row_columns import FoldScope, everything, name_columns, read_output
 from discreet.sql.clauses.select_parts import keys_of, puts_together
@@ -22,7 +22,7 @@ from discreet.sql.scope import Scope, lookup
 _PARTS = ("with_", "expressions", "from_", "joins", "where", "group", "having", "distinct", "qualify")
 
 
-def read_nested_rows(reader: From, tree: exp.Expr) -> Origin:
+def read_nested_rows(reader: FromClause, tree: exp.Expr) -> FromRows:
     """Reads the rows of a SELECT inside a question.
 
     Raises:
@@ -50,7 +50,7 @@ def read_nested_rows(reader: From, tree: exp.Expr) -> Origin:
     return _fold_rows(inside, tree, found)
 
 
-def releases(reader: From, tree: exp.Expr) -> bool:
+def releases(reader: FromClause, tree: exp.Expr) -> bool:
     """Tells whether a SELECT counts or adds across people, so that only its released columns can be worked on."""
     if not isinstance(tree, exp.Select) or tree.args.get("from_") is None:
         return False
@@ -62,20 +62,20 @@ def releases(reader: From, tree: exp.Expr) -> bool:
     return not _by_unit(_keys(tree, found, inside), found, inside)
 
 
-def _keys(tree: exp.Select, found: Origin, reader: From) -> list[exp.Expr]:
+def _keys(tree: exp.Select, found: FromRows, reader: FromClause) -> list[exp.Expr]:
     """What GROUP BY lists, with outputs in the place of their numbers and names."""
     scope, source = found.scope(reader.source), reader.source
     names = {output.alias: output.this for output in tree.expressions if isinstance(output, exp.Alias)}
     nodes: list[exp.Expr] = []
     for node in keys_of(tree):
-        place = number(Piece(node, source), len(tree.expressions))
+        place = number(QueryFragment(node, source), len(tree.expressions))
         named = isinstance(node, exp.Column) and not node.table and not scope.knows(node)
         meant = lookup(node.name, names) if named else None
         nodes.append(tree.expressions[place].unalias() if place is not None else meant or node)
     return nodes
 
 
-def _by_unit(nodes: Sequence[exp.Expr], found: Origin, reader: From) -> bool:
+def _by_unit(nodes: Sequence[exp.Expr], found: FromRows, reader: FromClause) -> bool:
     """Whether rows are grouped by whose they are: by a column of ids, or by all columns that make an id.
 
     Or by a key that tells whose they are, on the declared way to the unit: an order is one customer's. Each unit's rows
@@ -91,7 +91,7 @@ def _by_unit(nodes: Sequence[exp.Expr], found: Origin, reader: From) -> bool:
     return is_whole_id([column for column in columns if is_part_of_id(column, found.schema)], found.schema)
 
 
-def _is_unit(node: exp.Expr, found: Origin, reader: From) -> bool:
+def _is_unit(node: exp.Expr, found: FromRows, reader: FromClause) -> bool:
     scope = found.scope(reader.source)
     return isinstance(node, exp.Column) and scope.knows(node) and owns(scope.column(node), found.schema)
 
@@ -104,7 +104,7 @@ def _adds(tree: exp.Select) -> bool:
 # ---------------------------------------------------------------------------------------------------------------- rows
 
 
-def _rows(reader: From, tree: exp.Select, found: Origin) -> Origin:
+def _rows(reader: FromClause, tree: exp.Select, found: FromRows) -> FromRows:
     """Computed columns; DISTINCT keeps one of equal rows of each person."""
     row = found.scope(reader.source)
     scope = WindowScope(source=row.source, schema=row.schema, alias=row.alias, names=row.names)
@@ -116,7 +116,7 @@ def _rows(reader: From, tree: exp.Select, found: Origin) -> Origin:
     qualify = tree.args.get("qualify")
     kept = _read_qualify(tree, qualify.this, scope) if qualify is not None else None
     if scope.windows:
-        found = reader.build_origin(Windowed(found.relation, tuple(scope.windows)), found.names)
+        found = reader.build_origin(WindowedRelation(found.relation, tuple(scope.windows)), found.names)
     if kept is not None:
         found = reader.filter_rows(found, kept)
     names = name_columns(outputs, tree, reader)
@@ -130,7 +130,7 @@ def _rows(reader: From, tree: exp.Select, found: Origin) -> Origin:
     if len(others) == len(columns) and not is_whole_id(parts, found.schema):
         reason = "DISTINCT without the column of ids would merge rows of several people."
         reader.source.refuse(reason, "Select the column of ids as well, or group and count: {grouped}.", tree)
-    return _with_ids(reader, PerUnit(found.relation, others, ()), columns, found)
+    return _with_ids(reader, UnitAggregation(found.relation, others, ()), columns, found)
 
 
 def _chosen_by(tree: exp.Select) -> list[exp.Expr]:
@@ -159,7 +159,7 @@ def _first_of_each(tree: exp.Select, scope: WindowScope) -> exp.Select:
 
 def _read_qualify(tree: exp.Select, node: exp.Expr, scope: WindowScope) -> Expression:
     """The condition of QUALIFY, in which a name may be that of an output."""
-    return truth(read(_resolve_names(tree, node, scope), scope), "QUALIFY", Piece(node, scope.source))
+    return truth(read(_resolve_names(tree, node, scope), scope), "QUALIFY", QueryFragment(node, scope.source))
 
 
 def _resolve_names(tree: exp.Select, node: exp.Expr, scope: Scope) -> exp.Expr:
@@ -176,23 +176,23 @@ def _resolve_names(tree: exp.Select, node: exp.Expr, scope: Scope) -> exp.Expr:
     return made
 
 
-def _with_ids(reader: From, relation: PerUnit, columns: Sequence[Output], found: Origin) -> Origin:
+def _with_ids(reader: FromClause, relation: UnitAggregation, columns: Sequence[Output], found: FromRows) -> FromRows:
     """The folded rows, with the id under the names that the SELECT gives it."""
     kept = [
-        Output(c.name, _id(found) if owns(c.expression, found.schema) else Column(c.name, c.expression.type))
+        Output(c.name, _id(found) if owns(c.expression, found.schema) else ColumnRef(c.name, c.expression.type))
         for c in columns
     ]
     return reader.build_origin(Select(relation, tuple(kept)), {"": {column.name: column.name for column in kept}})
 
 
-def _id(found: Origin) -> Column:
-    return Column(UNIT, found.schema.columns[UNIT].type)
+def _id(found: FromRows) -> ColumnRef:
+    return ColumnRef(UNIT, found.schema.columns[UNIT].type)
 
 
 # ------------------------------------------------------------------------------------------------------------ UNION ALL
 
 
-def _union(reader: From, tree: exp.Union) -> Origin:
+def _union(reader: FromClause, tree: exp.Union) -> FromRows:
     only(tree, reader.blank, "with_", "this", "expression", "distinct")
     if tree.args.get("distinct"):
         reader.source.refuse(
@@ -211,15 +211,15 @@ def _union(reader: From, tree: exp.Union) -> Origin:
         )
     sides: list[list[Output]] = [[], []]
     for (name, one), (_, other) in zip(*columns, strict=True):
-        pair = Column(one, first.schema.columns[one].type), Column(other, second.schema.columns[other].type)
+        pair = ColumnRef(one, first.schema.columns[one].type), ColumnRef(other, second.schema.columns[other].type)
         a, b = inside.alike(pair, tree)
         sides[0].append(Output(name, a))
         sides[1].append(Output(name, b))
     parts = tuple(Select(o.relation, tuple(side)) for o, side in zip((first, second), sides, strict=True))
-    return inside.build_origin(Union(parts), {"": {output.name: output.name for output in sides[0]}})
+    return inside.build_origin(RelationUnion(parts), {"": {output.name: output.name for output in sides[0]}})
 
 
-def _in_both(reader: From, tree: exp.Intersect | exp.Except) -> Origin:
+def _in_both(reader: FromClause, tree: exp.Intersect | exp.Except) -> FromRows:
     """People who are on both sides, or on the first alone: columns of ids, which are never NULL."""
     only(tree, reader.blank, "with_", "this", "expression", "distinct")
     word = tree.key.upper()
@@ -236,18 +236,18 @@ def _in_both(reader: From, tree: exp.Intersect | exp.Except) -> Origin:
             tree,
         )
     ((name, inner),) = _flat(first).items()
-    own = Column(inner, first.schema.columns[inner].type)
-    people = _with_ids(inside, PerUnit(first.relation, (), ()), (Output(name, own),), first)
-    other = Column(ids[1][0], second.schema.columns[ids[1][0]].type)
-    pair = inside.alike((Column(name, own.type), other), tree)
+    own = ColumnRef(inner, first.schema.columns[inner].type)
+    people = _with_ids(inside, UnitAggregation(first.relation, (), ()), (Output(name, own),), first)
+    other = ColumnRef(ids[1][0], second.schema.columns[ids[1][0]].type)
+    pair = inside.alike((ColumnRef(name, own.type), other), tree)
     return inside.match_rows(people, second, [pair], tree, negated=isinstance(tree, exp.Except))
 
 
-def _flat(origin: Origin) -> dict[str, str]:
+def _flat(origin: FromRows) -> dict[str, str]:
     return {name: inner for names in origin.names.values() for name, inner in names.items()}
 
 
-def _same_people(one: Origin, other: Origin) -> bool:
+def _same_people(one: FromRows, other: FromRows) -> bool:
     """Whether two relations are public, or about the same people under ids of one type.
 
     Rows that are units of their own do not qualify: one of them could stand on both sides.
@@ -266,7 +266,7 @@ def _same_people(one: Origin, other: Origin) -> bool:
 # ----------------------------------------------------------------------------------------------------- person by person
 
 
-def _fold_rows(reader: From, tree: exp.Select, found: Origin) -> Origin:
+def _fold_rows(reader: FromClause, tree: exp.Select, found: FromRows) -> FromRows:
     """One row for each person, or for each person and key."""
     group = tree.args.get("group")
     nodes = _keys(tree, found, reader)
@@ -282,9 +282,9 @@ def _fold_rows(reader: From, tree: exp.Select, found: Origin) -> Origin:
     for node in tree.expressions:
         outputs.append(read_output(node, scope, outputs, found.names))
     names = name_columns(outputs, tree, reader)
-    known: dict[Expression, Expression] = {key: Column(f"#k{i}", key.type) for i, key in enumerate(keys)}
+    known: dict[Expression, Expression] = {key: ColumnRef(f"#k{i}", key.type) for i, key in enumerate(keys)}
 
-    def other(column: Column) -> Expression:
+    def other(column: ColumnRef) -> Expression:
         if column.name.startswith("#"):
             return column
         if owns(column, found.schema):
@@ -294,8 +294,10 @@ def _fold_rows(reader: From, tree: exp.Select, found: Origin) -> Origin:
         )
 
     having = tree.args.get("having")
-    kept = [truth(read(having.this, scope), "HAVING", Piece(having.this, reader.source))] if having else []
-    relation = PerUnit(found.relation, tuple(Output(f"#k{i}", key) for i, key in enumerate(keys)), tuple(scope.folds))
+    kept = [truth(read(having.this, scope), "HAVING", QueryFragment(having.this, reader.source))] if having else []
+    relation = UnitAggregation(
+        found.relation, tuple(Output(f"#k{i}", key) for i, key in enumerate(keys)), tuple(scope.folds)
+    )
     columns = tuple(Output(o.name, substitute(o.expression, known, other)) for o in outputs)
     condition = conjunction([substitute(part, known, other) for part in kept])
     return reader.build_origin(Select(relation, columns, condition), names)

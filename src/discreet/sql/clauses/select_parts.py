@@ -17,9 +17,9 @@ from sqlglot import exp
 from discreet import check
 from discreet.dataclass import dataclass
 from discreet.measurement.aggregates import AGGREGATIONS
-from discreet.plan.model.nodes import Aggregate, Call, Column, Expression, Output, Question, WindowKind
+from discreet.plan.model.nodes import Aggregate, ColumnRef, Expression, FunctionCall, Output, Question, WindowKind
 from discreet.plan.post.steps import AttachQuestion
-from discreet.sql.refusals import Source
+from discreet.sql.refusals import SqlSource
 
 RESERVED_ENDS = ("_low", "_high")
 """Ends of the names of interval columns; no other column of an answer may have them."""
@@ -52,9 +52,9 @@ def readable(expression: Expression, aggregates: Mapping[str, Aggregate]) -> str
     """Makes a name for a column of the answer that the author did not name.
 
     >>> from discreet.plan.model.types import Type
-    >>> charge = Column("charge", Type.FLOAT)
+    >>> charge = ColumnRef("charge", Type.FLOAT)
     >>> made = {"#1": Aggregate(name="#1", kind="mean", argument=charge)}
-    >>> readable(Column("#1", Type.FLOAT), made)
+    >>> readable(ColumnRef("#1", Type.FLOAT), made)
     'avg_charge'
     """
     return _name(expression, aggregates) or "value"
@@ -67,7 +67,7 @@ def _name(expression: Expression, aggregates: Mapping[str, Aggregate]) -> str:
 
 
 @_name.register
-def _(expression: Column, aggregates: Mapping[str, Aggregate]) -> str:
+def _(expression: ColumnRef, aggregates: Mapping[str, Aggregate]) -> str:
     if expression.name.startswith("#grouping"):
         return "grouping"
     made = aggregates.get(expression.name)
@@ -78,7 +78,7 @@ def _(expression: Column, aggregates: Mapping[str, Aggregate]) -> str:
 
 
 @_name.register
-def _(expression: Call, aggregates: Mapping[str, Aggregate]) -> str:
+def _(expression: FunctionCall, aggregates: Mapping[str, Aggregate]) -> str:
     if expression.function in _OPERATORS:
         return ""
     own = _SHORT.get(expression.function, expression.function)
@@ -204,7 +204,7 @@ def keys_of(tree: exp.Select) -> list[exp.Expr]:
     return [node for node in outputs if node.find(exp.Column) is not None and node.find(exp.AggFunc) is None]
 
 
-def groupings(nodes: Sequence[exp.Expr], source: Source) -> tuple[list[exp.Expr], list[tuple[int, ...]]]:
+def groupings(nodes: Sequence[exp.Expr], source: SqlSource) -> tuple[list[exp.Expr], list[tuple[int, ...]]]:
     """Returns what rows are grouped by, and for each of several groupings the places of its keys.
 
     As in SQL, several parts of GROUP BY multiply: each grouping of one goes with each of the others.
@@ -230,13 +230,13 @@ def groupings(nodes: Sequence[exp.Expr], source: Source) -> tuple[list[exp.Expr]
     return keys, found if len(found) > 1 else []
 
 
-def _check(count: int, node: exp.Expr, source: Source) -> None:
+def _check(count: int, node: exp.Expr, source: SqlSource) -> None:
     if count > MOST_SETS:
         reason = f"The question has more than {MOST_SETS} groupings, and its budget would be shared among them."
         source.refuse(reason, "Ask for fewer: {grouped}.", node)
 
 
-def _sets(node: exp.Expr, source: Source) -> list[Set]:
+def _sets(node: exp.Expr, source: SqlSource) -> list[Set]:
     if isinstance(node, exp.Rollup):
         parts = [_together(part) for part in node.expressions]
         _check(len(parts) + 1, node, source)
@@ -272,7 +272,7 @@ def histogram(tree: exp.Select) -> exp.Anonymous | None:
     return shown[0] if shown[0].name.upper() == "HISTOGRAM" else None
 
 
-def kept_rows(tree: exp.Expr, source: Source) -> tuple[int | None, int]:
+def kept_rows(tree: exp.Expr, source: SqlSource) -> tuple[int | None, int]:
     """Returns how many rows of the answer are kept, None for all, and how many are passed over before.
 
     Raises:
@@ -294,7 +294,7 @@ def kept_rows(tree: exp.Expr, source: Source) -> tuple[int | None, int]:
     return _whole(limit.args.get("expression"), "LIMIT", limit, source), passed
 
 
-def _whole(node: exp.Expr | None, word: str, at: exp.Expr, source: Source) -> int:
+def _whole(node: exp.Expr | None, word: str, at: exp.Expr, source: SqlSource) -> int:
     if not isinstance(node, exp.Literal) or node.is_string or not node.name.isdecimal() or len(node.name) > 9:
         source.refuse(f"{word} takes a whole number.", "For example {top}.", at)
     return int(node.name)
@@ -315,19 +315,19 @@ class Subqueries:
         before: how many there were already.
     """
 
-    source: Source
+    source: SqlSource
     read: Callable[[exp.Expr], Question]
     found: list[Question] = field(default_factory=list)
     before: int = 0
 
-    def scalar(self, node: exp.Expr) -> Column:
+    def scalar(self, node: exp.Expr) -> ColumnRef:
         """Returns the column of a SELECT of one number, made if it is new."""
         block = self.read(node.this)
         if len(block.outputs) != 1 or block.keys:
             hint = "Leave GROUP BY out, or join it by its keys as a name of WITH: {count}."
             self.source.refuse("A SELECT inside an expression gives one number.", hint, node)
         place = self.place(block, node)
-        return Column(f"#b{place}", block.outputs[0].expression.type)
+        return ColumnRef(f"#b{place}", block.outputs[0].expression.type)
 
     def place(self, block: Question, node: exp.Expr) -> int:
         """Returns where a question stands among those beside."""
@@ -349,18 +349,20 @@ class Subqueries:
 def attach_number(place: int, block: Question) -> AttachQuestion:
     """Returns the step that attaches the only number of a question beside."""
     (output,) = block.outputs
-    return AttachQuestion(place, (Output(f"#b{place}", Column(output.name, output.expression.type)),))
+    return AttachQuestion(place, (Output(f"#b{place}", ColumnRef(output.name, output.expression.type)),))
 
 
-def columns_of(place: int, block: Question) -> dict[str, Column]:
+def columns_of(place: int, block: Question) -> dict[str, ColumnRef]:
     """Returns the columns that the outputs of a joined question become."""
-    return {output.name: Column(f"#b{place}_{i}", output.expression.type) for i, output in enumerate(block.outputs)}
+    return {output.name: ColumnRef(f"#b{place}_{i}", output.expression.type) for i, output in enumerate(block.outputs)}
 
 
 def attach_groups(place: int, block: Question, on: Sequence[tuple[object, str]], *, outer: bool) -> AttachQuestion:
     """Returns the step that attaches the outputs of a question beside to groups of equal keys."""
     types = {output.name: output.expression.type for output in block.outputs}
-    columns = tuple(Output(column.name, Column(name, types[name])) for name, column in columns_of(place, block).items())
+    columns = tuple(
+        Output(column.name, ColumnRef(name, types[name])) for name, column in columns_of(place, block).items()
+    )
     return AttachQuestion(place, columns, tuple(on), outer)  # type: ignore[arg-type]
 
 

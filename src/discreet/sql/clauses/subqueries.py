@@ -13,18 +13,18 @@ from itertools import count
 from sqlglot import exp
 
 from discreet.plan.expressions.calls import call
-from discreet.plan.model.nodes import Column, Expression, Literal, Output
-from discreet.plan.model.relations import Marked, Select
+from discreet.plan.model.nodes import ColumnRef, Expression, Literal, Output
+from discreet.plan.model.relations import MarkJoin, Select
 from discreet.plan.model.types import Type
 from discreet.sql.clauses.correlation import (
-    Correlation,
-    Outside,
+    CorrelatedRows,
+    OuterRows,
     attach_extreme,
     attach_select,
     correlate_rows,
     own_columns,
 )
-from discreet.sql.clauses.from_clause import From, Origin, conjuncts, is_correlated
+from discreet.sql.clauses.from_clause import FromClause, FromRows, conjuncts, is_correlated
 from discreet.sql.clauses.select_parts import distinct, kept_rows, puts_together, with_repeats
 from discreet.sql.functions import only, read
 from discreet.sql.functions.operators import MARK
@@ -34,8 +34,8 @@ _KINDS = (exp.In, exp.Exists, exp.Subquery)
 
 
 def extract_subqueries(
-    reader: From, tree: exp.Select, found: Origin, conditions: Sequence[exp.Expr]
-) -> tuple[exp.Select, Origin, list[exp.Expr]]:
+    reader: FromClause, tree: exp.Select, found: FromRows, conditions: Sequence[exp.Expr]
+) -> tuple[exp.Select, FromRows, list[exp.Expr]]:
     """Takes subqueries out of the expressions of a SELECT, and gives the rows a column for each of them.
 
     Args:
@@ -60,7 +60,7 @@ def extract_subqueries(
 class _Marks:
     """Rows to which columns are added as they are asked for; what is asked for twice is one column."""
 
-    def __init__(self, reader: From, found: Origin) -> None:
+    def __init__(self, reader: FromClause, found: FromRows) -> None:
         self.reader, self.found, self._first = reader, found, found
         self._known: dict[tuple[exp.Expr, bool], exp.Expr] = {}
 
@@ -99,12 +99,12 @@ class _Marks:
         made = self._value(node) if isinstance(node, exp.Subquery) else self._mark(node, exact=exact)
         return None if made is None else self._build_column(made, node)
 
-    def _build_column(self, made: Column, node: exp.Expr) -> exp.Expr:
+    def _build_column(self, made: ColumnRef, node: exp.Expr) -> exp.Expr:
         column = exp.Column(this=exp.to_identifier(f"#{made.name}", quoted=True))
         column.meta.update({MARK: made, "start": self.reader.source.start(node)})
         return exp.Coalesce(this=column, expressions=[exp.false()]) if isinstance(node, exp.Exists) else column
 
-    def _mark(self, node: exp.Expr, *, exact: bool) -> Column | None:
+    def _mark(self, node: exp.Expr, *, exact: bool) -> ColumnRef | None:
         """The column that tells whether a row has others beside it.
 
         Args:
@@ -119,24 +119,24 @@ class _Marks:
                 self._membership(_everywhere(self.found, other), pairs[0], name)
             else:
                 self.found = self.reader.mark_rows(self.found, other, pairs, node, name)
-            return Column(name, Type.BOOL)
+            return ColumnRef(name, Type.BOOL)
         tree = _select(node)
         if tree is None:
             return None
         found, own = self._rows(tree, node, numbered=isinstance(node, exp.In))
         if exact and own is not None:
             self._membership(found, own, name)
-            return Column(name, Type.BOOL)
+            return ColumnRef(name, Type.BOOL)
         if found.beyond is not None:
             self.found = attach_extreme(self.reader, found, found.beyond, name)
-            return Column(name, Type.BOOL)
+            return ColumnRef(name, Type.BOOL)
         pairs = [*found.pairs, *([] if own is None else [own])]
-        mark = Marked(source=found.outside.relation, other=found.inside.relation, on=tuple(pairs), name=name)
-        columns = (*own_columns(found.rows), Output(name, Column(name, Type.BOOL)))
+        mark = MarkJoin(source=found.outside.relation, other=found.inside.relation, on=tuple(pairs), name=name)
+        columns = (*own_columns(found.rows), Output(name, ColumnRef(name, Type.BOOL)))
         self.found = self.reader.build_origin(Select(mark, columns), found.rows.names)
-        return Column(name, Type.BOOL)
+        return ColumnRef(name, Type.BOOL)
 
-    def _membership(self, found: Correlation, own: tuple[Expression, Expression], name: str) -> None:
+    def _membership(self, found: CorrelatedRows, own: tuple[Expression, Expression], name: str) -> None:
         """Adds what IN is in SQL.
 
         That is TRUE if a value inside is equal, else NULL if one of them is NULL or the value outside is, and FALSE if
@@ -147,8 +147,8 @@ class _Marks:
         unknown = self.reader.filter_rows(again(inside), call("is_null", own[1]))
         relation, marks = found.outside.relation, []
         for label, other, more in (("equal", inside, (own,)), ("unknown", unknown, ()), ("any", again(inside), ())):
-            mark = Column(distinct(label, taken), Type.BOOL)
-            relation = Marked(source=relation, other=other.relation, on=(*found.pairs, *more), name=mark.name)
+            mark = ColumnRef(distinct(label, taken), Type.BOOL)
+            relation = MarkJoin(source=relation, other=other.relation, on=(*found.pairs, *more), name=mark.name)
             marks.append(mark)
         equal, missing, some = marks
         unsure = call("or", missing, call("and", call("is_null", own[0]), some))
@@ -159,11 +159,11 @@ class _Marks:
 
     def _rows(
         self, tree: exp.Select, node: exp.Expr, *, numbered: bool
-    ) -> tuple[Correlation, tuple[Expression, Expression] | None]:
+    ) -> tuple[CorrelatedRows, tuple[Expression, Expression] | None]:
         """What belongs to each row; for IN also what is compared."""
         tree = with_repeats(tree)
         only(tree, self.reader.blank, "with_", "expressions", "from_", "joins", "where")
-        outside = Outside(rows=self.found, again=self._first)
+        outside = OuterRows(rows=self.found, again=self._first)
         existence = isinstance(node, exp.Exists)
         tree, found = rows_for_each(self.reader, outside, tree, node, numbered=numbered, existence=existence)
         if not isinstance(node, exp.In):
@@ -177,7 +177,7 @@ class _Marks:
         )
         return found, self.reader.alike(pair, node)
 
-    def _value(self, node: exp.Subquery) -> Column | None:
+    def _value(self, node: exp.Subquery) -> ColumnRef | None:
         """The column of a SELECT that gives one value for each row; None if it names no column of theirs."""
         tree = node.this
         if not isinstance(tree, exp.Select) or not is_correlated(self.reader, tree, self.found):
@@ -185,19 +185,19 @@ class _Marks:
         _check_value(self.reader, tree, node)
         tree = tree.copy()
         tree.set("expressions", [exp.alias_(tree.expressions[0].unalias(), "value", quoted=True)])
-        tree, found = rows_for_each(self.reader, Outside(rows=self.found, again=self._first), tree, node)
+        tree, found = rows_for_each(self.reader, OuterRows(rows=self.found, again=self._first), tree, node)
         before = self.found.schema.columns
         prefixes = (f"subquery {number}." for number in count(1))
         prefix = next(prefix for prefix in prefixes if not any(name.startswith(prefix) for name in before))
         self.found = attach_select(self.reader, found, tree, prefix, outer=True)
         name = f"{prefix}value"
-        return Column(name, self.found.schema.columns[name].type)
+        return ColumnRef(name, self.found.schema.columns[name].type)
 
 
-def _everywhere(found: Origin, other: Origin) -> Correlation:
+def _everywhere(found: FromRows, other: FromRows) -> CorrelatedRows:
     """Rows of a public table, all of which belong to each row outside."""
     one = Literal(1, Type.INT)
-    return Correlation(rows=found, outside=found, inside=other, pairs=((one, one),))
+    return CorrelatedRows(rows=found, outside=found, inside=other, pairs=((one, one),))
 
 
 def _is_tested(node: exp.Expr, condition: bool) -> bool:
@@ -217,7 +217,7 @@ def _select(node: exp.Expr) -> exp.Select | None:
     return inner if isinstance(inner, exp.Select) and inner.args.get("from_") is not None else None
 
 
-def _check_value(reader: From, tree: exp.Select, node: exp.Expr) -> None:
+def _check_value(reader: FromClause, tree: exp.Select, node: exp.Expr) -> None:
     """Whether there is one value whatever the rows are: an error that depends on them would tell about them."""
     source = reader.source
     if len(tree.expressions) != 1 or tree.args.get("from_") is None:
@@ -234,14 +234,14 @@ def _check_value(reader: From, tree: exp.Select, node: exp.Expr) -> None:
 
 
 def rows_for_each(
-    reader: From,
-    outside: Outside,
+    reader: FromClause,
+    outside: OuterRows,
     tree: exp.Select,
     node: exp.Expr,
     *,
     numbered: bool = False,
     existence: bool = False,
-) -> tuple[exp.Select, Correlation]:
+) -> tuple[exp.Select, CorrelatedRows]:
     """Reads the rows of a SELECT that belong to each row outside; its own subqueries are columns then."""
     inside = reader.within(tree)
     found, conditions = inside.read(tree)
@@ -249,7 +249,7 @@ def rows_for_each(
     return tree, correlate_rows(inside, outside, found, conditions, node, numbered=numbered, existence=existence)
 
 
-def lateral(reader: From, left: Origin, join: exp.Join) -> tuple[Origin, list[exp.Expr]]:
+def lateral(reader: FromClause, left: FromRows, join: exp.Join) -> tuple[FromRows, list[exp.Expr]]:
     """Reads JOIN LATERAL, LEFT JOIN LATERAL and CROSS JOIN LATERAL (SELECT ...) AS name ON ...
 
     Returns:
@@ -279,7 +279,7 @@ def lateral(reader: From, left: Origin, join: exp.Join) -> tuple[Origin, list[ex
         reader.source.refuse(
             "The names of two tables begin alike.", "Choose names without a point with AS: {count}.", node
         )
-    tree, found = rows_for_each(reader, Outside(rows=left, again=left), tree, node)
+    tree, found = rows_for_each(reader, OuterRows(rows=left, again=left), tree, node)
     made = attach_select(reader, found, tree, prefix, outer=outer)
     added = [name for name in made.schema.columns if name.startswith(prefix)]
     return replace(made, names={**left.names, alias: {name.removeprefix(prefix): name for name in added}}), conditions

@@ -11,11 +11,11 @@ from dataclasses import replace
 from sqlglot import exp
 
 from discreet.plan.expressions.calls import Mismatch, alike
-from discreet.plan.model.nodes import Column, Expression, Output, Question
+from discreet.plan.model.nodes import ColumnRef, Expression, Output, Question
 from discreet.plan.post.steps import UnionAll
-from discreet.sql.clauses.assembly import Piece, tidy
+from discreet.sql.clauses.assembly import QueryFragment, tidy
 from discreet.sql.clauses.select_parts import MOST_BLOCKS
-from discreet.sql.refusals import Source
+from discreet.sql.refusals import SqlSource
 
 ENDS = ("order", "limit", "offset")
 """What stands once, at the end."""
@@ -23,7 +23,7 @@ ENDS = ("order", "limit", "offset")
 _PARTS = ("this", "expression", "distinct", "with_")
 
 
-def branches(tree: exp.Expr, source: Source, *, is_whole: bool = True) -> Iterator[exp.Expr]:
+def branches(tree: exp.Expr, source: SqlSource, *, is_whole: bool = True) -> Iterator[exp.Expr]:
     """Yields the SELECTs of a UNION ALL from left to right.
 
     Raises:
@@ -46,7 +46,7 @@ def branches(tree: exp.Expr, source: Source, *, is_whole: bool = True) -> Iterat
     yield from branches(tree.expression, source, is_whole=False)
 
 
-def stack_queries(questions: Sequence[Question], trees: Sequence[exp.Expr], source: Source) -> Question:
+def stack_queries(questions: Sequence[Question], trees: Sequence[exp.Expr], source: SqlSource) -> Question:
     """Returns the question whose rows are those of several questions.
 
     Args:
@@ -74,19 +74,19 @@ def stack_queries(questions: Sequence[Question], trees: Sequence[exp.Expr], sour
     places = [(len(first.beside) + i, tuple(o.name for o in q.outputs)) for i, q in enumerate(typed)]
     made = tuple(Output(f"#u{i}", part) for i, part in enumerate(own))
     shown = tuple(
-        Output(output.name, Column(column.name, column.expression.type))
+        Output(output.name, ColumnRef(column.name, column.expression.type))
         for output, column in zip(first.outputs, made, strict=True)
     )
     steps = (*first.steps, UnionAll(made, tuple(places)))
     whole = replace(first, outputs=shown, steps=steps, beside=(*first.beside, *typed))
-    return tidy(whole, Piece(trees[0], source))
+    return tidy(whole, QueryFragment(trees[0], source))
 
 
 def _replace_expressions(outputs: Sequence[Output], parts: Sequence[Expression]) -> tuple[Output, ...]:
     return tuple(replace(output, expression=part) for output, part in zip(outputs, parts, strict=True))
 
 
-def _one_type(outputs: Sequence[Output], trees: Sequence[exp.Expr], source: Source) -> list[Expression]:
+def _one_type(outputs: Sequence[Output], trees: Sequence[exp.Expr], source: SqlSource) -> list[Expression]:
     """The same column of all questions, as values of one type."""
     try:
         found = alike([output.expression for output in outputs])

@@ -13,7 +13,7 @@ from discreet.plan.analysis.key_dependencies import Decide, express_by_keys
 from discreet.plan.analysis.relation_schema import is_part_of_id, is_whole_id
 from discreet.plan.analysis.value_bounds import bounds
 from discreet.plan.expressions.calls import NULL
-from discreet.plan.model.nodes import Column, Expression, Literal, Order, WindowKind, columns, is_aggregate
+from discreet.plan.model.nodes import ColumnRef, Expression, Literal, SortKey, WindowKind, columns, is_aggregate
 from discreet.plan.model.relations import FineGrid, Window
 from discreet.plan.model.types import Type
 from discreet.plan.post.steps import NEIGHBOURS, PLACES, GroupWindow
@@ -68,7 +68,7 @@ class WindowScope(Scope):
         same = [known for known in self.windows if replace(known, name=made.name) == made]
         if not same:
             self.windows.append(made)
-        return Column((same or [made])[0].name, made.type)
+        return ColumnRef((same or [made])[0].name, made.type)
 
     def _partition(self, node: exp.Window) -> tuple[Expression, ...]:
         """What rows are taken together by, beside whose they are, which must be told."""
@@ -87,7 +87,7 @@ class WindowScope(Scope):
         parts = [part for part in given if is_part_of_id(part, self.schema)]
         return single or (parts if is_whole_id(parts, self.schema) else [])
 
-    def read_order(self, node: exp.Expr) -> tuple[Order, ...]:
+    def read_order(self, node: exp.Expr) -> tuple[SortKey, ...]:
         """Returns what ORDER BY of a window or of a SELECT says."""
         order = node.args.get("order")
         if order is None:
@@ -97,7 +97,7 @@ class WindowScope(Scope):
             only(term, self, "this", "desc", "nulls_first")
             if term.args.get("nulls_first"):
                 self.refuse("NULL always sorts last.", "Leave NULLS FIRST out: {top}.", term)
-        return tuple(Order(self._value(term.this), bool(term.args.get("desc"))) for term in order.expressions)
+        return tuple(SortKey(self._value(term.this), bool(term.args.get("desc"))) for term in order.expressions)
 
     def _is_whole(self, node: exp.Window) -> bool:
         """Whether a frame of all rows is written; without a frame it is as the module `relations` says."""
@@ -214,13 +214,13 @@ class GroupScope(AnswerScope):
         return find_or_add_window(made, self.windows)
 
 
-def find_or_add_window(made: GroupWindow, windows: list[GroupWindow], before: int = 0) -> Column:
+def find_or_add_window(made: GroupWindow, windows: list[GroupWindow], before: int = 0) -> ColumnRef:
     """Returns the column of a window: of an equal one, or of its own."""
     same = [known for known in windows if replace(known, name="") == made]
     if not same:
         same = [replace(made, name=f"#w{before + len(windows)}")]
         windows.extend(same)
-    return Column(same[0].name, made.type)
+    return ColumnRef(same[0].name, made.type)
 
 
 def beside(node: exp.Window, scope: Scope, noisy: Callable[[str], bool]) -> GroupWindow:
@@ -250,7 +250,7 @@ def _partition(node: exp.Window, scope: Scope, noisy: Callable[[str], bool]) -> 
     return found
 
 
-def _order(node: exp.Window, scope: Scope) -> tuple[Order, ...]:
+def _order(node: exp.Window, scope: Scope) -> tuple[SortKey, ...]:
     order = node.args.get("order")
     if order is None:
         return ()
@@ -259,7 +259,7 @@ def _order(node: exp.Window, scope: Scope) -> tuple[Order, ...]:
         only(term, scope, "this", "desc", "nulls_first")
         if term.args.get("nulls_first"):
             scope.refuse("NULL always sorts last.", "Leave NULLS FIRST out: {top}.", term)
-    return tuple(Order(_value(term.this, scope), bool(term.args.get("desc"))) for term in order.expressions)
+    return tuple(SortKey(_value(term.this, scope), bool(term.args.get("desc"))) for term in order.expressions)
 
 
 def _rows(node: exp.Window, scope: Scope) -> tuple[int | None, int | None] | None:

@@ -17,7 +17,7 @@ from discreet.sql.functions.durations import (
     MINUTE,
     SECOND,
     Age,
-    Elapsed,
+    ElapsedTime,
     age,
     boundaries,
     moment,
@@ -53,7 +53,7 @@ def _part(unit: exp.Expr, value: exp.Expr, node: exp.Expr, scope: Scope) -> Expr
     name = unit.name.upper() if isinstance(unit, exp.Literal | exp.Var | exp.Column) else ""
     found = _operand(value, scope)
     if name == "EPOCH" and isinstance(found, Expression):
-        found = Elapsed.since_1970(found)
+        found = ElapsedTime.since_1970(found)
     if not isinstance(found, Expression):
         hint = "Use EPOCH, DAY, HOUR or MINUTE of a - b, YEAR or MONTH of AGE(a, b), or DATE_DIFF: {since}."
         return found.part(name) or scope.refuse(f"{name[:40]} is not a part of a duration in the list.", hint, node)
@@ -66,13 +66,13 @@ def _part(unit: exp.Expr, value: exp.Expr, node: exp.Expr, scope: Scope) -> Expr
     return call(_PARTS[name], found)
 
 
-def _operand(node: exp.Expr, scope: Scope) -> Expression | Elapsed | Age:
+def _operand(node: exp.Expr, scope: Scope) -> Expression | ElapsedTime | Age:
     """What a part is taken of: a day or moment, or a duration, which no other place takes."""
     node = node.unnest()
     if not isinstance(node, exp.Sub) or isinstance(node.expression, exp.Interval):
         return age(node, scope) or read(node, scope)
     one, other = read(node.this, scope), read(node.expression, scope)
-    return Elapsed.of(one, other) or _less(one, other, node, scope)
+    return ElapsedTime.of(one, other) or _less(one, other, node, scope)
 
 
 @reads(exp.TimeToUnix, "this")

@@ -62,13 +62,13 @@ def boundaries(size: int, one: Expression, other: Expression) -> Expression:
 
 
 @dataclass(frozen=True, slots=True)
-class Elapsed:
+class ElapsedTime:
     """The difference of two moments; no value of the plan, but its parts are."""
 
     microseconds: Expression
 
     @classmethod
-    def of(cls, later: Expression, earlier: Expression) -> Elapsed | None:
+    def of(cls, later: Expression, earlier: Expression) -> ElapsedTime | None:
         """Returns the difference of two expressions; None if they are not times, or both days."""
         kinds = {later.type, earlier.type}
         if Type.TIMESTAMP not in kinds:
@@ -77,7 +77,7 @@ class Elapsed:
         return cls(_between(earlier, later)) if later.type.is_time and earlier.type.is_time else None
 
     @classmethod
-    def since_1970(cls, value: Expression) -> Elapsed:
+    def since_1970(cls, value: Expression) -> ElapsedTime:
         """Returns what has passed since the beginning of 1970."""
         return cls(_between(_EPOCH, written_time(value)))
 

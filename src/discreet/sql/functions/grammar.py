@@ -22,14 +22,14 @@ Read = Callable[[exp.Expr, Scope], Expression]
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class GrammarRule:
     """How a kind of node is read, and which of its parts are understood."""
 
     parts: frozenset[str]
     read: Read
 
 
-_TABLE: dict[type[exp.Expr], Entry] = {}
+_TABLE: dict[type[exp.Expr], GrammarRule] = {}
 _NAMED: dict[str, tuple[tuple[int, ...], Read]] = {}
 
 
@@ -37,7 +37,7 @@ def reads(kind: type[exp.Expr], *parts: str) -> Callable[[Read], Read]:
     """Enters a function into the table."""
 
     def enter(function: Read) -> Read:
-        _TABLE[kind] = Entry(frozenset(parts), function)
+        _TABLE[kind] = GrammarRule(frozenset(parts), function)
         return function
 
     return enter

@@ -8,7 +8,7 @@ import re
 from sqlglot import exp
 
 from discreet.plan.expressions.calls import NULL, alike, call
-from discreet.plan.model.nodes import Column, Expression, Literal
+from discreet.plan.model.nodes import ColumnRef, Expression, Literal
 from discreet.plan.model.types import Type
 from discreet.sql.functions.grammar import Read, read, reads, refuse_node
 from discreet.sql.scope import Scope
@@ -25,7 +25,7 @@ MARK = "mark"
 @reads(exp.Column, "this", "table", "db", "catalog")
 def _column(node: exp.Expr, scope: Scope) -> Expression:
     if MARK in node.meta:
-        mark: Column = node.meta[MARK]
+        mark: ColumnRef = node.meta[MARK]
         return mark
     if not isinstance(node.this, exp.Identifier):
         refuse_node(node.this, scope)

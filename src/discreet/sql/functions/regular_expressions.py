@@ -15,7 +15,7 @@ from discreet.plan.expressions.pattern_grammar import PatternError, from_like, f
 from discreet.plan.expressions.patterns import (
     Anchor,
     Concatenation,
-    Node,
+    PatternNode,
     groups,
     keep_one_group,
     remove_groups,
@@ -30,7 +30,7 @@ from discreet.sql.scope import Scope
 _START, _END = Anchor("start"), Anchor("end")
 
 
-def _parse_pattern(node: exp.Expr, scope: Scope, read_pattern: Callable[[], Node]) -> Node:
+def _parse_pattern(node: exp.Expr, scope: Scope, read_pattern: Callable[[], PatternNode]) -> PatternNode:
     try:
         return read_pattern()
     except PatternError as error:
@@ -38,7 +38,7 @@ def _parse_pattern(node: exp.Expr, scope: Scope, read_pattern: Callable[[], Node
         scope.refuse(reason, f"{error.hint} For example {{pattern}}.", node)
 
 
-def _matches(text: Expression, pattern: Node, *, fold: bool = False) -> Expression:
+def _matches(text: Expression, pattern: PatternNode, *, fold: bool = False) -> Expression:
     return call("matches", same_case(text) if fold else text, Literal(write_pattern(remove_groups(pattern)), Type.TEXT))
 
 

@@ -33,7 +33,7 @@ _HINT = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scale:
+class RowScale:
     """How rows become integer vectors: entry j is round((x_j - centre_j) / unit_j), clipped, shrunk to length RADIUS.
 
     Attributes:
@@ -57,7 +57,7 @@ class Scale:
         return self.unit * self.most
 
 
-def scale_of(columns: int, bounds: Any, norm_bound: Any) -> Scale:
+def scale_of(columns: int, bounds: Any, norm_bound: Any) -> RowScale:
     """Returns the public map of rows with so many columns.
 
     With bounds each column is moved to [-1, 1] first, and rows are at most sqrt(columns) long; with `norm_bound` they
@@ -70,7 +70,7 @@ def scale_of(columns: int, bounds: Any, norm_bound: Any) -> Scale:
         raise InvalidParameter("bounds", bounds, "or norm_bound to be given, one of them", _HINT)
     if norm_bound is not None:
         length = float(check.positive(norm_bound=norm_bound))
-        return Scale(centre=np.zeros(columns), unit=np.full(columns, length / RADIUS), most=RADIUS)
+        return RowScale(centre=np.zeros(columns), unit=np.full(columns, length / RADIUS), most=RADIUS)
     if not isinstance(bounds, tuple | list) or len(bounds) != 2:
         raise InvalidParameter("bounds", bounds, "to be a pair (low, high)", _HINT)
     try:
@@ -80,11 +80,11 @@ def scale_of(columns: int, bounds: Any, norm_bound: Any) -> Scale:
     if not (np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all()):
         raise InvalidParameter("bounds", bounds, "to be finite with low < high", _HINT)
     most = math.isqrt(RADIUS * RADIUS // columns)
-    return Scale(centre=(low + high) / 2, unit=(high - low) / 2 / most, most=most)
+    return RowScale(centre=(low + high) / 2, unit=(high - low) / 2 / most, most=most)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Moments:
+class ReleasedMoments:
     """What was released about rows: in units of RADIUS, which no row is longer than.
 
     Attributes:
@@ -107,7 +107,7 @@ class Moments:
         return max(self.count, 1.0)
 
 
-def moments_of(rows: Integers, spending: Spending, neighbours: Neighbours, bits: Bits) -> Moments:
+def moments_of(rows: Integers, spending: Spending, neighbours: Neighbours, bits: Bits) -> ReleasedMoments:
     """Returns the number of integer rows of length RADIUS at most, their sum and the sum of x x', with normal noise.
 
     Formal guarantee: mu-GDP for the mu^2 of `spending`. A row moves the sum by at most RADIUS in the L2 norm, or by
@@ -130,7 +130,7 @@ def moments_of(rows: Integers, spending: Spending, neighbours: Neighbours, bits:
         count, blur = float(counter.release(len(rows), bits=bits)), float(counter.sigma)
         events.append(counter.event)
     sigmas = blur, float(adder.sigma) / RADIUS, float(for_squares.noise_multiplier * move) / RADIUS**2
-    return Moments(
+    return ReleasedMoments(
         count=count,
         sums=np.asarray(sums, dtype=float) / RADIUS,
         squares=squares / RADIUS**2,
@@ -254,7 +254,7 @@ def _covariance(
     return (*clipped, moments.event, source.private)  # type: ignore[return-value]
 
 
-def _half_width(moments: Moments, centre: Floats, plain: Floats, farthest: float, risk: float) -> Floats:
+def _half_width(moments: ReleasedMoments, centre: Floats, plain: Floats, farthest: float, risk: float) -> Floats:
     """How far the covariances of the population may be from `plain`, infinite where there may be hardly any rows.
 
     To the first order the noise of entry ij is e_ij - m_i s_j - m_j s_i + (2 m_i m_j - Q_ij / n) c over n, for the

@@ -18,8 +18,8 @@ from discreet.privacy import Estimate, Neighbours
 from discreet.privacy.events import Composed
 from discreet.statistics.budget_split import Spending
 from discreet.statistics.histogram import resolve_bounds, with_price
-from discreet.statistics.inputs import Column, column
-from discreet.statistics.moments.power_sums import Floats, Noisy, exact_sum, gaussian, hull, pair
+from discreet.statistics.inputs import NumericColumn, column
+from discreet.statistics.moments.power_sums import Floats, NoisyPowerSums, exact_sum, gaussian, hull, pair
 
 SQUARES_SHARE = Fraction(1, 50)  # of epsilon, for the spread that the interval needs
 _SQUARES_RISK, _COUNT_RISK = 0.12, 0.04  # of all that may go wrong: that the spread, or the number, is underestimated
@@ -89,7 +89,7 @@ def mean(
     return Estimate(value, low, high, event, confidence=confidence, private=source.private)
 
 
-def _release_sums(values: Column, spending: Spending, target: str, bits: Bits) -> Noisy:
+def _release_sums(values: NumericColumn, spending: Spending, target: str, bits: Bits) -> NoisyPowerSums:
     if not spending.is_pure:
         return gaussian(values, spending, bits, degree=1 if target == "sample" else 2)
     for_sum = spending if target == "sample" else spending.share(1 - SQUARES_SHARE)
@@ -97,11 +97,11 @@ def _release_sums(values: Column, spending: Spending, target: str, bits: Bits) -
     return first if target == "sample" else _with_squares(first, values, spending.share(SQUARES_SHARE), bits)
 
 
-def _sum(values: Column, spending: Spending, bits: Bits) -> Noisy:
+def _sum(values: NumericColumn, spending: Spending, bits: Bits) -> NoisyPowerSums:
     """The sum of u under REPLACE: another value in the place of one moves it by at most w steps, which is 1."""
     mechanism = Laplace(epsilon=spending.pure_epsilon, sensitivity=values.width)
     released = mechanism.release(exact_sum(values.steps), bits=bits)
-    return Noisy(
+    return NoisyPowerSums(
         values=np.array([float(Fraction(released, values.width))]),
         scales=np.array([float(1 / spending.pure_epsilon)]),
         steps=np.array([1 / values.width]),
@@ -112,7 +112,7 @@ def _sum(values: Column, spending: Spending, bits: Bits) -> Noisy:
     )
 
 
-def _with_squares(first: Noisy, values: Column, spending: Spending, bits: Bits) -> Noisy:
+def _with_squares(first: NoisyPowerSums, values: NumericColumn, spending: Spending, bits: Bits) -> NoisyPowerSums:
     """What was released, and the sum of squares with Laplace noise.
 
     Under ADD_REMOVE it is the sum of 2 c^2 - 1, which is between -1 and 1, so a value moves it by at most 1. Under
@@ -127,7 +127,7 @@ def _with_squares(first: Noisy, values: Column, spending: Spending, bits: Bits) 
     known = np.pad(first.powers, ((0, 0), (0, 1)))
     own = np.zeros(known.shape[1])
     own[-1] = 1.0
-    return Noisy(
+    return NoisyPowerSums(
         values=np.append(first.values, float(Fraction(released, unit))),
         scales=np.append(first.scales, float(1 / spending.pure_epsilon)),
         steps=np.append(first.steps, 1 / unit),
@@ -138,13 +138,13 @@ def _with_squares(first: Noisy, values: Column, spending: Spending, bits: Bits) 
     )
 
 
-def centre_of(released: Noisy) -> float:
+def centre_of(released: NoisyPowerSums) -> float:
     """Returns the mean of c; the number of values it is divided by is at least 1."""
     count, total = released.sums(np.eye(2))
     return float(np.clip(total / max(count, 1.0), -1.0, 1.0))
 
 
-def centre_interval(released: Noisy, risk: float, *, sample: bool = False) -> tuple[float, float]:
+def centre_interval(released: NoisyPowerSums, risk: float, *, sample: bool = False) -> tuple[float, float]:
     """Returns where the mean of c is, up to a risk, on the scale from -1 to 1.
 
     Nothing is known, and the whole scale is returned, where there may be no values at all.

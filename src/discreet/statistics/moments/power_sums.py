@@ -20,7 +20,7 @@ from discreet.noise import Bits
 from discreet.privacy import Neighbours
 from discreet.privacy.events import Composed, Event
 from discreet.statistics.budget_split import Spending
-from discreet.statistics.inputs import Column
+from discreet.statistics.inputs import NumericColumn
 
 Floats = NDArray[np.float64]
 
@@ -37,7 +37,7 @@ _LOW = (1 << 30) - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Noisy:
+class NoisyPowerSums:
     """Numbers that were released, and what they say about sums of powers of c, a value on a scale from -1 to 1.
 
     The sum of c^j over all values is `powers[j] @ values + constants[j]`, but for the noise.
@@ -179,7 +179,7 @@ def exact_sum(values: NDArray[np.int64]) -> int:
     return (int(np.sum(values >> 30)) << 30) + int(np.sum(values & _LOW))
 
 
-def pair(column: Column, spending: Spending, bits: Bits) -> Noisy:
+def pair(column: NumericColumn, spending: Spending, bits: Bits) -> NoisyPowerSums:
     """Returns the sums of u and of 1 - u with Laplace noise: the number of values and their sum, in one release.
 
     Formal guarantee: pure epsilon-DP under ADD_REMOVE. A value more moves the two sums by k and w - k steps, which is w
@@ -188,7 +188,7 @@ def pair(column: Column, spending: Spending, bits: Bits) -> Noisy:
     mechanism = Laplace(epsilon=spending.pure_epsilon, sensitivity=column.width)
     ups, downs = exact_sum(column.steps), exact_sum(column.width - column.steps)
     released = [mechanism.release(ups, bits=bits), mechanism.release(downs, bits=bits)]
-    return Noisy(
+    return NoisyPowerSums(
         values=np.array([float(Fraction(one, column.width)) for one in released]),
         scales=np.full(2, float(1 / spending.pure_epsilon)),
         steps=np.full(2, 1 / column.width),
@@ -199,7 +199,7 @@ def pair(column: Column, spending: Spending, bits: Bits) -> Noisy:
     )
 
 
-def bernstein(column: Column, spending: Spending, bits: Bits) -> Noisy:
+def bernstein(column: NumericColumn, spending: Spending, bits: Bits) -> NoisyPowerSums:
     """Returns the sums of Bernstein's polynomials of degree 4 with Laplace noise.
 
     They tell four moments and the number of values.
@@ -223,7 +223,7 @@ def bernstein(column: Column, spending: Spending, bits: Bits) -> Noisy:
     if replaced:
         powers[0] = 0.0
         constants[0] = column.public_size
-    return Noisy(
+    return NoisyPowerSums(
         values=np.array([float(Fraction(one, unit)) for one in released]),
         scales=np.full(DEGREE + 1, float((1 + replaced) / spending.pure_epsilon)),
         steps=np.full(DEGREE + 1, 1 / unit),
@@ -244,7 +244,7 @@ def _from_bernstein() -> Floats:
     return np.asarray(np.array(binomial, dtype=float) @ in_u)
 
 
-def gaussian(column: Column, spending: Spending, bits: Bits, degree: int = DEGREE) -> Noisy:
+def gaussian(column: NumericColumn, spending: Spending, bits: Bits, degree: int = DEGREE) -> NoisyPowerSums:
     """Returns the sums of c, 1 - c^2, c (1 - c^2) and c^2 (1 - c^2), and the number of values, with normal noise.
 
     Formal guarantee: mu-GDP for the mu^2 of `spending`. With s = c^2 the four numbers of one value have the squared
@@ -272,7 +272,7 @@ def gaussian(column: Column, spending: Spending, bits: Bits, degree: int = DEGRE
     else:
         count = _normal(column.size, 1, Fraction(1), spending.share(COUNT_SHARE).noise_multiplier, bits)
         drawn, events = [count, *drawn], [*events, count.event]
-    return Noisy(
+    return NoisyPowerSums(
         values=np.array([one.value for one in drawn]),
         scales=np.array([one.scale for one in drawn]),
         steps=np.array([one.step for one in drawn]),
@@ -283,7 +283,7 @@ def gaussian(column: Column, spending: Spending, bits: Bits, degree: int = DEGRE
     )
 
 
-def _numbers(column: Column, degree: int) -> list[int]:
+def _numbers(column: NumericColumn, degree: int) -> list[int]:
     """The exact sums of the first few of the four numbers, the j-th in units of w^-j."""
     width, centred = column.width, 2 * column.steps - column.width
     rest = width * width - centred * centred

@@ -19,9 +19,18 @@ from discreet.privacy import Estimate, Neighbours
 from discreet.privacy.events import Composed, Event
 from discreet.statistics.budget_split import Spending
 from discreet.statistics.histogram import resolve_bounds, with_price
-from discreet.statistics.inputs import Column, column
+from discreet.statistics.inputs import NumericColumn, column
 from discreet.statistics.moments.mean import TARGETS, centre_interval
-from discreet.statistics.moments.power_sums import COARSE, Floats, Noisy, bernstein, beyond, exact_sum, gaussian, hull
+from discreet.statistics.moments.power_sums import (
+    COARSE,
+    Floats,
+    NoisyPowerSums,
+    bernstein,
+    beyond,
+    exact_sum,
+    gaussian,
+    hull,
+)
 
 MOMENTS_SHARE = Fraction(1, 5)  # of epsilon under REPLACE, for the moments that the interval needs
 _CENTRE_RISK, _SPREAD_RISK, _COUNT_RISK = 0.1, 0.08, 0.02  # of all that may go wrong
@@ -145,7 +154,7 @@ def squares_sensitivity(count: int, width: int) -> int:
     return max(count - 1, 1) * width * width  # a single value has no spread, and no noise would mean no mechanism
 
 
-def _from_moments(released: Noisy, less: int, risk: float, target: str) -> Floats:
+def _from_moments(released: NoisyPowerSums, less: int, risk: float, target: str) -> Floats:
     """The variance of c and its interval, from sums of powers."""
     count, total, squares = released.sums(np.eye(3))
     size = max(float(count), 1.0)
@@ -170,7 +179,9 @@ def _from_moments(released: Noisy, less: int, risk: float, target: str) -> Float
     return np.array([value, first, last * (fewest / (fewest - 1) if sample and less else 1.0)])
 
 
-def sampling_variance(released: Noisy, centre: Floats, tried: Floats, count: float, risk: float) -> Floats | float:
+def sampling_variance(
+    released: NoisyPowerSums, centre: Floats, tried: Floats, count: float, risk: float
+) -> Floats | float:
     """Returns an upper bound of the variance of the sum of (c - centre)^2 - tried, which fails with at most this risk.
 
     It is the sum of the squares in the mean, of which what was released tells an estimate; and (c - centre)^2 is
@@ -186,7 +197,7 @@ def sampling_variance(released: Noisy, centre: Floats, tried: Floats, count: flo
 
 
 def _direct(
-    values: Column, spending: Spending, bits: Bits, *, less: int, risk: float, sample: bool
+    values: NumericColumn, spending: Spending, bits: Bits, *, less: int, risk: float, sample: bool
 ) -> tuple[Floats, Event]:
     """The variance of c with Laplace noise of its own, for a public number of values."""
     own = spending if sample else spending.share(1 - MOMENTS_SHARE)

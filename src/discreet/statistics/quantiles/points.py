@@ -25,7 +25,7 @@ from discreet.noise import Bits
 from discreet.privacy import Neighbours
 from discreet.privacy.events import Concentrated, Event, Pure
 from discreet.statistics.budget_split import Spending
-from discreet.statistics.inputs import Column
+from discreet.statistics.inputs import NumericColumn
 
 _LONGEST = 1 << 20  # of the denominator of a share within a part
 
@@ -41,7 +41,7 @@ _CELLS = 400  # in which the law of a number of values is summed up, over 18 dev
 _FINEST = 1 << 20  # the aim of a fence is a multiple of 1 / 2^20
 
 
-def one_point(column: Column, share: Fraction, spending: Spending, bits: Bits) -> tuple[int, Event]:
+def one_point(column: NumericColumn, share: Fraction, spending: Spending, bits: Bits) -> tuple[int, Event]:
     """Draws the step of a private quantile of a column; returns it with its price."""
     mechanism = choice(share, column.width, spending, column.neighbours)
     return int(mechanism.release(column.steps, bits=bits)), mechanism.event
@@ -62,7 +62,9 @@ def tree_of(shares: Sequence[Fraction], last: int, spending: Spending, neighbour
     return QuantileTree.of(None, shares, last, OneValueEach(neighbours), budget, longest=_LONGEST)
 
 
-def many_points(column: Column, shares: Sequence[Fraction], spending: Spending, bits: Bits) -> tuple[list[int], Event]:
+def many_points(
+    column: NumericColumn, shares: Sequence[Fraction], spending: Spending, bits: Bits
+) -> tuple[list[int], Event]:
     """Draws the steps of several private quantiles, given in ascending order; returns them with their price.
 
     They are drawn together from one tree, each in the part of the values that those before it leave (`QuantileTree`),
@@ -105,7 +107,7 @@ class Fences:
     events: tuple[Event, ...]
 
     @classmethod
-    def of(cls, values: Column, shares: list[Fraction], spending: Spending, risk: float, bits: Bits) -> Fences:
+    def of(cls, values: NumericColumn, shares: list[Fraction], spending: Spending, risk: float, bits: Bits) -> Fences:
         """Returns what is known before the first fence is drawn."""
         private = values.neighbours is Neighbours.ADD_REMOVE
         rest = 1 - POINT_SHARE - (COUNT_SHARE if private else 0)
@@ -120,7 +122,7 @@ class Fences:
         return cls(sizes=sizes, spending=part, risk=left, neighbours=values.neighbours, events=(event,))
 
     def draw(
-        self, values: Column, share: Fraction, point: int, bits: Bits
+        self, values: NumericColumn, share: Fraction, point: int, bits: Bits
     ) -> tuple[tuple[int, Event], tuple[int, Event]]:
         """Draws the lowest and the highest step of the interval of a quantile, each with the price of its draw.
 
@@ -193,7 +195,7 @@ def _cells(tries: int, share: float) -> tuple[Floats, Floats]:
     return np.concatenate([[0.0], edges]), np.diff(np.nan_to_num(until, nan=0.0))
 
 
-def _count(values: Column, spending: Spending, risk: float, bits: Bits) -> tuple[int, int, Event]:
+def _count(values: NumericColumn, spending: Spending, risk: float, bits: Bits) -> tuple[int, int, Event]:
     """The noisy number of values, the distance it keeps from the true one but for a risk, and its price."""
     mechanism: Laplace | Gaussian
     if spending.is_pure:

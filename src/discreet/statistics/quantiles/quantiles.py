@@ -20,7 +20,7 @@ from discreet.privacy import Estimate, Neighbours
 from discreet.privacy.events import Composed
 from discreet.statistics.budget_split import Spending
 from discreet.statistics.histogram import resolve_bounds, with_price
-from discreet.statistics.inputs import Column, column
+from discreet.statistics.inputs import NumericColumn, column
 from discreet.statistics.quantiles.points import POINT_SHARE, Fences, many_points
 
 _MOST = 1000
@@ -230,11 +230,11 @@ def _check_shares(shares: Sequence[Number]) -> list[Fraction]:
     return found
 
 
-def _sort_values(values: Column) -> Column:
+def _sort_values(values: NumericColumn) -> NumericColumn:
     """The same values in ascending order: no draw depends on their order, and each is faster."""
     return replace(values, steps=np.sort(values.steps))
 
 
-def _values(values: Column, steps: Sequence[Any], bounds: Any) -> Any:
+def _values(values: NumericColumn, steps: Sequence[Any], bounds: Any) -> Any:
     lowest, highest = (float(end) for end in check.limits(bounds=bounds))
     return np.clip(values.value([float(step) for step in steps]), lowest, highest)

@@ -18,7 +18,7 @@ from discreet.noise import Bits, source_of
 from discreet.privacy import Estimate, Neighbours, events
 from discreet.privacy.events import Event
 from discreet.statistics.budget_split import Spending
-from discreet.statistics.inputs import FINE, Column, column
+from discreet.statistics.inputs import FINE, NumericColumn, column
 from discreet.statistics.noise_errors import half_width
 
 MEDIAN, COUNT, SUM = 5, 2, 13  # how epsilon is shared; the count's part only where it is not public
@@ -129,7 +129,7 @@ class TailPlan:
             parts.append(self.count.event)
         return events.Composed([*parts, self.total.event])
 
-    def estimate(self, values: Column, moment: float, scale: float, bits: Bits) -> Estimate:
+    def estimate(self, values: NumericColumn, moment: float, scale: float, bits: Bits) -> Estimate:
         """Releases the releases, one after the other, each of which may use the ones before."""
         centre = int(self.median.release(values.steps, bits=bits))
         size, doubt = self._size(values, bits)
@@ -148,7 +148,7 @@ class TailPlan:
         value, low, high = ends.tolist()
         return Estimate(value, low, high, self.event, confidence=1 - self.outside, private=bits.private)
 
-    def _size(self, values: Column, bits: Bits) -> tuple[float, float]:
+    def _size(self, values: NumericColumn, bits: Bits) -> tuple[float, float]:
         """How many values there are, public or noisy, and how much fewer there may be."""
         if self.count is None:
             return float(max(values.public_size, 1)), 0.0
@@ -174,7 +174,7 @@ class TailPlan:
         return min(max(math.ceil(tau), 1), width)
 
 
-def _clipped_sum(values: Column, centre: int, tau: int) -> int:
+def _clipped_sum(values: NumericColumn, centre: int, tau: int) -> int:
     """The sum of what is left of each value around the centre, rounded to units of tau / 65536, each by itself."""
     near = np.clip(values.steps - centre, -tau, tau)
     return int(((2 * near * _PER_TAU + tau) // (2 * tau)).sum())
@@ -213,5 +213,5 @@ def _clip_bias(moment: float, far: float, tau: int) -> float:
     return constant * far * math.pow(far / tau, moment - 1)
 
 
-def _limits(values: Column) -> tuple[float, float]:
+def _limits(values: NumericColumn) -> tuple[float, float]:
     return float(values.low), float(values.top)

@@ -22,7 +22,7 @@ from discreet.privacy import Estimate, Neighbours, events
 from discreet.privacy.events import Event
 from discreet.statistics.budget_split import Spending
 from discreet.statistics.histogram import with_price
-from discreet.statistics.inputs import Column, column
+from discreet.statistics.inputs import NumericColumn, column
 from discreet.statistics.noise_errors import Path, deviation, half_width, number_noise, pure_part
 from discreet.statistics.robust.scores import SLOPE_UNIT, Huber, Score, WholeScore, score_of
 
@@ -75,7 +75,7 @@ class LocationPlan:
         last = [part.event for part in (self.slope, self.square) if part is not None]
         return events.Composed([*first, events.Repeated(self.descent.event, self.path.steps), *last])
 
-    def run(self, values: Column, confidence: Number, bits: Bits) -> Estimate:
+    def run(self, values: NumericColumn, confidence: Number, bits: Bits) -> Estimate:
         """Returns the estimate: every line that reads `values` ends in a mechanism."""
         steps, limit = values.steps, values.width
         start = self.start if isinstance(self.start, int) else int(self.start.release(steps, bits=bits))
@@ -307,7 +307,7 @@ def m_estimate(
     return Estimate(found.value, found.low, found.high, event, confidence=chance, private=found.private)
 
 
-def quartile_scale(values: Column, spending: Spending, bits: Bits) -> tuple[Fraction, tuple[Event, ...]]:
+def quartile_scale(values: NumericColumn, spending: Spending, bits: Bits) -> tuple[Fraction, tuple[Event, ...]]:
     """Returns the distance of two private quartiles over 1.349, which is 1 for a standard normal law, and its price.
 
     It is at least 2^-10 of the range, so that values that are all alike are no error.
@@ -319,7 +319,7 @@ def quartile_scale(values: Column, spending: Spending, bits: Bits) -> tuple[Frac
     return gap * values.step, tuple(draw.event for draw in draws)
 
 
-def _place(start: Number, empty: Column) -> int:
+def _place(start: Number, empty: NumericColumn) -> int:
     place = round((check.rational(start=start) - empty.low) / empty.step)
     if not 0 <= place <= empty.width:
         raise InvalidParameter("start", start, "to lie within the bounds")

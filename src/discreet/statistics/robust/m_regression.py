@@ -24,7 +24,7 @@ from discreet.statistics.robust.regression import (
     GRADIENT_STEPS,
     NEWTON_STEPS,
     SHARES,
-    Binary,
+    BinaryResponse,
     RegressionPlan,
     Response,
     predicted_error,
@@ -155,7 +155,7 @@ class _Setting:
             raise InvalidParameter("norm_bound", norm_bound, "to be given", _HINT)
         norm, unit = check.positive(norm_bound=norm_bound), check.positive(scale=scale)
         check.instance(bool, intercept=intercept)
-        if isinstance(response, Binary):
+        if isinstance(response, BinaryResponse):
             return cls(response=response, norm=float(norm), bounds=None, scale=1.0, intercept=intercept)
         low, high = check.limits(bounds=bounds)
         if max(abs(low), abs(high)) / unit > _LARGEST_RATIO:

@@ -86,7 +86,7 @@ class Response(ABC):
 
 
 @dataclass(frozen=True)
-class Numbers(Response):
+class NumericResponse(Response):
     """Targets that are numbers, with a score of (y - margin) / scale.
 
     The weight of a step is psi(u) / u, with which each step is one of iteratively reweighted least squares: it never
@@ -156,7 +156,7 @@ class Numbers(Response):
 
 
 @dataclass(frozen=True)
-class Binary(Response):
+class BinaryResponse(Response):
     """Targets 0 and 1 with the score of logistic regression, y - 1 / (1 + e^-margin); other targets count nowhere."""
 
     residual_bound: int = RESIDUAL
@@ -191,18 +191,18 @@ def response_of(psi: Any) -> Response:
         InvalidParameter: if it is neither.
     """
     if psi == "logistic_regression":
-        return Binary()
+        return BinaryResponse()
     if not isinstance(psi, Score):
         hint = "Pass e.g. psi=Huber() for numbers, or psi='logistic_regression' for targets 0 and 1."
         raise InvalidParameter("psi", psi, "to be a Score or 'logistic_regression'", hint)
-    found = Numbers(psi)
+    found = NumericResponse(psi)
     if found.residual_bound == 0 or found.slope_bound == 0:
         raise InvalidParameter("psi", psi, "not to be 0 everywhere")
     return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fit:
+class RegressionFit:
     """What a run found: weights, and the half-widths of their intervals."""
 
     theta: Floats
@@ -253,7 +253,7 @@ class RegressionPlan:
         steps = events.Repeated(events.Composed(step), self.steps)
         return events.Composed([*first, steps, self.square.event, self.slope.event])
 
-    def run(self, rows: Integers, targets: Integers, start: Floats, confidence: Number, bits: Bits) -> Fit:
+    def run(self, rows: Integers, targets: Integers, start: Floats, confidence: Number, bits: Bits) -> RegressionFit:
         """Returns the fit: every line that reads rows or targets ends in a mechanism."""
         design, response = Design.of(rows, clip=self.clip), self.response
         theta, metric = start.copy(), np.eye(len(start))
@@ -271,7 +271,7 @@ class RegressionPlan:
         residuals = response.residuals(margins, targets)
         squares = self.square.release(design.curvature(residuals * residuals >> 10, self.square.limit), bits)
         slopes = self.slope.release(design.curvature(response.slopes(margins, targets), self.slope.limit), bits)
-        return Fit(theta=theta, widths=self._widths(theta - start, metric, squares, slopes, confidence))
+        return RegressionFit(theta=theta, widths=self._widths(theta - start, metric, squares, slopes, confidence))
 
     def _count(self, rows: int, bits: Bits) -> float:
         if self.size is None:

@@ -204,7 +204,7 @@ class Functional(ABC):
 
 
 @dataclass(frozen=True, slots=True)
-class Mean(Functional):
+class MeanFunctional(Functional):
     """The mean."""
 
     def at(self, points: Floats, weights: Floats) -> float:
@@ -217,7 +217,7 @@ class Mean(Functional):
 
 
 @dataclass(frozen=True, slots=True)
-class TrimmedMean(Functional):
+class TrimmedMeanFunctional(Functional):
     """The mean between the quantiles `trim` and 1 - trim."""
 
     trim: float
@@ -235,7 +235,7 @@ class TrimmedMean(Functional):
 
 
 @dataclass(frozen=True, slots=True)
-class Median(Functional):
+class MedianFunctional(Functional):
     """The median; half-way between the ends of the interval where the distribution function is one half."""
 
     def at(self, points: Floats, weights: Floats) -> float:
@@ -252,7 +252,7 @@ class Median(Functional):
 
 
 @dataclass(frozen=True, slots=True)
-class Huber(Functional):
+class HuberFunctional(Functional):
     """The root of the sum of psi((x - T) / scale), psi clipping to [-k, k]; the scale is fixed."""
 
     k: float
@@ -299,10 +299,10 @@ def functional(estimator: str, *, trim: Number = 0.1, k: Number = HUBER, scale: 
     if share >= 1 / 2:
         raise InvalidParameter("trim", trim, "below 1/2")
     known = {
-        "mean": Mean(),
-        "median": Median(),
-        "trimmed_mean": TrimmedMean(float(share)),
-        "huber": Huber(float(check.positive(k=k)), float(check.positive(scale=scale))),
+        "mean": MeanFunctional(),
+        "median": MedianFunctional(),
+        "trimmed_mean": TrimmedMeanFunctional(float(share)),
+        "huber": HuberFunctional(float(check.positive(k=k)), float(check.positive(scale=scale))),
     }
     if estimator not in known:
         raise InvalidParameter("estimator", estimator, f"to be one of {', '.join(known)}")

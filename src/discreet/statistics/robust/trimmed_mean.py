@@ -14,7 +14,7 @@ from discreet.errors import InvalidParameter
 from discreet.noise import Bits, source_of
 from discreet.privacy import Estimate, Neighbours
 from discreet.statistics.budget_split import Spending
-from discreet.statistics.inputs import Column, column
+from discreet.statistics.inputs import NumericColumn, column
 from discreet.statistics.robust import sensitivity as smooth
 from discreet.statistics.robust.centre import FINE, CentrePlan, known_target, only_replace, some_values
 
@@ -150,7 +150,7 @@ class _Request:
         )
 
 
-def _release(values: Column, cut: int, plan: CentrePlan, error: tuple[int, float], bits: Bits) -> Estimate:
+def _release(values: NumericColumn, cut: int, plan: CentrePlan, error: tuple[int, float], bits: Bits) -> Estimate:
     """The mean of all but `cut` values on each side.
 
     The deviation of its sampling error is a factor times the gap to so many ranks beyond: `error` holds both.

@@ -16,7 +16,7 @@ from discreet.noise import Bits, source_of
 from discreet.privacy import Estimate, Neighbours, events
 from discreet.privacy.events import Event
 from discreet.statistics.budget_split import Spending
-from discreet.statistics.inputs import Column, column
+from discreet.statistics.inputs import NumericColumn, column
 from discreet.statistics.noise_errors import beyond, deviation, half_width, number_noise
 from discreet.statistics.tests.results import TestResult
 
@@ -111,7 +111,7 @@ class _Plan:
     count: Noise | None
 
     @classmethod
-    def of(cls, spending: Spending, empty: Column) -> _Plan:
+    def of(cls, spending: Spending, empty: NumericColumn) -> _Plan:
         replaced = empty.neighbours is Neighbours.REPLACE
         weights = [_SUM, _SQUARE] if replaced else [_SUM, _SQUARE, _COUNT]
         parts = spending.shares(weights)
@@ -127,7 +127,7 @@ class _Plan:
         parts = (self.sum, self.square, self.count)
         return events.Composed([part.event for part in parts if part is not None])
 
-    def run(self, values: Column, bits: Bits) -> _Mean:
+    def run(self, values: NumericColumn, bits: Bits) -> _Mean:
         """Runs the test in half steps d = 2 step - width around the middle."""
         around, width = 2 * values.steps - values.width, values.width
         total = float(self.sum.release(int(around.sum()), bits=bits))
@@ -139,7 +139,7 @@ class _Plan:
         spread = min(max(mean_square - middle**2, 0.0), float(width) ** 2) / size
         return self._in_units(values, middle, spread, size)
 
-    def _in_units(self, values: Column, middle: float, spread: float, size: float) -> _Mean:
+    def _in_units(self, values: NumericColumn, middle: float, spread: float, size: float) -> _Mean:
         """Half a step is the unit; noise of the count moves the mean by its distance from the middle over n."""
         unit = float(values.step) / 2
         mean = float(values.low) + unit * (middle + values.width)

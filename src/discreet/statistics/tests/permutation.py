@@ -24,7 +24,7 @@ from discreet.exact import Enclosure, lower
 from discreet.noise import Bits, discrete_laplace, source_of
 from discreet.noise.experiment import shuffle_indices
 from discreet.privacy import Neighbours, events
-from discreet.statistics.inputs import Column, column, exact_product, vector, within
+from discreet.statistics.inputs import NumericColumn, column, exact_product, vector, within
 from discreet.statistics.tests.results import TestResult
 
 Integers = NDArray[np.int64]
@@ -42,7 +42,7 @@ _SHIFT_ABOVE = 1 << 24  # sensitivities above are divided by a power of two, so 
 _SIGNS = {"two-sided": 0, "greater": 1, "less": -1}
 
 
-def hats(values: Column) -> Integers:
+def hats(values: NumericColumn) -> Integers:
     """Returns each value as 16 heights max(0, 1 - |x - c| / h) around public centres, of length <= RADIUS.
 
     Their inner product is a kernel. Since no height is negative, two vectors are at most sqrt(2) RADIUS apart.
@@ -78,8 +78,8 @@ class MeanDifference(Contrast):
     A replaced value moves one sum by at most the width, and the statistic by at most max(n, m) times that.
     """
 
-    x: Column
-    y: Column
+    x: NumericColumn
+    y: NumericColumn
     sign: int = 0  # 0 for both directions
 
     @property
@@ -108,8 +108,8 @@ class KernelDistance(Contrast):
     A replaced value moves the vector by at most max(n, m) sqrt(2) RADIUS, hence its length, and rounding adds 1.
     """
 
-    x: Column
-    y: Column
+    x: NumericColumn
+    y: NumericColumn
 
     @property
     def size(self) -> int:
@@ -144,8 +144,8 @@ class KernelDependence(Contrast):
     that, and rounding adds 1.
     """
 
-    x: Column
-    y: Column
+    x: NumericColumn
+    y: NumericColumn
 
     @property
     def size(self) -> int:
@@ -171,7 +171,7 @@ class KernelDependence(Contrast):
 
 
 @dataclass(frozen=True)
-class Called(Contrast):
+class CustomContrast(Contrast):
     """A caller's statistic of two arrays in steps of a 65536th of its stated sensitivity; NaN counts as 0."""
 
     x: NDArray[np.float64]
@@ -297,7 +297,7 @@ def _contrast(x: Any, y: Any, bounds: Any, y_bounds: Any, *, statistic: Any, sta
         if stated is None:
             hint = "State how far the function moves when one value is replaced by any other, e.g. sensitivity=0.01."
             raise InvalidParameter("sensitivity", stated, "to be given with a function", hint)
-        return Called(vector(x), vector(y), statistic, check.positive(sensitivity=stated))
+        return CustomContrast(vector(x), vector(y), statistic, check.positive(sensitivity=stated))
     if statistic not in ("mean_difference", "mmd", "hsic"):
         hint = "Or pass a function of two arrays with its sensitivity."
         raise InvalidParameter("statistic", statistic, "to be 'mean_difference', 'mmd' or 'hsic'", hint)

@@ -15,7 +15,7 @@ PIECES = 8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Pieces:
+class BinPieces:
     """All pieces of the bins of a column, in order.
 
     Args:
@@ -27,10 +27,10 @@ class Pieces:
     bins: Codes
 
     @classmethod
-    def of(cls, edges: tuple[float, ...], *, whole: bool) -> Pieces:
+    def of(cls, edges: tuple[float, ...], *, whole: bool) -> BinPieces:
         """Returns pieces of equal width, or, of whole numbers, as equal as they can be: public facts decide.
 
-        >>> Pieces.of((0.0, 10.0, 12.0), whole=True).edges.tolist()
+        >>> BinPieces.of((0.0, 10.0, 12.0), whole=True).edges.tolist()
         [0.0, 1.0, 2.0, 3.0, 5.0, 6.0, 7.0, 8.0, 10.0, 11.0, 12.0]
         """
         low, high = np.array(edges[:-1]), np.array(edges[1:])

@@ -23,7 +23,7 @@ from discreet import check
 from discreet.check import assign
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
-from discreet.synthetic.domain.bin_pieces import Pieces
+from discreet.synthetic.domain.bin_pieces import BinPieces
 
 Codes = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -304,9 +304,9 @@ range(0, 100, 5); edges are never read from the data.
         return made
 
     @property
-    def pieces(self) -> Pieces:
+    def pieces(self) -> BinPieces:
         """Returns the pieces of all bins."""
-        return Pieces.of(self.edges, whole=self.whole)
+        return BinPieces.of(self.edges, whole=self.whole)
 
     @property
     def asks(self) -> bool:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
-from discreet.synthetic.inference.calibrated_tree import Calibrated
+from discreet.synthetic.inference.calibrated_tree import CalibratedTree
 from discreet.synthetic.inference.clique_plans import CliquePlan, clique_plan, sum_middle_axis
 from discreet.synthetic.inference.factors import Attributes, Factor, Table, cells, shape_within
 from discreet.synthetic.inference.junction_tree import JunctionTree
@@ -91,10 +91,10 @@ class BeliefPropagation:
         log_total = self._propagate(potentials)
         return log_total, self._marginals
 
-    def calibrate(self, potentials: Table) -> Calibrated:
+    def calibrate(self, potentials: Table) -> CalibratedTree:
         """Returns the marginals of all cliques."""
         self._propagate(potentials)
-        return Calibrated(self.tree, tuple(table.copy() for table in self._tables))
+        return CalibratedTree(self.tree, tuple(table.copy() for table in self._tables))
 
     def _propagate(self, potentials: Table) -> float:
         scaled, tops = self._scale_potentials(potentials)

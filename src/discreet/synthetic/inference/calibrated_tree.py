@@ -79,7 +79,7 @@ _Sums = dict[tuple[int, Attributes, bool], Table]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Calibrated:
+class CalibratedTree:
     """Marginals of all cliques of a junction tree, which agree with each other: a distribution of whole rows.
 
     Args:

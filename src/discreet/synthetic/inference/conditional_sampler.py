@@ -15,14 +15,16 @@ import numpy as np
 
 from discreet.dataclass import dataclass
 from discreet.noise import Bits
-from discreet.synthetic.inference.calibrated_tree import Calibrated, conditional_table
+from discreet.synthetic.inference.calibrated_tree import CalibratedTree, conditional_table
 from discreet.synthetic.inference.factors import Attributes, Table, cells
 from discreet.synthetic.inference.row_sampler import Column, drawn_values, sample_rows
 
 _MOST_CELLS = 1 << 23  # of one clique's tables at a time
 
 
-def sample_given(model: Calibrated, evidence: Mapping[str, Column], *, bits: Bits | None = None) -> dict[str, Column]:
+def sample_given(
+    model: CalibratedTree, evidence: Mapping[str, Column], *, bits: Bits | None = None
+) -> dict[str, Column]:
     """Returns the other attributes of rows, drawn from a model given some attributes of each.
 
     Rows that agree on all they depend on get each value as often as its conditional probability says, rounded at
@@ -51,7 +53,7 @@ def sample_given(model: Calibrated, evidence: Mapping[str, Column], *, bits: Bit
     return found
 
 
-def _part(model: Calibrated, evidence: Mapping[str, Column], bits: Bits | None) -> dict[str, Column]:
+def _part(model: CalibratedTree, evidence: Mapping[str, Column], bits: Bits | None) -> dict[str, Column]:
     rows = len(next(iter(evidence.values())))
     tree = _Evidence(model, evidence, rows)
     columns = tree.draw_columns(bits)
@@ -75,7 +77,7 @@ class _Given:
 class _Evidence:
     """All cliques of a tree given the evidence of some rows."""
 
-    def __init__(self, model: Calibrated, evidence: Mapping[str, Column], rows: int) -> None:
+    def __init__(self, model: CalibratedTree, evidence: Mapping[str, Column], rows: int) -> None:
         self.model, self.evidence, self.rows = model, evidence, rows
         self.given: dict[int, _Given] = {}
         for index in reversed(range(len(model.tree.cliques))):

@@ -37,7 +37,7 @@ _Pair = tuple[Table, Table, float]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Problem:
+class MarginalFitProblem:
     """What a solver needs to know.
 
     Args:
@@ -56,7 +56,7 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Solution:
+class SolverResult:
     """Where a solver stopped: theta, the primal loss L, the gap (not known to mirror descent), and evaluations used."""
 
     theta: Table
@@ -74,7 +74,9 @@ class _Point:
     gap: float
 
 
-def follow_path(problem: Problem, start: Table, path: Sequence[tuple[float, float]], *, evaluations: int) -> Solution:
+def follow_path(
+    problem: MarginalFitProblem, start: Table, path: Sequence[tuple[float, float]], *, evaluations: int
+) -> SolverResult:
     """Minimises the dual for falling temperatures, each from the last solution: far from it the last one is hard.
 
     Args:
@@ -96,7 +98,7 @@ def follow_path(problem: Problem, start: Table, path: Sequence[tuple[float, floa
     return replace(solution, evaluations=used)
 
 
-def quasi_newton(problem: Problem, start: Table, *, gap: float, evaluations: int) -> Solution:
+def quasi_newton(problem: MarginalFitProblem, start: Table, *, gap: float, evaluations: int) -> SolverResult:
     """Minimises the dual by L-BFGS with a diagonal start (Nocedal 1980); returns the point of the least gap.
 
     The Hessian is M Cov(p) M^T + T s^2, whose diagonal is about M p + T s^2: its inverse starts the recursion anew in
@@ -123,10 +125,10 @@ def quasi_newton(problem: Problem, start: Table, *, gap: float, evaluations: int
         point = found
         best = min(best, point, key=lambda p: p.gap)
     residual = best.marginals - problem.measured
-    return Solution(best.theta, float(weights @ residual**2), best.gap, used)
+    return SolverResult(best.theta, float(weights @ residual**2), best.gap, used)
 
 
-def _at(problem: Problem, ridge: Table, weights: Table, theta: Table) -> _Point:
+def _at(problem: MarginalFitProblem, ridge: Table, weights: Table, theta: Table) -> _Point:
     log_total, raw = problem.marginals(theta)
     marginals = problem.project(raw)
     pull = problem.project(ridge * theta)
@@ -154,7 +156,7 @@ def _inverse_hessian(point: _Point, measured: Table, ridge: Table, pairs: deque[
 
 
 def _search(
-    problem: Problem, ridge: Table, weights: Table, point: _Point, direction: Table
+    problem: MarginalFitProblem, ridge: Table, weights: Table, point: _Point, direction: Table
 ) -> tuple[_Point | None, int]:
     """Returns the first point that lowers the value enough, and how many were tried; a quadratic guess cuts steps."""
     slope = float(direction @ point.gradient)
@@ -170,7 +172,7 @@ def _search(
     return None, _CUTS
 
 
-def mirror_descent(problem: Problem, start: Table, *, gap: float, evaluations: int) -> Solution:
+def mirror_descent(problem: MarginalFitProblem, start: Table, *, gap: float, evaluations: int) -> SolverResult:
     """Minimises L itself by entropic mirror descent with Armijo's rule (McKenna, Sheldon, Miklau 2019): the baseline.
 
     Stops where a step lowers the loss by less than `gap` / 1000.
@@ -197,4 +199,4 @@ def mirror_descent(problem: Problem, start: Table, *, gap: float, evaluations: i
                 break
         else:
             rate /= 2
-    return Solution(theta, value, np.inf, used)
+    return SolverResult(theta, value, np.inf, used)

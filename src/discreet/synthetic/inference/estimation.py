@@ -13,8 +13,8 @@ from discreet import check
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.synthetic.inference.belief_propagation import BeliefPropagation
-from discreet.synthetic.inference.calibrated_tree import Calibrated
-from discreet.synthetic.inference.convex_solvers import Problem, Solution, follow_path, mirror_descent
+from discreet.synthetic.inference.calibrated_tree import CalibratedTree
+from discreet.synthetic.inference.convex_solvers import MarginalFitProblem, SolverResult, follow_path, mirror_descent
 from discreet.synthetic.inference.factors import Attributes, Factor, Sizes, Table
 from discreet.synthetic.inference.junction_tree import JunctionTree, junction_tree
 from discreet.synthetic.inference.noisy_marginals import NoisyMarginal, combine_marginals, estimated_total, residual
@@ -33,7 +33,7 @@ class Solver(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Fit:
+class GraphicalModel:
     """A model fitted to noisy marginals: a product of one potential per measured set, over a junction tree.
 
     Args:
@@ -45,7 +45,7 @@ class Fit:
         evaluations: passes of belief propagation that were needed.
     """
 
-    model: Calibrated
+    model: CalibratedTree
     total: float
     potentials: Mapping[_Key, Factor] = field(repr=False)
     loss: float
@@ -73,13 +73,13 @@ def fit(
     total: float | None = None,
     zeros: Iterable[Factor] = (),
     cliques: Iterable[Collection[str]] = (),
-    start: Fit | None = None,
+    start: GraphicalModel | None = None,
     solver: Solver = Solver.QUASI_NEWTON,
     tolerance: float = 0.01,
     evaluations: int = 1000,
     entropy: float = 1.0,
     ridges: Mapping[Attributes, Table] | None = None,
-) -> Fit:
+) -> GraphicalModel:
     """Returns the model whose marginals are closest to noisy ones, in units of their noise.
 
     Minimises sum |M p - y|^2 / (2 sigma^2) - T H(p) over distributions p of the whole domain, H the entropy: the
@@ -147,7 +147,7 @@ def model_of(
     *,
     zeros: Iterable[Factor] = (),
     cliques: Iterable[Collection[str]] = (),
-) -> Calibrated:
+) -> CalibratedTree:
     """Returns the model of some potentials: what is stored of a fit is enough to have its model again.
 
     Raises:
@@ -192,7 +192,7 @@ def _problem(
     total: float,
     entropy: float,
     ridges: Mapping[Attributes, Table],
-) -> Problem:
+) -> MarginalFitProblem:
     """Returns the problem in probabilities; each measured table is moved to the total, which no model can change."""
     project = _Projection(propagation, measured)
     values, deviations = np.empty(propagation.length), np.empty(propagation.length)
@@ -206,7 +206,7 @@ def _problem(
         if ridge is not None:
             table = ridge.transpose_to(marginal.attributes).logs.reshape(-1)
             deviations[part] = np.sqrt(table * largest / entropy) / total
-    return Problem(propagation, project(values), deviations, project, entropy * total / largest)
+    return MarginalFitProblem(propagation, project(values), deviations, project, entropy * total / largest)
 
 
 class _Projection:
@@ -229,7 +229,7 @@ def _key(marginal: NoisyMarginal) -> _Key:
     return frozenset(marginal.attributes), marginal.residual
 
 
-def _start(propagation: BeliefPropagation, measured: Sequence[NoisyMarginal], earlier: Fit | None) -> Table:
+def _start(propagation: BeliefPropagation, measured: Sequence[NoisyMarginal], earlier: GraphicalModel | None) -> Table:
     """Returns the potentials to begin with: those of an earlier fit where it has them."""
     theta = np.zeros(propagation.length)
     if earlier is None:
@@ -241,12 +241,14 @@ def _start(propagation: BeliefPropagation, measured: Sequence[NoisyMarginal], ea
     return theta
 
 
-def _fit(propagation: BeliefPropagation, measured: Sequence[NoisyMarginal], total: float, solution: Solution) -> Fit:
+def _fit(
+    propagation: BeliefPropagation, measured: Sequence[NoisyMarginal], total: float, solution: SolverResult
+) -> GraphicalModel:
     potentials = {
         _key(marginal): Factor(marginal.attributes, solution.theta[part].reshape(marginal.values.shape))
         for part, marginal in zip(propagation.slices, measured, strict=True)
     }
-    return Fit(
+    return GraphicalModel(
         model=propagation.calibrate(solution.theta),
         total=total,
         potentials=potentials,

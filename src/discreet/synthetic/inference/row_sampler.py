@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from discreet import check
 from discreet.noise import Bits
 from discreet.noise.experiment import uniforms
-from discreet.synthetic.inference.calibrated_tree import Calibrated
+from discreet.synthetic.inference.calibrated_tree import CalibratedTree
 from discreet.synthetic.inference.factors import Attributes, Table, cells
 
 Column = NDArray[np.int64]
 
 
-def sample_rows(model: Calibrated, rows: int, *, bits: Bits | None = None) -> dict[str, Column]:
+def sample_rows(model: CalibratedTree, rows: int, *, bits: Bits | None = None) -> dict[str, Column]:
     """Returns a table drawn from a model: codes of values, one column per attribute, in the order of the domain.
 
     Each attribute is drawn given those before it in its clique. The rows that agree on these get each value as often
@@ -44,7 +44,7 @@ def sample_rows(model: Calibrated, rows: int, *, bits: Bits | None = None) -> di
     return {name: columns[name] for name in model.tree.sizes}
 
 
-def _conditionals(model: Calibrated) -> Iterator[tuple[Attributes, str, Table]]:
+def _conditionals(model: CalibratedTree) -> Iterator[tuple[Attributes, str, Table]]:
     """Yields each attribute with those it is drawn after, and the table of both, the attribute last."""
     tree = model.tree
     for clique, separator, table in zip(tree.cliques, tree.separators, model.tables, strict=True):

@@ -10,7 +10,7 @@ import numpy as np
 
 from discreet.dataclass import dataclass
 from discreet.report.display import amount, plain
-from discreet.report.marginal_charts import Share
+from discreet.report.marginal_charts import ShareBar
 from discreet.synthetic.coded_rows import Integers
 from discreet.synthetic.domain import Bins, Calendar
 from discreet.synthetic.domain.column_domains import ColumnDomain
@@ -38,7 +38,7 @@ class ColumnShares:
     """
 
     name: str
-    shares: tuple[Share, ...]
+    shares: tuple[ShareBar, ...]
     values: int
     detail: str
 
@@ -60,7 +60,7 @@ def _column(model: Model, name: str, domain: ColumnDomain) -> ColumnShares:
     found, deviations = _measured_shares(model, name, groups)
     ends = [deviations * _DEVIATIONS * side for side in (-1, 1)]
     told = [
-        Share(
+        ShareBar(
             label=label,
             share=float(sums[place]),
             measured=None if found is None else float(found[place]),

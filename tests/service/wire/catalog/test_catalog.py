@@ -14,7 +14,7 @@ import pytest
 
 from discreet.errors import ServiceUnavailable, TooManyRequests, UnknownTable, UnsupportedQuery
 from discreet.service.wire.catalog import catalog_tables
-from discreet.service.wire.catalog.catalog_lane import CatalogLane, CatalogQuery
+from discreet.service.wire.catalog.catalog_lane import CatalogExecutor, CatalogQuery
 from discreet.service.wire.catalog.catalog_process import Catalogs
 from tests.postgres_server import PostgresServer
 
@@ -154,7 +154,7 @@ def test_a_query_that_takes_too_long_is_killed_and_the_next_is_answered() -> Non
     bomb = f"SELECT count(*) FROM {many} WHERE c0.oid % 7 + c1.oid % 5 + c5.oid % 3 = 2"
 
     async def act() -> None:
-        lane = CatalogLane(deadline=60.0)
+        lane = CatalogExecutor(deadline=60.0)
         try:
             await lane.answer(_query("SELECT 1"))
             lane._deadline = 0.2  # the bomb would take hours
@@ -175,7 +175,7 @@ def test_a_query_that_takes_too_long_is_killed_and_the_next_is_answered() -> Non
     asyncio.run(act())
 
 
-class _HeldLane(CatalogLane):
+class _HeldLane(CatalogExecutor):
     """A lane whose queries take as long as the test says, and leave their order behind."""
 
     def __init__(self, **limits: int) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from discreet.plan.expressions.functions.record import (
     B,
-    Calendar,
+    CalendarFacts,
     D,
     F,
     Function,
@@ -28,7 +28,7 @@ from discreet.plan.expressions.functions.record import (
     takes,
 )
 from discreet.plan.expressions.interval_arithmetic import Span
-from discreet.plan.model.nodes import Call
+from discreet.plan.model.nodes import FunctionCall
 from discreet.plan.model.types import Type
 
 _INT = re.compile(r"[+-]?[0-9]{1,19}")
@@ -78,7 +78,7 @@ def _to_timestamp(value: dt.date) -> dt.datetime:
     return value if isinstance(value, dt.datetime) else dt.datetime.combine(value, dt.time())
 
 
-def _is_no_text(call: Call, _arguments: Sequence[Span], _result: Span) -> bool:
+def _is_no_text(call: FunctionCall, _arguments: Sequence[Span], _result: Span) -> bool:
     return call.arguments[0].type is not T
 
 
@@ -184,7 +184,7 @@ CONVERSIONS = (
         bounds=map_monotone(math.floor),
         present=_is_no_text,
         advice="Only timestamps and texts become dates: {grouped}.",
-        calendar=Calendar(within="day", truncates="DAY"),
+        calendar=CalendarFacts(within="day", truncates="DAY"),
         sql={D: "{0}", S: cast(D)},
         spelled={
             "duckdb": {T: _when(f"{_duckdb_match(_ISO_DAY)} AND {{0}} >= '0001'", "TRY_CAST({0} AS DATE)")},

@@ -27,7 +27,7 @@ from discreet.plan.expressions.functions.record import (
     takes,
 )
 from discreet.plan.expressions.interval_arithmetic import EMPTY, Span, greatest, hull, least
-from discreet.plan.model.nodes import Call
+from discreet.plan.model.nodes import FunctionCall
 
 # ------------------------------------------------------------------------------------------------------------ in Python
 
@@ -107,13 +107,13 @@ def _roots(spans: Sequence[Span]) -> Span:
 _LARGEST = math.nextafter(math.inf, 0)  # no value of an expression is larger
 
 
-def _is_divided(call: Call, arguments: Sequence[Span], result: Span) -> bool:
+def _is_divided(call: FunctionCall, arguments: Sequence[Span], result: Span) -> bool:
     """Tells whether the divisor is surely not zero, and the result fits."""
     by = arguments[1]
     return not by.low <= 0 <= by.high and is_inside(call, arguments, result)
 
 
-def _is_root(_call: Call, arguments: Sequence[Span], result: Span) -> bool:
+def _is_root(_call: FunctionCall, arguments: Sequence[Span], result: Span) -> bool:
     return arguments[0].low >= 0 and result.is_bounded
 
 

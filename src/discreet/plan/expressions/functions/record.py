@@ -20,7 +20,7 @@ from typing import Any, ClassVar, Literal, Protocol
 
 from discreet.dataclass import dataclass
 from discreet.plan.expressions.interval_arithmetic import INT_HIGH, INT_LOW, Span
-from discreet.plan.model.nodes import Call
+from discreet.plan.model.nodes import FunctionCall
 from discreet.plan.model.types import Type
 
 LONGEST_TEXT = 10_000
@@ -91,16 +91,16 @@ class Rounding(Enum):
 BoundsRule = Callable[[Sequence[Span]], Span]
 """An interval that holds every value of a function, given one for each argument; days are counted (`day_number`)."""
 
-PresenceRule = Callable[[Call, Sequence[Span], Span], bool]
+PresenceRule = Callable[[FunctionCall, Sequence[Span], Span], bool]
 """Whether a call surely has a value: given that its arguments have one, their intervals, and that of the result."""
 
 
-def always_present(_call: Call, _arguments: Sequence[Span], _result: Span) -> bool:
+def always_present(_call: FunctionCall, _arguments: Sequence[Span], _result: Span) -> bool:
     """Tells that a function has a value whenever its arguments have one."""
     return True
 
 
-def is_inside(call: Call, _arguments: Sequence[Span], result: Span) -> bool:
+def is_inside(call: FunctionCall, _arguments: Sequence[Span], result: Span) -> bool:
     """Tells whether every result fits its type: one that does not is cut off at the type's ends, and meets them."""
     if not result.is_bounded or any(part.type is T for part in call.arguments):
         return False
@@ -194,7 +194,7 @@ Period = Literal["minute", "hour", "day", "week", "month", "quarter", "year"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Calendar:
+class CalendarFacts:
     """What a function of a day or moment tells of it.
 
     Args:
@@ -251,7 +251,7 @@ class Function:
     example: str = field(default="", kw_only=True)
     symbol: str = field(default="", kw_only=True)
     advice: str = field(default="", kw_only=True)
-    calendar: Calendar = field(default=Calendar(), kw_only=True)
+    calendar: CalendarFacts = field(default=CalendarFacts(), kw_only=True)
 
     @property
     def display_name(self) -> str:

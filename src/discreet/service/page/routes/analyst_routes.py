@@ -10,33 +10,33 @@ from discreet.errors import DiscreetError, InvalidParameter
 from discreet.noise.tokens import token
 from discreet.requests.verb_table import VERBS
 from discreet.service.caller import Permission
-from discreet.service.page.document_view import Kept, outcome_of, tables_of
+from discreet.service.page.document_view import RecentResult, outcome_of, tables_of
 from discreet.service.page.routes.verb_pages import VerbPage, perform_form, whose
-from discreet.service.page.visit import PageRoute, Visit, attachment, is_refusal, to
+from discreet.service.page.visit import PageRequest, PageRoute, attachment, is_refusal, to
 
 FIRST = {"epsilon": "0.1"}
 """What the form begins with."""
 EDITOR = VerbPage(VERBS["ask"], template="ask.html", usual=FIRST)
 
 
-async def start(visit: Visit) -> Response:
+async def start(visit: PageRequest) -> Response:
     """Sends everybody to the page that they need first."""
     if visit.caller.may(Permission.SEE_ALL):
         return to("/overview")
     return to("/ask")
 
 
-async def tables(visit: Visit) -> Response:
+async def tables(visit: PageRequest) -> Response:
     """Shows all tables with their declared facts."""
     return visit.page("tables.html", tables=visit.site.desk.tables(visit.caller))
 
 
-async def table(visit: Visit) -> Response:
+async def table(visit: PageRequest) -> Response:
     """Shows one table."""
     return visit.page("table.html", table=visit.site.table(visit.caller, visit.request.path_params["name"]))
 
 
-async def explain(visit: Visit) -> Response:
+async def explain(visit: PageRequest) -> Response:
     """Shows what a draft would cost and how wrong its answer would be; that is free, and a refusal is no failure."""
     found, error = None, None
     if visit.text("sql"):
@@ -49,7 +49,7 @@ async def explain(visit: Visit) -> Response:
     return visit.page("fragments/explanation.html", told=found, error=error, key=token(16))
 
 
-def _find_answer(visit: Visit) -> Kept:
+def _find_answer(visit: PageRequest) -> RecentResult:
     number = visit.request.path_params["number"]
     found = visit.site.answers.find(whose(visit), number)
     if found is None:
@@ -58,14 +58,14 @@ def _find_answer(visit: Visit) -> Kept:
     return found
 
 
-async def kept_answer(visit: Visit) -> Response:
+async def kept_answer(visit: PageRequest) -> Response:
     """Shows an answer once more, by itself."""
     found = _find_answer(visit)
     outcome = outcome_of(found.document, number=visit.request.path_params["number"])
     return visit.page("answer.html", question=found.question, outcome=outcome)
 
 
-async def export_csv(visit: Visit) -> Response:
+async def export_csv(visit: PageRequest) -> Response:
     """Gives the rows of a table of an answer as a file."""
     tables, place = tables_of(_find_answer(visit).document), visit.request.path_params.get("place", 1)
     if not 0 < place <= len(tables):
@@ -73,7 +73,7 @@ async def export_csv(visit: Visit) -> Response:
     return attachment(tables[place - 1].as_csv(), "text/csv; charset=utf-8", "answer.csv")
 
 
-async def export_json(visit: Visit) -> Response:
+async def export_json(visit: PageRequest) -> Response:
     """Gives the whole document of an answer as a file."""
     found = _find_answer(visit)
     text = json.dumps({"question": found.question, **found.document}, indent=1)

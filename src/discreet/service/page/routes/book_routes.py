@@ -17,21 +17,21 @@ from discreet.requests.request import arguments
 from discreet.requests.verb_table import VERBS, Queue, Verb
 from discreet.service.caller import Permission, ServiceRole
 from discreet.service.desk import Document
-from discreet.service.page.request_forms import Field, form_of, label_of, read_form
-from discreet.service.page.visit import PageRoute, Visit, attachment, to
+from discreet.service.page.request_forms import FormField, form_of, label_of, read_form
+from discreet.service.page.visit import PageRequest, PageRoute, attachment, to
 
 ON_A_PAGE = 50
 LATEST = 10
 
 
-def overview(visit: Visit) -> Response:
+def overview(visit: PageRequest) -> Response:
     """Shows all accounts."""
     acts, caller = visit.site.acts, visit.caller
     views = [acts.account_view(caller, told["account"]) for told in acts.budgets(caller)]
     return visit.page("overview.html", accounts=views)
 
 
-def account(visit: Visit) -> Response:
+def account(visit: PageRequest) -> Response:
     """Shows one account, who may ask on it, and what a steward can do."""
     names = []
     if visit.caller.may(Permission.MANAGE_PEOPLE):
@@ -41,7 +41,7 @@ def account(visit: Visit) -> Response:
     return visit.page("account.html", **_account(visit), names=names, actions=actions, safe=SAFE, done=done)
 
 
-def _account(visit: Visit) -> dict[str, Any]:
+def _account(visit: PageRequest) -> dict[str, Any]:
     name, acts = visit.request.path_params["account"], visit.site.acts
     if all(told["account"] != name for told in acts.budgets(visit.caller)):
         raise InvalidParameter("account", name, "to be one that you may see", "Choose one of the list.")
@@ -50,7 +50,7 @@ def _account(visit: Visit) -> dict[str, Any]:
     return {"account": view, "burned": chart, "latest": list(map(view_entry, latest))}
 
 
-def report(visit: Visit) -> Response:
+def report(visit: PageRequest) -> Response:
     """Shows an account as a report to be printed."""
     acts = visit.site.acts
     return visit.page(
@@ -69,7 +69,7 @@ ACTIONS = sorted((verb for verb in _ABOUT_ACCOUNTS if "page" in verb.faces), key
 """What a steward does to an account: each is an entry of the ledger."""
 
 
-def _fields(visit: Visit, verb: Verb) -> list[Field]:
+def _fields(visit: PageRequest, verb: Verb) -> list[FormField]:
     """The fields of an action on this account; only the owner makes stewards."""
     fields = form_of(verb.request, without=("account",))
     hidden = () if visit.caller.role is ServiceRole.OWNER else (ServiceRole.STEWARD.value,)
@@ -77,7 +77,7 @@ def _fields(visit: Visit, verb: Verb) -> list[Field]:
 
 
 def _action(verb: Verb) -> PageRoute:
-    def perform_action(visit: Visit) -> Response:
+    def perform_action(visit: PageRequest) -> Response:
         place = visit.request.path_params["account"]
         if verb.name == "renew" and visit.text("sure") != "yes":
             raise InvalidParameter("sure", "", "to be ticked", "A renewal gives the same people a new budget.")
@@ -91,7 +91,7 @@ def _action(verb: Verb) -> PageRoute:
 # ---------------------------------------------------------------------------------------------------- history
 
 
-def history(visit: Visit) -> Response:
+def history(visit: PageRequest) -> Response:
     """Shows entries, the newest first: everybody's to those who may see them, else one's own."""
     everybody = visit.caller.may(Permission.SEE_ALL)
     place, who = visit.query_parameter("account"), visit.query_parameter("who") if everybody else ""
@@ -110,7 +110,7 @@ def history(visit: Visit) -> Response:
     )
 
 
-def own_budget(visit: Visit) -> Response:
+def own_budget(visit: PageRequest) -> Response:
     """Shows what the caller may still spend."""
     own, acts = [], visit.site.acts
     for told in acts.budgets(visit.caller):
@@ -120,7 +120,7 @@ def own_budget(visit: Visit) -> Response:
     return visit.page("budget.html", accounts=own)
 
 
-def certificate(visit: Visit) -> Response:
+def certificate(visit: PageRequest) -> Response:
     """Shows what was promised about an answer."""
     sequence = visit.request.path_params["sequence"]
     found = visit.site.acts.certificate(visit.caller, sequence)
@@ -143,24 +143,24 @@ def _format_json(found: Document) -> str:
     return json.dumps(found, indent=1, sort_keys=True)
 
 
-def export_certificate(visit: Visit) -> Response:
+def export_certificate(visit: PageRequest) -> Response:
     """Gives a certificate as a file."""
     sequence = visit.request.path_params["sequence"]
     found = visit.site.acts.certificate(visit.caller, sequence)
     return attachment(_format_json(found), "application/json", f"certificate-{sequence}.json")
 
 
-def show_verify(visit: Visit) -> Response:
+def show_verify(visit: PageRequest) -> Response:
     """Shows the button."""
     return visit.page("verify.html", head="")
 
 
-def verify(visit: Visit) -> Response:
+def verify(visit: PageRequest) -> Response:
     """Walks the whole book."""
     return visit.page("verify.html", head=str(visit.site.acts.verify(visit.caller)))
 
 
-def anchor(visit: Visit) -> Response:
+def anchor(visit: PageRequest) -> Response:
     """Gives the head of the book as a file."""
     return attachment(f"{visit.site.acts.anchor(visit.caller)}\n", "text/plain; charset=utf-8", "discreet.anchor")
 

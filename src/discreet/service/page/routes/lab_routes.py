@@ -11,15 +11,15 @@ from discreet.report.finding import Finding
 from discreet.service.api.http_responses import status_of
 from discreet.service.caller import Permission
 from discreet.service.desk import OPERATIONS
-from discreet.service.page.visit import PageRoute, Visit, is_refusal
+from discreet.service.page.visit import PageRequest, PageRoute, is_refusal
 
 
-async def show_attack(visit: Visit) -> Response:
+async def show_attack(visit: PageRequest) -> Response:
     """Shows the form of the attack lab."""
     return _page(visit, visit.query_parameter("table"))
 
 
-async def attack(visit: Visit) -> Response:
+async def attack(visit: PageRequest) -> Response:
     """Attacks a table in a worker, and shows what was found."""
     table, columns = visit.text("table"), [name.strip() for name in visit.form.getlist("columns") if name.strip()]
     try:
@@ -37,7 +37,7 @@ async def attack(visit: Visit) -> Response:
 _DRAWN = ("attack", "goal", "success", "baseline", "targets")
 
 
-def _page(visit: Visit, table: str, status: int = 200, **shown: Any) -> Response:
+def _page(visit: PageRequest, table: str, status: int = 200, **shown: Any) -> Response:
     tables = [one for one in visit.site.desk.tables(visit.caller) if one["protected"]]
     chosen = next((one for one in tables if one["name"] == table), tables[0] if tables else None)
     context = {"columns": [], "found": None, "drawn": None, "error": None, **shown}

@@ -8,10 +8,10 @@ from discreet.service.acts import PEOPLE_VERBS
 from discreet.service.caller import Permission
 from discreet.service.identity.people import MAKES, manages
 from discreet.service.page.request_forms import read_form
-from discreet.service.page.visit import PageRoute, Visit, to
+from discreet.service.page.visit import PageRequest, PageRoute, to
 
 
-def people(visit: Visit, secret: dict[str, str] | None = None) -> Response:
+def people(visit: PageRequest, secret: dict[str, str] | None = None) -> Response:
     """Shows everybody and all keys, and what is shown this once."""
     identities, by = visit.site.identities, visit.caller
     everybody, managed = identities.people(by), sorted(role.value for role in MAKES.get(by.role, ()))
@@ -31,7 +31,7 @@ def people(visit: Visit, secret: dict[str, str] | None = None) -> Response:
 def _action(path: str, verb: str, title: str = "", hint: str = "") -> PageRoute:
     """The route of an action; one with a title has a secret as its result, which is shown this once."""
 
-    def perform_action(visit: Visit) -> Response:
+    def perform_action(visit: PageRequest) -> Response:
         asked = read_form(PEOPLE_VERBS[verb].request, visit.form)
         found = visit.site.acts.perform(visit.caller, asked)
         if not title:

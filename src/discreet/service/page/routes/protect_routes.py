@@ -19,7 +19,7 @@ from discreet.service.desk import OPERATIONS, Document
 from discreet.service.page.file_sources import FileSource, from_path, list_files, resolve, store_upload
 from discreet.service.page.request_forms import AMOUNTS, read_count
 from discreet.service.page.uploaded_form import UploadedForm
-from discreet.service.page.visit import PageRoute, Visit, is_refusal, require_token, to
+from discreet.service.page.visit import PageRequest, PageRoute, is_refusal, require_token, to
 
 TYPES = ("int", "float", "text", "bool", "date", "timestamp")
 BOUNDED = ("int", "float", "date", "timestamp")
@@ -156,7 +156,7 @@ class Declaration:
         return {**always, **self.limits, **{name: value for name, value in perhaps.items() if value}}
 
 
-def declaration(visit: Visit) -> Declaration:
+def declaration(visit: PageRequest) -> Declaration:
     """Returns what a form says about a table.
 
     Raises:
@@ -198,12 +198,12 @@ def _propose_column(column: Mapping[str, Any]) -> DeclaredColumn:
 # ------------------------------------------------------------------------------------------------------ pages
 
 
-async def choose_file(visit: Visit) -> Response:
+async def choose_file(visit: PageRequest) -> Response:
     """Shows where a file can come from."""
     return visit.page("protect.html", files=list_files(visit.site.settings))
 
 
-async def upload(visit: Visit) -> Response:
+async def upload(visit: PageRequest) -> Response:
     """Takes a file, piece by piece, after the form's token was seen."""
     form = UploadedForm(visit.request)
     await form.begin()
@@ -212,7 +212,7 @@ async def upload(visit: Visit) -> Response:
     return _to_declare(stored)
 
 
-async def choose_path(visit: Visit) -> Response:
+async def choose_path(visit: PageRequest) -> Response:
     """Takes a path inside a root."""
     return _to_declare(from_path(visit.text("path"), visit.site.settings))
 
@@ -221,7 +221,7 @@ def _to_declare(source: FileSource) -> Response:
     return to(f"/protect/declare?{urlencode({'source': source.name})}")
 
 
-async def show_declaration(visit: Visit) -> Response:
+async def show_declaration(visit: PageRequest) -> Response:
     """Shows the form for a file that a worker has looked into."""
     source = resolve(visit.query_parameter("source"), visit.site.settings)
     found = await visit.perform(OPERATIONS["inspect"], {"path": str(source.path)})
@@ -230,7 +230,7 @@ async def show_declaration(visit: Visit) -> Response:
     return _form(visit, source, told, found)
 
 
-def _form(visit: Visit, source: FileSource, told: Declaration, found: Document, error: Any = None) -> Response:
+def _form(visit: PageRequest, source: FileSource, told: Declaration, found: Document, error: Any = None) -> Response:
     return visit.page(
         "declare.html",
         200 if error is None else status_of(error),
@@ -243,7 +243,7 @@ def _form(visit: Visit, source: FileSource, told: Declaration, found: Document, 
     )
 
 
-async def declare(visit: Visit) -> Response:
+async def declare(visit: PageRequest) -> Response:
     """Protects the table, or shows the form again with all that is missing."""
     told = declaration(visit)
     source = resolve(told.text("source"), visit.site.settings)

@@ -17,8 +17,8 @@ from discreet.service.api.http_responses import status_of
 from discreet.service.api.route_access import address_of
 from discreet.service.identity.openid import OpenIdSignIn
 from discreet.service.identity.rate_limits import network
-from discreet.service.owner.lane import Lane
-from discreet.service.page.visit import Site, Visit, note_refusal, read_posted, render_page, to
+from discreet.service.owner.lane import JobQueue
+from discreet.service.page.visit import PageContext, PageRequest, note_refusal, read_posted, render_page, to
 
 MOST_BODY = 4096
 AWAY, BACK = "/sign-in/provider", "/sign-in/provider/back"
@@ -31,13 +31,13 @@ _AT_ONCE, _WAITING = 4, 64
 FAILED = "That link or key does not work: it was used, has expired, or never did. Ask for another."
 
 
-async def show_sign_in(site: Site, request: Request) -> Response:
+async def show_sign_in(site: PageContext, request: Request) -> Response:
     """Shows the form; a link's token is put into it and not used."""
     token, aim = request.query_params.get("token", ""), request.query_params.get("next", "/")
     return render_page(site, request, "sign_in.html", token=token[:200], aim=local(aim), failed="")
 
 
-async def sign_in(site: Site, request: Request) -> Response:
+async def sign_in(site: PageContext, request: Request) -> Response:
     """Begins a session; whatever does not prove anybody is answered alike."""
     aim, known, before = "/", site.identities, request.cookies.get(site.cookie)
     try:
@@ -52,7 +52,7 @@ async def sign_in(site: Site, request: Request) -> Response:
     return _with_session(to(aim), site, session)
 
 
-async def sign_out(visit: Visit) -> Response:
+async def sign_out(visit: PageRequest) -> Response:
     """Ends the session, on the server and in the browser."""
     visit.site.identities.sign_out(visit.request.cookies.get(visit.site.cookie, ""))
     response = to("/sign-in")
@@ -69,9 +69,9 @@ class ProviderSignIn:
 
     def __init__(self, provider: OpenIdSignIn) -> None:
         self._provider = provider
-        self._lane = Lane(slots=_AT_ONCE, waiting=_WAITING, per_caller=_WAITING // 4)
+        self._lane = JobQueue(slots=_AT_ONCE, waiting=_WAITING, per_caller=_WAITING // 4)
 
-    async def leave(self, site: Site, request: Request) -> Response:
+    async def leave(self, site: PageContext, request: Request) -> Response:
         """Sends a browser to the provider; its ticket goes along in a cookie that comes back from another site."""
         try:
             async with self._lane.slot(network(address_of(request))):
@@ -82,7 +82,7 @@ class ProviderSignIn:
         response.set_cookie(_TICKET, departure.ticket, max_age=_TICKET_SECONDS, **_cookie(site, AWAY, "lax"))
         return response
 
-    async def come_back(self, site: Site, request: Request) -> Response:
+    async def come_back(self, site: PageContext, request: Request) -> Response:
         """Begins the session of who has come back; the page goes on by itself, since it was opened by another site."""
         told, cookies = request.query_params, request.cookies
         try:
@@ -103,18 +103,18 @@ class ProviderSignIn:
         return response
 
 
-def _with_session(response: Response, site: Site, session: str) -> Response:
+def _with_session(response: Response, site: PageContext, session: str) -> Response:
     """Puts a session into a browser."""
     response.set_cookie(site.cookie, session, max_age=_SESSION_SECONDS, **_cookie(site))
     return response
 
 
-def _cookie(site: Site, path: str = "/", samesite: str = "strict") -> dict[str, Any]:
+def _cookie(site: PageContext, path: str = "/", samesite: str = "strict") -> dict[str, Any]:
     """A cookie for the server only: of our own pages, or ("lax") when another site sends the browser back, too."""
     return {"path": path, "secure": site.settings.secure, "httponly": True, "samesite": samesite}
 
 
-def _refuse_sign_in(site: Site, request: Request, aim: str = "/") -> Response:
+def _refuse_sign_in(site: PageContext, request: Request, aim: str = "/") -> Response:
     """Answers what proves nobody, and counts it."""
     note_refusal(request, NotAuthenticated())
     try:
@@ -124,7 +124,7 @@ def _refuse_sign_in(site: Site, request: Request, aim: str = "/") -> Response:
     return _render_failure(site, request, FAILED, 401, aim)
 
 
-def _render_failure(site: Site, request: Request, why: str, status: int, aim: str = "/") -> Response:
+def _render_failure(site: PageContext, request: Request, why: str, status: int, aim: str = "/") -> Response:
     return render_page(site, request, "sign_in.html", status, token="", aim=aim, failed=why)
 
 

@@ -15,9 +15,9 @@ from discreet.noise.tokens import token
 from discreet.requests.verb_table import Queue, Verb
 from discreet.service.api.http_responses import status_of
 from discreet.service.desk import Document
-from discreet.service.page.document_view import Kept, Outcome, outcome_of
+from discreet.service.page.document_view import RecentResult, ResultView, outcome_of
 from discreet.service.page.request_forms import form_of, label_of, read_form
-from discreet.service.page.visit import PageRoute, Visit, is_refusal, note_refusal
+from discreet.service.page.visit import PageRequest, PageRoute, is_refusal, note_refusal
 
 PLAN = "plan_"
 """What the name of a verb begins with that tells what another one would release and cost."""
@@ -61,18 +61,18 @@ class VerbPage:
     def route(self, path: str, verb: Verb) -> PageRoute:
         """Returns the route of a verb that is done with the form of this page, which shows the result."""
 
-        async def perform_action(visit: Visit) -> Response:
+        async def perform_action(visit: PageRequest) -> Response:
             return await self._perform_verb(visit, verb)
 
         return PageRoute(
             method="POST", path=path, permission=verb.permission, handler=perform_action, verbs=(verb.name,)
         )
 
-    async def show(self, visit: Visit) -> Response:
+    async def show(self, visit: PageRequest) -> Response:
         """Shows the form."""
         return self._page(visit)
 
-    async def _perform_verb(self, visit: Visit, verb: Verb) -> Response:
+    async def _perform_verb(self, visit: PageRequest, verb: Verb) -> Response:
         try:
             asked, document = await perform_form(visit, verb, self.usual)
         except DiscreetError as error:
@@ -84,7 +84,7 @@ class VerbPage:
             return self._page(visit, price=outcome_of(document))
         return self._page(visit, outcome=keep(visit, verb, asked, document))
 
-    def _page(self, visit: Visit, status: int = 200, **shown: Any) -> Response:
+    def _page(self, visit: PageRequest, status: int = 200, **shown: Any) -> Response:
         """The form as it was sent, and its result or what is wrong; htmx gets only these, and no status but 429."""
         context = {"outcome": None, "price": None, "error": None, "key": token(16), **shown}
         if visit.partial:
@@ -105,7 +105,7 @@ class VerbPage:
         )
 
 
-async def perform_form(visit: Visit, verb: Verb, usual: Mapping[str, str]) -> tuple[Document, Document]:
+async def perform_form(visit: PageRequest, verb: Verb, usual: Mapping[str, str]) -> tuple[Document, Document]:
     """Has done what the form of a verb asks; the form's key makes sure that sending it again is charged once.
 
     Returns:
@@ -116,15 +116,17 @@ async def perform_form(visit: Visit, verb: Verb, usual: Mapping[str, str]) -> tu
     return asked.document(), await visit.perform_verb(verb, asked, key)
 
 
-def keep(visit: Visit, verb: Verb, asked: Document, document: Document) -> Outcome:
+def keep(visit: PageRequest, verb: Verb, asked: Document, document: Document) -> ResultView:
     """Keeps the result of a charge, so that it can be saved as files; returns how it is shown."""
     if not verb.charges:
         return outcome_of(document, rehearsed=verb.name == "rehearse")
     question = str(asked.get("sql") or f"{verb.name} {json.dumps(asked)}")
-    return outcome_of(document, number=visit.site.answers.add(whose(visit), Kept(question=question, document=document)))
+    return outcome_of(
+        document, number=visit.site.answers.add(whose(visit), RecentResult(question=question, document=document))
+    )
 
 
-def whose(visit: Visit) -> str:
+def whose(visit: PageRequest) -> str:
     """Returns under whom results are kept: a session of a key for some tables sees those of its own only."""
     caller = visit.caller
     return caller.name if caller.tables is None else f"{caller.name}\n{caller.credential}"  # no name has a line break

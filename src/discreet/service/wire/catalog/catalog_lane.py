@@ -12,8 +12,8 @@ from typing import Any
 
 from discreet.dataclass import dataclass
 from discreet.errors import ServiceUnavailable, UnknownTable, UnsupportedQuery
-from discreet.service.owner.lane import Lane
-from discreet.service.wire.protocol_messages import Field
+from discreet.service.owner.lane import JobQueue
+from discreet.service.wire.protocol_messages import FieldDescription
 
 _PROGRAM = "discreet.service.wire.catalog.catalog_process"
 _LONGEST_REPLY = 1 << 26  # bytes
@@ -44,11 +44,11 @@ class CatalogQuery:
 class CatalogRows:
     """Columns, and rows of plain values."""
 
-    columns: tuple[Field, ...]
+    columns: tuple[FieldDescription, ...]
     rows: tuple[tuple[Any, ...], ...]
 
 
-class CatalogLane:
+class CatalogExecutor:
     """Starts the process when it is first needed, and anew after it was killed.
 
     Args:
@@ -60,7 +60,7 @@ class CatalogLane:
 
     def __init__(self, *, deadline: float, waiting: int = 64, per_caller: int = 16) -> None:
         self._deadline = deadline
-        self._lane = Lane(slots=1, waiting=waiting, per_caller=per_caller)
+        self._lane = JobQueue(slots=1, waiting=waiting, per_caller=per_caller)
         self._process: asyncio.subprocess.Process | None = None
 
     async def answer(self, query: CatalogQuery) -> CatalogRows:
@@ -147,5 +147,5 @@ def _read(reply: Mapping[str, Any]) -> CatalogRows:
     if "error" in reply:
         position = reply.get("position")
         raise UnsupportedQuery(reply["reason"], reply["hint"], tuple(position) if position else None)
-    columns = tuple(Field(name, oid) for name, oid in reply["columns"])
+    columns = tuple(FieldDescription(name, oid) for name, oid in reply["columns"])
     return CatalogRows(columns=columns, rows=tuple(map(tuple, reply["rows"])))
