@@ -19,7 +19,7 @@ import numpy as np
 from _claims import DATA, Claim, show
 
 from discreet import attacks
-from discreet.attacks.linkage.tables import columns_of
+from discreet.attacks.linkage.attacker_tables import columns_of
 from discreet.noise import SeededBits
 
 DRAWS, SEED = 10, 2026

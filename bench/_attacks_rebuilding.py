@@ -16,7 +16,7 @@ from discreet.attacks.reconstruction.linear_reconstruction import repeat_attack
 from discreet.attacks.reconstruction.subset_counts import Answerer, GaussianAnswerer, NoisyAnswerer, PrivateAnswerer
 from discreet.noise import SeededBits
 from discreet.noise.experiment import coins, uniforms
-from discreet.report.finding import wilson_interval
+from discreet.report.attack_finding import wilson_interval
 
 PEOPLE, RUNS = 512, 20
 LARGE, LARGE_QUERIES, SECONDS = 2000, 8000, 60

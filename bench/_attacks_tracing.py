@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from discreet.attacks import Comparison, genome, membership
 from discreet.noise import Bits, SeededBits
 from discreet.noise.experiment import shuffle_indices
-from discreet.report.finding import wilson_interval
+from discreet.report.attack_finding import wilson_interval
 
 GROUP, SITES, GROUPS, SEED = 100, 5_000, 10, 2026
 RAREST, ANCESTRY = 0.05, 2

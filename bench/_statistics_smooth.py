@@ -11,7 +11,7 @@ from _timing import cpu
 from discreet import statistics as st
 from discreet.noise import SeededBits
 from discreet.noise.experiment import normals, uniforms
-from discreet.statistics.robust import sensitivity as smooth
+from discreet.statistics.robust import smooth_sensitivity as smooth
 
 MANY, WIDTH = 10**6, 1 << 20
 TENTH = Fraction(1, 10)

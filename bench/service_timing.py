@@ -24,8 +24,8 @@ from rich.table import Table
 
 from discreet.ledger import Ledger
 from discreet.service.caller import AuthenticatedCaller, ServiceRole
-from discreet.service.desk import JobRequest, Operation
-from discreet.service.owner.service_desk import WorkerExecutor
+from discreet.service.owner.worker_executor import WorkerExecutor
+from discreet.service.request_executor import JobRequest, Operation
 from discreet.service.settings import Settings
 
 PEOPLE_ROWS, HEAVY_ROWS = 200_000, 1_000_000

@@ -22,30 +22,19 @@ PIECES = {"mechanisms", "measurement/aggregates", "privacy/events"}
 """Folders of pieces that are found by registration."""
 
 SHARED = {
-    "base": "what all pieces of a kind promise",
     "covariance": "of two columns",
-    "declarations": "of a steward",
     "dialect": "of SQL",
     "engine": "where readings are computed",
-    "features": "of a learner",
-    "finding": "of an attack or an audit",
     "gaussian": "the law",
     "laplace": "the law",
     "mean": "of a column",
-    "moments": "sums of powers of values",
     "quantile": "a value of a given rank",
-    "quantiles": "values of given ranks",
-    "regression": "of one column on others",
-    "relations": "rows that are made of tables",
-    "robustness": "of estimators, under contamination",
-    "sensitivity": "how far one unit moves a statistic",
     "sources": "what an engine can be given",
-    "tables": "of columns with names",
     "variance": "of a column",
 }
 """Names that several rooms use, and their one meaning."""
 
-NOUNS = {"boosting", "finding", "local_hashing", "rounding", "unary_encoding"}
+NOUNS = {"attack_finding", "boosting", "local_hashing", "rounding", "unary_encoding"}
 """Modules that end like a verb and are none."""
 
 LEFTOVER = re.compile(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from discreet.cli import app, declarations
+from discreet.cli import app, declaration_commands
 from discreet.ledger import Ledger
 from docs.site.code_blocks import blocks
 from docs.site.navigation import DOCS
@@ -58,7 +58,7 @@ def test_a_script_says_yes(clinic: Path) -> None:
 def test_a_steward_at_a_terminal_is_asked(clinic: Path, monkeypatch: pytest.MonkeyPatch, said: str) -> None:
     edit(clinic, BOUNDS)
     before = head(clinic)
-    monkeypatch.setattr(declarations, "is_asked", lambda: True)
+    monkeypatch.setattr(declaration_commands, "is_asked", lambda: True)
     done = CliRunner(env={"COLUMNS": "200"}).invoke(app, ["protect"], input=said)
     assert NARROWER in done.stdout
     assert (done.exit_code, head(clinic) != before) == ((0, True) if said == "y\n" else (2, False))
@@ -68,7 +68,7 @@ def test_a_steward_at_a_terminal_is_asked(clinic: Path, monkeypatch: pytest.Monk
 def test_the_page_shows_what_is_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Next month's file has a column more, and the steward is asked as docs/command_line.md says."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(declarations, "is_asked", lambda: True)
+    monkeypatch.setattr(declaration_commands, "is_asked", lambda: True)
     write(tmp_path, TOML.replace('version = "1"', 'version = "2026-11"'))
     assert run("protect").code == 0
     header, *rows = CSV.splitlines()
@@ -170,4 +170,4 @@ def test_keys_of_a_public_table_that_grew_are_a_change(folder: Path) -> None:
 
 def test_standard_input_that_is_no_terminal_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.stdin, "isatty", lambda: False, raising=False)
-    assert not declarations.is_asked()
+    assert not declaration_commands.is_asked()

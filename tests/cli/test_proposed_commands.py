@@ -23,7 +23,7 @@ _SURVEY = ("survey", "make", "s.toml", "--question", "Smoker?", "--value", "A", 
 
 ELSEWHERE = {
     "templates and formats of files": (
-        "cli/declarations.py:# What is protected",
+        "cli/declaration_commands.py:# What is protected",
         "presentation/inspection/proposed_config.py:# Proposed by",
         "service/demo_clinic.py:",
         "deep/step_count.py:",

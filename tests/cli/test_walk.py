@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from discreet.cli.declarations import TEMPLATE
+from discreet.cli.declaration_commands import TEMPLATE
 from discreet.curator import Curator
 from discreet.curator.config.toml_file import load
 from discreet.errors import InvalidParameter

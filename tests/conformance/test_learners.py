@@ -14,7 +14,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from discreet import learn
 from discreet.errors import InvalidParameter
-from discreet.learn.base import Learner
+from discreet.learn.learner import Learner
 from discreet.learn.persistence import store
 from discreet.privacy import events
 from tests.learn.specimens import SPECIMENS, Specimen

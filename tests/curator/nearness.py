@@ -10,7 +10,7 @@ from typing import Any
 from discreet.accounting.composition import compose as basic
 from discreet.accounting.composition import terms
 from discreet.accounting.zcdp import compose as zcdp
-from discreet.audit.queries.sensitivity import range_of
+from discreet.audit.queries.neighbour_distance import range_of
 from discreet.exact.integer_columns import column_of, round_column
 from discreet.measurement.program.program import Program
 from discreet.measurement.releases.additive import grains_of

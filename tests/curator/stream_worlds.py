@@ -17,7 +17,7 @@ from typing import Any
 from discreet.curator import Curator
 from discreet.curator.streams.curated_stream import CuratedStream
 from discreet.engines import Memory
-from discreet.engines.base import Engine
+from discreet.engines.abstract_engine import Engine
 from discreet.errors import UnsupportedQuery
 from discreet.privacy import Budget, events
 from discreet.stream.gaussian_factor import GaussianFactor

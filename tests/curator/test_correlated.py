@@ -12,8 +12,8 @@ import pytest
 
 from discreet.curator import Curator
 from discreet.engines import DuckDB, Memory
-from discreet.engines.base import Engine
-from discreet.engines.memory import relations as gather
+from discreet.engines.abstract_engine import Engine
+from discreet.engines.memory import relation_rows as gather
 from discreet.errors import UnsupportedQuery
 from discreet.noise import SeededBits
 from discreet.plan.canonical import replay

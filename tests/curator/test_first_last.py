@@ -11,7 +11,7 @@ import pytest
 
 from discreet.curator import Curator
 from discreet.engines import DuckDB, Memory
-from discreet.engines.memory import relations as gather
+from discreet.engines.memory import relation_rows as gather
 from discreet.errors import UnsupportedQuery
 from discreet.noise import SeededBits
 from discreet.plan.analysis.relation_schema import describe

@@ -10,11 +10,12 @@ import pytest
 from sklearn.base import is_classifier
 
 from discreet.curator import Curator
-from discreet.curator.training.features import LONGEST_LABEL, ClassLabels
+from discreet.curator.training.column_features import LONGEST_LABEL, ClassLabels
 from discreet.curator.training.trainer import CONSTANT
 from discreet.engines import Memory
 from discreet.errors import InvalidParameter
-from discreet.learn import DecisionTreeClassifier, GaussianNB, LogisticRegression, base, from_json, to_json
+from discreet.learn import DecisionTreeClassifier, GaussianNB, LogisticRegression, from_json, to_json
+from discreet.learn import learner as learner_base
 from discreet.noise import SeededBits
 from discreet.plan.model.nodes import ColumnRef
 from discreet.plan.model.types import Type
@@ -98,8 +99,8 @@ def test_what_a_fit_would_refuse_is_refused_before_it_is_paid(learner: Any, name
 
 def test_a_plan_that_would_cost_more_than_it_may_is_refused_before_it_is_paid(monkeypatch: pytest.MonkeyPatch) -> None:
     """None does, up to a rounding; so the prices of this one are raised."""
-    for price in (base._find_epsilon, base._apart):
-        monkeypatch.setattr(base, price.__name__, lambda *_: Fraction(1, 900))
+    for price in (learner_base._find_epsilon, learner_base._apart):
+        monkeypatch.setattr(learner_base, price.__name__, lambda *_: Fraction(1, 900))
     curator = clinic(BUDGET)
     with pytest.raises(InvalidParameter) as caught:
         curator.fit(GaussianNB(**TINY), KIND, target="kind")

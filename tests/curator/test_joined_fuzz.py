@@ -18,9 +18,9 @@ import pytest
 
 from discreet.audit.queries.recorder import QueryRecord, RecordingEngine, ask
 from discreet.engines import DuckDB, Memory
-from discreet.engines.memory import relations as gather_module
-from discreet.engines.memory import relations as places_module
-from discreet.engines.memory.relations import fold_rows, gather
+from discreet.engines.memory import relation_rows as gather_module
+from discreet.engines.memory import relation_rows as places_module
+from discreet.engines.memory.relation_rows import fold_rows, gather
 from discreet.engines.row_choice import normalize_id
 from discreet.measurement.program import program as program_module
 from discreet.mechanisms.ranks import RankTarget

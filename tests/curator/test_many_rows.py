@@ -21,8 +21,8 @@ from discreet.audit.queries.recorder import QueryRecord, RecordingEngine
 from discreet.curator import Answer
 from discreet.curator.catalog import catalog
 from discreet.engines import DuckDB, Engine, Memory
-from discreet.engines.memory import relations as memory_relations
-from discreet.engines.memory.relations import gather
+from discreet.engines.memory import relation_rows as memory_relations
+from discreet.engines.memory.relation_rows import gather
 from discreet.errors import UnsupportedQuery
 from discreet.noise import SeededBits
 from discreet.plan.analysis import join_rows

@@ -333,7 +333,7 @@ def by_file_alone(patch: pytest.MonkeyPatch) -> None:
 
 def nothing_compared(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(stewardship, "tables", lambda _: {})
-    patch.setattr("discreet.ledger.book.tables", lambda _: {})
+    patch.setattr("discreet.ledger.ledger.tables", lambda _: {})
     patch.setattr("discreet.ledger.stewardship.tables", lambda _: {})
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from discreet.curator import Curator
 from discreet.engines import DuckDB, Engine, Memory
-from discreet.engines.memory import relations as gather_module
+from discreet.engines.memory import relation_rows as gather_module
 from discreet.engines.row_choice import put_together
 from discreet.errors import InvalidParameter, UnsupportedQuery
 from discreet.measurement.program.program import Program, choose

@@ -14,9 +14,9 @@ import polars as pl
 import pytest
 
 from discreet.accounting import epsilon as epsilon_of
+from discreet.audit.queries.neighbour_distance import measure_distance
 from discreet.audit.queries.recorder import QueryRecord, RecordingEngine, ask
 from discreet.audit.queries.releases import allowance
-from discreet.audit.queries.sensitivity import measure_distance
 from discreet.curator import Answer, Curator
 from discreet.curator import paid_release as perform
 from discreet.curator.measurement_plan import MeasurementPlan

@@ -10,10 +10,10 @@ import polars as pl
 import pytest
 
 from discreet.accounting import epsilon as epsilon_of
+from discreet.audit.queries.neighbour_distance import measure_distance
 from discreet.audit.queries.recorder import RecordingEngine
 from discreet.audit.queries.recorder import ask as recorded
 from discreet.audit.queries.releases import allowance
-from discreet.audit.queries.sensitivity import measure_distance
 from discreet.curator import Curator
 from discreet.engines import DuckDB, Memory
 from discreet.errors import InvalidParameter, KeyConflict, UnsupportedQuery

@@ -15,7 +15,7 @@ from discreet import audit
 from discreet.curator import Curator
 from discreet.curator.config.toml_file import load
 from discreet.engines import DuckDB, Memory
-from discreet.engines.memory import relations
+from discreet.engines.memory import relation_rows
 from discreet.errors import InvalidParameter, UnsupportedQuery
 from discreet.noise import SeededBits
 from discreet.plan.model.types import Type
@@ -116,7 +116,7 @@ def test_one_row_moves_no_input_farther_than_charged(relation: Neighbours) -> No
 
 @pytest.mark.ci
 def test_mutant_a_row_takes_all_its_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(relations, "_smallest", lambda rows: rows)
+    monkeypatch.setattr(relation_rows, "_smallest", lambda rows: rows)
     with pytest.raises(AssertionError):
         test_one_row_moves_no_input_farther_than_charged(Neighbours.ADD_REMOVE)
 

@@ -16,7 +16,7 @@ from discreet import maximum, median
 from discreet.curator import Answer, Curator
 from discreet.engines import DuckDB, Engine, Memory
 from discreet.errors import UnsupportedQuery
-from discreet.measurement.releases.quantiles import RISK
+from discreet.measurement.releases.rank_draws import RISK
 from discreet.noise import SeededBits
 from discreet.plan.post import steps as steps_module
 from discreet.privacy import Budget

@@ -9,7 +9,7 @@ import pytest
 
 from discreet.curator import Curator
 from discreet.engines import DuckDB, Memory
-from discreet.engines.memory import relations as places_module
+from discreet.engines.memory import relation_rows as places_module
 from discreet.errors import InvalidParameter, UnsupportedQuery
 from discreet.measurement.program.program import Program
 from discreet.noise import SeededBits
@@ -83,7 +83,7 @@ def test_mutant_a_window_over_everybody(monkeypatch: pytest.MonkeyPatch) -> None
     def everybody(window: Window, rows: Any, *rest: Any) -> Any:
         return right(window, [{**row, UNIT: 0} for row in rows], *rest)
 
-    monkeypatch.setattr("discreet.engines.memory.relations.places", everybody)
+    monkeypatch.setattr("discreet.engines.memory.relation_rows.places", everybody)
     program, found = plan(QUESTIONS["row_number"], schemas(Limits(1, 1))), data(3, patients=60)
     with pytest.raises(AssertionError):
         check_all(program, found)

@@ -9,7 +9,7 @@ import pytest
 from discreet.demo import Exhibit, exhibits, write_lab
 from discreet.demo.lab import QUASI, hospital, register, town
 from discreet.noise import SeededBits
-from discreet.report.finding import wilson_interval
+from discreet.report.attack_finding import wilson_interval
 from tests.report.reader import Page
 
 STRONG = 1.0  # an epsilon at which all three attacks must have lost

@@ -10,8 +10,8 @@ from discreet.attacks import (
     location_under_outliers,
     regression_under_outliers,
 )
-from discreet.demo import robustness, write_robust
-from discreet.demo.robustness import run_contamination
+from discreet.demo import robustness_page, write_robust
+from discreet.demo.robustness_page import run_contamination
 from discreet.noise import SeededBits
 from tests.report.reader import Page
 
@@ -53,9 +53,9 @@ def test_it_prints_how_far_group_privacy_reaches(read: str) -> None:
 
 
 def test_without_learners_the_page_is_about_numbers_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(robustness, "find_spec", lambda _: None)
+    monkeypatch.setattr(robustness_page, "find_spec", lambda _: None)
     monkeypatch.setattr(
-        robustness,
+        robustness_page,
         "location_under_outliers",
         lambda **_: location_under_outliers(50, shares=(0,), runs=1, bits=SeededBits(2)),
     )

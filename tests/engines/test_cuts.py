@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from discreet.engines import Memory
-from discreet.engines.memory import relations as memory_relations
+from discreet.engines.memory import relation_rows as memory_relations
 from discreet.engines.row_choice import Salt, normalize_id
 from discreet.errors import InvalidParameter
 from discreet.noise import SeededBits, uniform_below

@@ -14,12 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.engines import DuckDB, Memory
-from discreet.engines.base import steps
+from discreet.engines.abstract_engine import steps
 from discreet.engines.sql.contribution_bounds import BoundedQuery
 from discreet.measurement.releases.additive import JointStatistics
+from discreet.measurement.releases.argument_moments import paired_form, sum_form
 from discreet.measurement.releases.grids import Steps
 from discreet.measurement.releases.layouts import distinct_form, of_different
-from discreet.measurement.releases.moments import paired_form, sum_form
 from discreet.plan.analysis.stability import QueryContribution
 from discreet.plan.model.readings import ContributionBounding, Groups, Reading, Statistic
 from discreet.plan.model.schema import Limits

@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from discreet.engines.base import read_as, read_value
+from discreet.engines.abstract_engine import read_as, read_value
 from discreet.engines.duckdb.cell_forms import CellFormat, Mend
 from discreet.engines.duckdb.file_content import FileContent
-from discreet.engines.duckdb.tables import open_database
+from discreet.engines.duckdb.source_tables import open_database
 from discreet.engines.row_choice import normalize_id
 from discreet.plan.model.types import Type
 from discreet.plan.model.unit_ids import WHITE_SPACE

@@ -13,7 +13,7 @@ from duckdb import DuckDBPyConnection, connect
 
 from discreet.engines import DuckDB, Memory
 from discreet.engines.sql import join_bounds, statement
-from discreet.engines.sql.relations import RelationPrinter, StoredTable
+from discreet.engines.sql.relation_printer import RelationPrinter, StoredTable
 from discreet.noise import SeededBits, uniform_below
 from discreet.plan.model.nodes import UNIT, ColumnRef, Expression, Output, Relation
 from discreet.plan.model.readings import ContributionBounding, Groups, Reading, Statistic

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from discreet.engines import Memory, base
-from discreet.engines.duckdb import arrow, sources, tables
+from discreet.engines import Memory, abstract_engine
+from discreet.engines.duckdb import arrow, source_tables, sources
 from discreet.errors import QueryFailed
 from discreet.plan.model.readings import Reading, Statistic
 from discreet.plan.model.types import Type
@@ -34,12 +34,12 @@ def texts_taken_as_they_are(patch: pytest.MonkeyPatch) -> None:
 
 
 def files_read_without_care(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(tables, "take_care", lambda *_: None)
+    patch.setattr(source_tables, "take_care", lambda *_: None)
 
 
 def broken_texts_replaced(patch: pytest.MonkeyPatch) -> None:
-    honest = tables.scan
-    patch.setattr(tables, "scan", lambda paths, utf8="replace": honest(paths, utf8))
+    honest = source_tables.scan
+    patch.setattr(source_tables, "scan", lambda paths, utf8="replace": honest(paths, utf8))
 
 
 def decimals_without_a_guard(patch: pytest.MonkeyPatch) -> None:
@@ -84,7 +84,7 @@ def test_a_row_notices_decimals_that_are_no_numbers(monkeypatch: pytest.MonkeyPa
     total = Statistic(kind="sum", argument=col("x", F), low=-9, high=9)
     rows = [{"x": Decimal(1)}, {"x": Decimal("NaN")}, {"x": Decimal("1e999999")}]
     assert _read(rows, total) == {(): (1,)}
-    monkeypatch.setattr(base, "_STORED", (((Decimal,), (Type.FLOAT, float)),))
+    monkeypatch.setattr(abstract_engine, "_STORED", (((Decimal,), (Type.FLOAT, float)),))
     with pytest.raises(QueryFailed):
         _read(rows, total)
 

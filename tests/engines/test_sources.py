@@ -17,8 +17,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet.engines import DuckDB, Memory
+from discreet.engines.duckdb.source_tables import csv_scan, describe_source, open_database
 from discreet.engines.duckdb.sources import Csv, FileTable, columns_of, source_of
-from discreet.engines.duckdb.tables import csv_scan, describe_source, open_database
 from discreet.errors import InvalidParameter
 from discreet.plan.model.readings import Groups, Reading, Statistic
 from discreet.plan.model.types import Type

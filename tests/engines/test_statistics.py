@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.engines import DuckDB, Memory
-from discreet.engines.base import steps
+from discreet.engines.abstract_engine import steps
 from discreet.engines.sql import printer
 from discreet.errors import QueryFailed
 from discreet.exact import float_above, float_below

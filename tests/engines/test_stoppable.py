@@ -17,7 +17,7 @@ import pytest
 
 from discreet.engines import DuckDB
 from discreet.engines.duckdb import engine as duckdb
-from discreet.engines.duckdb import tables
+from discreet.engines.duckdb import source_tables
 from discreet.engines.stoppable_work import _IDLE, _MOST_IDLE, stoppable
 from discreet.errors import QueryFailed
 from discreet.plan.model.readings import Reading, Statistic
@@ -101,7 +101,7 @@ def test_some_rows_are_not_taken_for_all(monkeypatch: pytest.MonkeyPatch) -> Non
 
     with DuckDB(threads=1) as engine:
         engine.register("t", pa.table({"n": list(range(100))}), {"n": N})
-        monkeypatch.setattr(tables, "_ROWS_AT_ONCE", 10)
+        monkeypatch.setattr(source_tables, "_ROWS_AT_ONCE", 10)
         assert len(unsealed(engine.read(BY_NUMBER))) == 100
         monkeypatch.setattr(duckdb, "stoppable", lambda work, *_, **__: work(Stopped()))
         with pytest.raises(QueryFailed):

@@ -17,7 +17,7 @@ from unittest.mock import patch
 from sklearn.base import BaseEstimator
 
 from discreet.curator import Curator
-from discreet.ledger.store import base
+from discreet.ledger.store import ledger_store
 from discreet.measurement.releases.releaser import Releaser
 from discreet.noise import SeededBits
 from discreet.presentation.ledger_report import report_page
@@ -106,7 +106,7 @@ def still(name: str) -> Iterator[None]:
     """Clocks of ledgers and reports stand still, and what is drawn beside noise (ids, salts) follows from a name."""
     clock = SimpleNamespace(time_ns=lambda: NOW * 10**9)
     dates = SimpleNamespace(**{**vars(dt), "datetime": _Still})
-    with patch.object(base, "time", clock), patch.object(report_page, "dt", dates), steady(name):
+    with patch.object(ledger_store, "time", clock), patch.object(report_page, "dt", dates), steady(name):
         yield
 
 

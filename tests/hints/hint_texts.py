@@ -46,7 +46,7 @@ PASSED_ON = {
     ("sql/training_rows.py", "hint"),
     ("sql/training_rows.py", "reason"),
     ("sql/training_rows.py", "proposed"),
-    ("service/wire/catalog/catalog_lane.py", "reply['hint']"),
+    ("service/wire/catalog/catalog_executor.py", "reply['hint']"),
 }
 """Calls whose hints are made elsewhere, by file and by what they pass."""
 

@@ -50,7 +50,7 @@ UNREACHED = {
     "a fault of the parser, which is not ours": (("sql/select.py", "Write it like"),),
     "a query of the catalog, whose hints propose no question": (("sql/catalog_queries.py", ""),),
     "files, servers and accounts that this world does not have": (
-        ("curator/training/features.py", ""),
+        ("curator/training/column_features.py", ""),
         ("curator/training/learners.py", "neighbours='replace'"),
         ("curator/training/learners.py", "no files"),
         ("curator/training/learners.py", "takes at most"),

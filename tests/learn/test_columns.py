@@ -13,9 +13,9 @@ from sklearn.naive_bayes import GaussianNB as Exact
 
 from discreet.errors import InvalidParameter
 from discreet.learn import GaussianNB, StandardScaler
-from discreet.learn import moments as column_moments
+from discreet.learn import noisy_moments as column_moments
 from discreet.learn.linear import naive_bayes
-from discreet.learn.moments import STEPS, Shares, shares
+from discreet.learn.noisy_moments import STEPS, Shares, shares
 from discreet.noise import SeededBits
 from discreet.noise.experiment import normals
 from discreet.privacy import Neighbours, events

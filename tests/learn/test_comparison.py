@@ -14,7 +14,7 @@ from discreet import accounting
 from discreet.learn import GaussianNB, from_json, to_json
 from discreet.learn.linear import naive_bayes
 from discreet.learn.linear.naive_bayes import CANDIDATES
-from discreet.learn.moments import column_steps
+from discreet.learn.noisy_moments import column_steps
 from discreet.mechanisms import Gaussian
 from discreet.noise import SeededBits
 from discreet.noise.experiment import normals, uniforms

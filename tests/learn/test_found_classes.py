@@ -12,7 +12,7 @@ from sklearn.base import is_classifier
 from discreet import learn
 from discreet.errors import InvalidParameter
 from discreet.learn import from_json, to_json
-from discreet.learn.base import ClassPlan
+from discreet.learn.learner import ClassPlan
 from discreet.noise import SeededBits
 from discreet.privacy import Neighbours
 from tests.learn.specimens import SPECIMENS, Specimen

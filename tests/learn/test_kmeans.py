@@ -15,7 +15,7 @@ from discreet.learn import KMeans
 from discreet.learn.clusters import coreset
 from discreet.learn.clusters.coreset import point_sensitivities, rotate_rows, rotation
 from discreet.learn.clusters.kmeans import nearest
-from discreet.learn.moments import STEPS, release_columns
+from discreet.learn.noisy_moments import STEPS, release_columns
 from discreet.noise import SeededBits
 from discreet.noise.experiment import normals, uniforms
 from discreet.privacy import Neighbours, events

@@ -12,11 +12,11 @@ from sklearn.linear_model import LinearRegression as Exact
 from sklearn.linear_model import Ridge as ExactRidge
 
 from discreet.errors import InvalidParameter
-from discreet.learn import PCA, GaussianNB, moments
+from discreet.learn import PCA, GaussianNB, noisy_moments
 from discreet.learn.features import features
 from discreet.learn.linear import regression as linear_regression
 from discreet.learn.linear.regression import LinearRegression, Ridge
-from discreet.learn.moments import NumericLabels, joint_rows, label_radius, release_moments, squared_norm
+from discreet.learn.noisy_moments import NumericLabels, joint_rows, label_radius, release_moments, squared_norm
 from discreet.noise import SeededBits
 from discreet.noise.experiment import normals
 from discreet.privacy import Neighbours
@@ -87,7 +87,9 @@ def test_bounds_that_touch_zero_leave_nothing_without_noise(neighbours: str) -> 
 
 
 def test_a_forgotten_factor_under_replace_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(moments, "moment_sensitivity", lambda norm, _: moment_sensitivity(norm, Neighbours.ADD_REMOVE))
+    monkeypatch.setattr(
+        noisy_moments, "moment_sensitivity", lambda norm, _: moment_sensitivity(norm, Neighbours.ADD_REMOVE)
+    )
     assert worst("add_remove") <= 1
     assert worst("replace") > 1
 
@@ -98,7 +100,7 @@ def test_labels_that_are_not_clipped_are_seen(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_labels_left_out_of_the_sensitivity_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(moments, "squared_norm", lambda _labels: RADIUS**2)
+    monkeypatch.setattr(noisy_moments, "squared_norm", lambda _labels: RADIUS**2)
     assert worst("add_remove") > 1
 
 

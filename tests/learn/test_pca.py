@@ -11,7 +11,7 @@ import pytest
 from sklearn import decomposition
 
 from discreet.errors import InvalidParameter
-from discreet.learn import PCA, GaussianNB, KMeans, LinearRegression, Ridge, StandardScaler, moments
+from discreet.learn import PCA, GaussianNB, KMeans, LinearRegression, Ridge, StandardScaler, noisy_moments
 from discreet.noise import SeededBits
 from discreet.noise.experiment import normals
 from discreet.privacy import Neighbours
@@ -41,7 +41,9 @@ def test_no_row_moves_the_moments_further_than_was_paid(neighbours: str, least: 
 
 
 def test_a_forgotten_factor_under_replace_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(moments, "moment_sensitivity", lambda norm, _: moment_sensitivity(norm, Neighbours.ADD_REMOVE))
+    monkeypatch.setattr(
+        noisy_moments, "moment_sensitivity", lambda norm, _: moment_sensitivity(norm, Neighbours.ADD_REMOVE)
+    )
     assert worst("replace") > 1
 
 

@@ -10,8 +10,8 @@ from sklearn.base import ClassifierMixin, RegressorMixin, TransformerMixin
 from sklearn.utils.validation import validate_data
 
 from discreet.errors import InvalidParameter
-from discreet.learn.base import ClassPlan, Learner, codes
 from discreet.learn.features import features
+from discreet.learn.learner import ClassPlan, Learner, codes
 from discreet.mechanisms import Laplace
 from discreet.privacy import Neighbours, events
 from discreet.statistics.inputs import RADIUS

@@ -21,7 +21,7 @@ from discreet.errors import InsufficientBudget, LedgerError
 from discreet.ledger import Ledger, charges
 from discreet.ledger.account import AccountMember, AccountState
 from discreet.ledger.store import sqlite
-from discreet.ledger.store.base import Places, Transaction
+from discreet.ledger.store.ledger_store import Places, Transaction
 from discreet.ledger.store.sqlite import SqliteTransaction
 from discreet.noise import SeededBits
 from discreet.privacy import events

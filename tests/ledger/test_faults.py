@@ -21,7 +21,7 @@ import pytest
 
 from discreet.errors import InsufficientBudget, LedgerError, LedgerMissing, NotPermitted
 from discreet.ledger import Ledger
-from discreet.ledger.store import base, sqlite
+from discreet.ledger.store import ledger_store, sqlite
 from discreet.ledger.store.sqlite import SqliteTransaction
 from discreet.privacy import Budget, PureDP, events
 from tests.ledger.books import PATIENTS, TENTH, opened, spend, spoil
@@ -127,7 +127,7 @@ def test_unreachable_and_foreign_files_are_refused(tmp_path: Path, path: Path) -
         Ledger(str(tmp_path / "other"))
     assert (tmp_path / "other").read_bytes() == before
     with closing(sqlite3.connect(path)) as connection:
-        connection.execute(f"PRAGMA user_version={base.VERSION + 1}")
+        connection.execute(f"PRAGMA user_version={ledger_store.VERSION + 1}")
     with pytest.raises(LedgerError, match="newer"):
         Ledger(str(path))
 

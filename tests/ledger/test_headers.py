@@ -11,7 +11,7 @@ import pytest
 from discreet.errors import LedgerTampered
 from discreet.ledger import Ledger, outcomes
 from discreet.ledger.serialization import read_body, read_header, with_body
-from discreet.ledger.store.base import StoredAnswer, StoredHeader
+from discreet.ledger.store.ledger_store import StoredAnswer, StoredHeader
 from discreet.ledger.store.sqlite import SqliteTransaction
 from discreet.privacy import events
 from tests.ledger.books import opened, tamper

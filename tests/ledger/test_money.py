@@ -19,7 +19,7 @@ from discreet.errors import InsufficientBudget, UnsupportedEvent
 from discreet.ledger import Ledger, ratios
 from discreet.ledger.account import AccountMember, AccountState, Role
 from discreet.ledger.serialization import by_identity, canonical
-from discreet.ledger.store.base import Kept, Place
+from discreet.ledger.store.ledger_store import Kept, Place
 from discreet.ledger.store.sqlite import SqliteTransaction
 from discreet.ledger.tallies import ChargePrice, Tallies, prices
 from discreet.privacy import Budget, Loss, Neighbours, PureDP, events

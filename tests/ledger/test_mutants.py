@@ -14,7 +14,7 @@ from discreet.ledger import FAILURE_CREDITS, Ledger, Receipt, changes, charges, 
 from discreet.ledger.account import AccountMember, AccountState
 from discreet.ledger.entry import Head
 from discreet.ledger.store import sqlite
-from discreet.ledger.store.base import Deferral, Places, Transaction
+from discreet.ledger.store.ledger_store import Deferral, Places, Transaction
 from discreet.ledger.store.sqlite import SqliteTransaction
 from discreet.ledger.tallies import Tallies
 from discreet.privacy import Budget, PureDP, events

@@ -12,7 +12,7 @@ import psycopg
 import pytest
 
 from discreet.ledger.store import place as places
-from discreet.ledger.store.base import Store
+from discreet.ledger.store.ledger_store import Store
 from discreet.ledger.store.sqlite import MEMORY
 from discreet.postgres_url import is_postgres, without
 from tests.ledger import test_accounts, test_answers, test_chain, test_failures, test_money, test_projects

@@ -32,7 +32,7 @@ from discreet.errors import (
 )
 from discreet.ledger import OWNER, AnchoredLedger, Head, Ledger
 from discreet.ledger.entry import seal
-from discreet.ledger.store import base, postgres, postgres_tables
+from discreet.ledger.store import ledger_store, postgres, postgres_tables
 from discreet.ledger.store.postgres import PostgresStore
 from discreet.ledger.store.transaction import _seal
 from discreet.postgres_url import without
@@ -243,7 +243,7 @@ def test_what_cannot_be_used_is_told(ledgers: str, place: str, monkeypatch: pyte
     with pytest.raises(InvalidParameter, match="plain name"):
         Ledger(f"{ledgers}?schema=a;b")
     opened(place).close()
-    run_sql(place, postgres_tables.version_sql(schema_of(place), base.VERSION + 1))
+    run_sql(place, postgres_tables.version_sql(schema_of(place), ledger_store.VERSION + 1))
     with pytest.raises(LedgerError, match="newer version"):
         Ledger(place)
     monkeypatch.setitem(__import__("sys").modules, "psycopg", None)

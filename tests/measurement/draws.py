@@ -5,7 +5,7 @@ from __future__ import annotations
 from discreet.measurement.program.program import Program
 from discreet.measurement.releases.candidates import CandidateDraw
 from discreet.measurement.releases.draws import CandidateDraws
-from discreet.measurement.releases.quantiles import RankDraw, RankDraws
+from discreet.measurement.releases.rank_draws import RankDraw, RankDraws
 from discreet.plan.model.readings import Reading
 
 

@@ -19,7 +19,7 @@ from discreet.measurement.program.program import Program, ReleaseFormat, _plan_a
 from discreet.measurement.releases.additive import LinearCombination
 from discreet.measurement.releases.exact_groups import ExactGroups
 from discreet.measurement.releases.releaser import Releaser
-from discreet.mechanisms.base import Law
+from discreet.mechanisms.mechanism import Law
 from discreet.mechanisms.sums import (
     gaussian_reaches,
     laplace_reaches,

@@ -148,7 +148,7 @@ def test_copies_of_rows_have_their_cells_once() -> None:
 
 OPENINGS = {
     "measurement/releases/releaser.py": 6,
-    "measurement/releases/quantiles.py": 2,
+    "measurement/releases/rank_draws.py": 2,
     "measurement/selection.py": 2,
     "curator/streams/stream_plan.py": 1,
     "audit/queries/recorder.py": 7,

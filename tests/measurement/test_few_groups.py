@@ -21,7 +21,7 @@ from discreet.engines import DuckDB, Memory
 from discreet.measurement.program import program as program_module
 from discreet.measurement.program.program import Program, ReleaseFormat, choose
 from discreet.measurement.releases.additive import AdditiveNoise
-from discreet.measurement.releases.quantiles import RankDraws
+from discreet.measurement.releases.rank_draws import RankDraws
 from discreet.plan.analysis.stability import QueryContribution
 from discreet.plan.model.readings import Reading
 from discreet.plan.model.schema import ColumnBounds, ColumnSchema, Limits, TableSchema

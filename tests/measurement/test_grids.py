@@ -12,11 +12,11 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from discreet.engines.base import steps as on_grid
-from discreet.measurement.releases import moments as moments_module
+from discreet.engines.abstract_engine import steps as on_grid
+from discreet.measurement.releases import argument_moments as moments_module
 from discreet.measurement.releases.additive import JointStatistics
+from discreet.measurement.releases.argument_moments import centred_form, paired_form, sum_form
 from discreet.measurement.releases.grids import Steps
-from discreet.measurement.releases.moments import centred_form, paired_form, sum_form
 from discreet.measurement.releases.products import ArgumentPair, ProductArgument
 from discreet.plan.model.nodes import ColumnRef
 from discreet.plan.model.readings import Statistic

@@ -19,8 +19,8 @@ from discreet import maximum, median, minimum, quantile
 from discreet.accounting.composition import compose as basic
 from discreet.accounting.composition import terms
 from discreet.accounting.zcdp import compose as zcdp
+from discreet.audit.queries.neighbour_distance import by_ranges, ranges_of_parts, ranges_of_points
 from discreet.audit.queries.releases import PointRelease, QuantileLevelRelease
-from discreet.audit.queries.sensitivity import by_ranges, ranges_of_parts, ranges_of_points
 from discreet.curator import Curator
 from discreet.engines import DuckDB, Engine, Memory
 from discreet.errors import InvalidParameter, UnsupportedQuery
@@ -28,7 +28,7 @@ from discreet.measurement.program import program as program_module
 from discreet.measurement.program.draft import rho_of
 from discreet.measurement.program.execution import run
 from discreet.measurement.program.program import Program, choose
-from discreet.measurement.releases.quantiles import RISK, RankDraws, trees
+from discreet.measurement.releases.rank_draws import RISK, RankDraws, trees
 from discreet.measurement.releases.releaser import Releaser
 from discreet.mechanisms import ranks as pick_module
 from discreet.mechanisms.quantile_draw import divide

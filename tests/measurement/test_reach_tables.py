@@ -12,7 +12,7 @@ import pytest
 from discreet.measurement.intervals import noise as noise_module
 from discreet.measurement.intervals.estimators import RatioEstimator
 from discreet.measurement.program.program import Program, ReleaseFormat, choose
-from discreet.mechanisms.base import Law
+from discreet.mechanisms.mechanism import Law
 from discreet.noise import SeededBits, discrete_laplace
 from discreet.plan.model.schema import ColumnBounds, ColumnSchema, TableSchema
 from discreet.plan.model.types import Type

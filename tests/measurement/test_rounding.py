@@ -23,7 +23,7 @@ from discreet.measurement.program.error_targets import farthest
 from discreet.measurement.program.program import ReleaseFormat, choose
 from discreet.measurement.releases.additive import LinearCombination
 from discreet.measurement.releases.grids import Steps
-from discreet.mechanisms.base import Law
+from discreet.mechanisms.mechanism import Law
 from discreet.noise import SeededBits
 from discreet.plan.model.schema import Limits, TableSchema
 from discreet.plan.model.types import Type

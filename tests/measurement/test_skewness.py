@@ -21,8 +21,8 @@ from discreet.measurement.aggregates import skewness as skewness_module
 from discreet.measurement.aggregates.skewness import SkewnessEstimator
 from discreet.measurement.intervals.arithmetic import Ends
 from discreet.measurement.intervals.noise import Noise
+from discreet.measurement.releases.argument_moments import power_error
 from discreet.measurement.releases.layouts import Layout, build_centred_layout, build_paired_layout
-from discreet.measurement.releases.moments import power_error
 from discreet.noise import SeededBits
 from discreet.plan.model.schema import Limits
 from discreet.plan.post.outputs import NoisyNumber

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.engines import DuckDB, Memory
-from discreet.engines.base import steps as on_grid
+from discreet.engines.abstract_engine import steps as on_grid
 from discreet.errors import InvalidParameter
 from discreet.measurement.releases.grids import STEPS
-from discreet.measurement.releases.quantiles import split_into_blocks
+from discreet.measurement.releases.rank_draws import split_into_blocks
 from discreet.measurement.releases.time_grids import TimeGrid
 from discreet.plan.expressions.evaluation import evaluate
 from discreet.plan.expressions.functions.date_functions import DAY, day_number

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from discreet.errors import InternalError
 from discreet.exact import Grid
 from discreet.measurement.releases.grids import Steps
-from discreet.measurement.releases.quantiles import shift_of
+from discreet.measurement.releases.rank_draws import shift_of
 from discreet.mechanisms import Quantile
 from discreet.mechanisms import quantile_draw as draw_module
 from discreet.mechanisms.quantile_draw import draw

@@ -18,7 +18,7 @@ from discreet.accounting.zcdp import compose as zcdp
 from discreet.exact import Enclosure
 from discreet.mechanisms import quantile_draw as divide_module
 from discreet.mechanisms import quantile_tree as tree_module
-from discreet.mechanisms.base import Law
+from discreet.mechanisms.mechanism import Law
 from discreet.mechanisms.quantile_draw import IntervalDraw, part_of
 from discreet.mechanisms.quantile_tree import QuantileNode, QuantileTree, best_shape, carry
 from discreet.mechanisms.ranks import DisjointRanks, RankTarget, price_ranks

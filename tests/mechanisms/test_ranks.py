@@ -13,7 +13,7 @@ from discreet.accounting.composition import compose as basic
 from discreet.accounting.composition import terms
 from discreet.accounting.zcdp import compose as zcdp
 from discreet.mechanisms import ranks
-from discreet.mechanisms.base import Law
+from discreet.mechanisms.mechanism import Law
 from discreet.mechanisms.ranks import DisjointRanks, Moves, RankTarget, price_ranks
 from discreet.plan.analysis.stability import QueryContribution
 from discreet.plan.model.schema import Limits

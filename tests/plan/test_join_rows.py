@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from discreet.engines import Memory
-from discreet.engines.memory.relations import gather
+from discreet.engines.memory.relation_rows import gather
 from discreet.errors import UnsupportedQuery
 from discreet.plan.analysis import join_rows
 from discreet.plan.analysis.join_rows import MOST_PAIRS, ROWS, rows_alike, with_cuts

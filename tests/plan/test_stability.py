@@ -15,10 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from discreet.measurement.releases import layouts, moments
+from discreet.measurement.releases import argument_moments, layouts
 from discreet.measurement.releases.additive import JointStatistics
+from discreet.measurement.releases.argument_moments import half_square, trapezoid
 from discreet.measurement.releases.grids import Steps
-from discreet.measurement.releases.moments import half_square, trapezoid
 from discreet.plan.analysis import stability
 from discreet.plan.analysis.stability import QueryContribution
 from discreet.plan.model.nodes import ColumnRef
@@ -35,20 +35,20 @@ VALUES = (-9, -2, 1, 5, 9, None)  # beyond the bounds on both sides, on them, be
 STEPS, POSITIVE = (Steps.of(bounds, Type.INT) for bounds in (BOUNDS, ColumnBounds(Fraction(0), Fraction(5))))
 FORMS: dict[str, JointStatistics] = {
     "rows": layouts.rows_form(),
-    "values": moments.values_form(X),
-    "values and nulls": moments.values_form(X, nulls=True),
+    "values": argument_moments.values_form(X),
+    "values and nulls": argument_moments.values_form(X, nulls=True),
     "units": layouts.units_form(),
-    "sum": moments.sum_form(X, STEPS),
-    "sum of positives": moments.sum_form(X, POSITIVE),
-    "pair": moments.paired_form(X, STEPS, nulls=False),
-    "pair and nulls": moments.paired_form(X, STEPS, nulls=True),
-    "centred": moments.centred_form(X, STEPS),
-    "pair and squares": moments.paired_form(X, STEPS, 2, nulls=False),
-    "pair, squares and nulls": moments.paired_form(X, STEPS, 2, nulls=True),
-    "centred and squares": moments.centred_form(X, STEPS, 2),
-    "pair and cubes": moments.paired_form(X, STEPS, 3, nulls=False),
-    "pair, cubes and nulls": moments.paired_form(X, STEPS, 3, nulls=True),
-    "centred and cubes": moments.centred_form(X, STEPS, 3),
+    "sum": argument_moments.sum_form(X, STEPS),
+    "sum of positives": argument_moments.sum_form(X, POSITIVE),
+    "pair": argument_moments.paired_form(X, STEPS, nulls=False),
+    "pair and nulls": argument_moments.paired_form(X, STEPS, nulls=True),
+    "centred": argument_moments.centred_form(X, STEPS),
+    "pair and squares": argument_moments.paired_form(X, STEPS, 2, nulls=False),
+    "pair, squares and nulls": argument_moments.paired_form(X, STEPS, 2, nulls=True),
+    "centred and squares": argument_moments.centred_form(X, STEPS, 2),
+    "pair and cubes": argument_moments.paired_form(X, STEPS, 3, nulls=False),
+    "pair, cubes and nulls": argument_moments.paired_form(X, STEPS, 3, nulls=True),
+    "centred and cubes": argument_moments.centred_form(X, STEPS, 3),
 }
 CURVED = {
     name for name in FORMS if "squares" in name or "cubes" in name
@@ -267,7 +267,7 @@ def test_without_groups(name: str, rows: int, neighbours: Neighbours) -> None:
 def test_known_sensitivities() -> None:
     """Counts and histograms: 1 and 1 under add/remove, 1 and 2 under replace; ages from 18 to 100: 100 and 82."""
     one = [Fraction(1)]
-    ages = moments.sum_form(X, Steps.of(ColumnBounds(Fraction(18), Fraction(100)), Type.INT))
+    ages = argument_moments.sum_form(X, Steps.of(ColumnBounds(Fraction(18), Fraction(100)), Type.INT))
     for neighbours, count, histogram, total in ((Neighbours.ADD_REMOVE, 1, 1, 100), (Neighbours.REPLACE, 1, 2, 100)):
         alone = contribution(Limits(), neighbours, 1)
         grouped = contribution(Limits(), neighbours, None)

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from discreet.errors import InvalidParameter
 from discreet.privacy import events
 from discreet.privacy.events import Event, from_json, to_json
-from discreet.privacy.events.base import DEEPEST
+from discreet.privacy.events.event_kinds import DEEPEST
 from tests.cases import every
 
 FROZEN = Path(__file__).with_name("events_v1.json")
@@ -124,7 +124,7 @@ def test_domains(build: Callable[[], Event], name: str) -> None:
 
 
 def test_an_endless_composition_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("discreet.privacy.events.base.MOST_EVENTS", 10)
+    monkeypatch.setattr("discreet.privacy.events.event_kinds.MOST_EVENTS", 10)
     assert len(events.Composed(events.Pure(1) for _ in range(10)).events) == 10
     with pytest.raises(InvalidParameter, match="Use Repeated") as refusal:
         events.Composed(events.Pure(1) for _ in iter(int, 1))

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from discreet.audit.queries.neighbour_distance import measure_distance
 from discreet.audit.queries.recorder import RecordedRelease, RecordingEngine, ask
 from discreet.audit.queries.releases import QuantileLevelRelease, allowance
-from discreet.audit.queries.sensitivity import measure_distance
 from discreet.engines import DuckDB, Engine, Memory
 from discreet.errors import InvalidParameter, QueryFailed, UnsupportedQuery
 from discreet.measurement.releases.additive import AdditiveNoise

@@ -21,8 +21,8 @@ from discreet.service.acts import StewardActions
 from discreet.service.api.application import create_api
 from discreet.service.api.route_access import ServiceContext
 from discreet.service.caller import AuthenticatedCaller, ServiceRole
-from discreet.service.desk import Document, JobRequest, JobState, JobStatus
 from discreet.service.identity import Identities, RateLimits
+from discreet.service.request_executor import Document, JobRequest, JobState, JobStatus
 from discreet.service.settings import Settings
 from discreet.service.worker.operations import perform
 from tests.curator.clinic import DECLARED, visits

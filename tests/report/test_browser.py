@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from discreet.attacks import location_under_outliers
-from discreet.demo.robustness import write_robust
+from discreet.demo.robustness_page import write_robust
 from discreet.ledger import Ledger
 from discreet.noise import SeededBits
 from discreet.presentation.ledger_report.report_page import write_report
 from discreet.privacy import Budget, Unit, events
-from discreet.report import finding, page
-from discreet.report.finding import Comparison, Finding, Trial
+from discreet.report import attack_finding, page
+from discreet.report.attack_finding import Comparison, Finding, Trial
 from discreet.synthetic import MST
 from tests.report.test_readable import CHARTS
 
@@ -46,7 +46,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     weak = Finding(attack="Linkage", goal="rows named", success=0.2, baseline=0.1, targets=100, bound=0.3)
     trials = Trial(defence="no defence", epsilon=None, finding=raw), Trial(defence="epsilon 1", epsilon=1, finding=weak)
     compared = Comparison(trials=trials, ceiling=((0.1, 0.15), (1, 0.3), (10, 0.9)))
-    (folder / "attack.html").write_text(finding.finding_page(compared), encoding="utf-8")
+    (folder / "attack.html").write_text(attack_finding.finding_page(compared), encoding="utf-8")
     frame = {f"column number {n}": [place % (n + 3) for place in range(400)] for n in range(4)}
     generator = MST(epsilon=1, delta=1e-6, random_state=1)
     model = generator.fit(frame, domain={name: range(40) for name in frame})

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.report import comparison_charts
-from discreet.report.finding import (
+from discreet.report.attack_finding import (
     Comparison,
     Finding,
     Trial,

@@ -15,8 +15,8 @@ import httpx
 
 from discreet.service.api.route_access import NEEDS
 from discreet.service.caller import Permission, ServiceRole
-from discreet.service.desk import OPERATIONS, JobRequest
 from discreet.service.page import ROUTES
+from discreet.service.request_executor import OPERATIONS, JobRequest
 from discreet.service.wire.statement_kinds import COMMANDS, StatementKind
 from tests.service.whole_service import Browser, Connection, Whole
 

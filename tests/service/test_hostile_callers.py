@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from discreet.service.caller import ServiceRole
-from discreet.service.desk import OPERATIONS, JobRequest
 from discreet.service.identity import Identities
+from discreet.service.request_executor import OPERATIONS, JobRequest
 from tests.faces.tape import NOW
 from tests.service.requests_matrix import COUNT
 from tests.service.whole_service import CANARY, HOST, ORIGIN, Whole, whole

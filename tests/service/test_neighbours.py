@@ -13,7 +13,7 @@ import pytest
 from discreet.curator.served import source_of, table_facts
 from discreet.errors import InvalidParameter
 from discreet.service.caller import PERMISSIONS, ServiceRole
-from discreet.service.desk import OPERATIONS, Operation
+from discreet.service.request_executor import OPERATIONS, Operation
 from discreet.service.worker import operations
 from tests.faces.tape import heard
 from tests.service import whole_service

@@ -11,10 +11,10 @@ from discreet.ledger import Ledger
 from discreet.service import server
 from discreet.service.api.verb_routes import LOOK_AGAIN
 from discreet.service.caller import ServiceRole
-from discreet.service.desk import JobState
 from discreet.service.identity import Identities
-from discreet.service.owner.service_desk import WorkerExecutor
+from discreet.service.owner.worker_executor import WorkerExecutor
 from discreet.service.owner.worker_pool import WorkerPool
+from discreet.service.request_executor import JobState
 from discreet.service.settings import Settings
 from tests.service.owner.clinics import ask
 from tests.service.whole_service import Connection, Whole, whole

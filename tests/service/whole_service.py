@@ -33,9 +33,9 @@ from discreet.service.api.application import create_api
 from discreet.service.api.metrics import Metrics
 from discreet.service.api.route_access import ServiceContext
 from discreet.service.caller import AuthenticatedCaller, ServiceRole
-from discreet.service.desk import OPERATIONS, Document, JobRequest, JobState, JobStatus
 from discreet.service.identity import Identities, RateLimits
 from discreet.service.page import create_page
+from discreet.service.request_executor import OPERATIONS, Document, JobRequest, JobState, JobStatus
 from discreet.service.settings import Settings
 from discreet.service.wire import startup_exchange
 from discreet.service.wire.startup_exchange import StartupMessage

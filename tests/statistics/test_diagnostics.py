@@ -15,7 +15,7 @@ from discreet.errors import InvalidParameter, InvalidValue
 from discreet.noise import SeededBits
 from discreet.noise.experiment import normals, uniforms
 from discreet.statistics import diagnostics
-from discreet.statistics.robust.sensitivity import functional
+from discreet.statistics.robust.smooth_sensitivity import functional
 from tests.cases import every
 
 DATA = [0.1, 0.4, 0.5, 1.7, 2.9, 3.3, 9.0]

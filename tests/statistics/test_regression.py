@@ -15,7 +15,7 @@ from discreet.errors import InvalidParameter, InvalidValue
 from discreet.noise import SeededBits
 from discreet.noise.experiment import coins, normals, uniforms
 from discreet.privacy import Neighbours
-from discreet.statistics.robust.regression import NumericResponse
+from discreet.statistics.robust.regression_plan import NumericResponse
 from discreet.statistics.row_sums import SymmetricNoise
 from tests.statistics.recorded import flat, overruns, watched
 

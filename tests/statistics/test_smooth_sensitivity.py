@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from discreet.exact import Enclosure, lower
 from discreet.noise import SeededBits
 from discreet.noise.experiment import uniforms
-from discreet.statistics.robust import sensitivity as smooth
+from discreet.statistics.robust import smooth_sensitivity as smooth
 from tests.statistics import smooth_referee as referee
 
 TINY = Fraction(1, 10**9)

@@ -15,7 +15,7 @@ from discreet.mechanisms import Laplace, Lomax
 from discreet.noise import SeededBits
 from discreet.noise.experiment import normals
 from discreet.privacy import Neighbours, events
-from discreet.statistics.robust import sensitivity as smooth_sensitivity
+from discreet.statistics.robust import smooth_sensitivity
 from discreet.statistics.robust.trimmed_mean import smooth_median, trimmed_mean
 from tests.cases import every
 from tests.conformance.nothing import NoBits

@@ -12,7 +12,7 @@ import pytest
 
 from discreet import accounting
 from discreet.noise import SeededBits
-from discreet.noise.drawn_ahead import DiscreteLaplaces, RoundedNormals
+from discreet.noise.draw_buffer import DiscreteLaplaces, RoundedNormals
 from discreet.privacy import Budget, events
 from discreet.stream import RunningSum
 from discreet.stream.laplace_tree import LaplaceTree, best_tree, blocks

@@ -7,13 +7,13 @@ findings are in the modules of their attacks.
 
 from discreet.attacks.attack import Attack, compare_trials, posterior
 from discreet.attacks.contaminated_regression import regression_under_outliers
+from discreet.attacks.linkage.attacker_tables import k_anonymised
 from discreet.attacks.linkage.intersection import intersection
 from discreet.attacks.linkage.k_anonymity import k_anonymity
 from discreet.attacks.linkage.population import how_unique, share_unique
 from discreet.attacks.linkage.ratings import known_ratings
 from discreet.attacks.linkage.record_linkage import linkage
 from discreet.attacks.linkage.scoreboard import scoreboard, scoreboard_by_items
-from discreet.attacks.linkage.tables import k_anonymised
 from discreet.attacks.linkage.uniqueness import uniqueness
 from discreet.attacks.membership.genomes import genome
 from discreet.attacks.membership.trace import trace
@@ -35,7 +35,7 @@ from discreet.attacks.robustness import (
     location_under_outliers,
     silent_after,
 )
-from discreet.report.finding import Comparison, Finding
+from discreet.report.attack_finding import Comparison, Finding
 
 __all__ = [
     "Attack",

@@ -16,7 +16,7 @@ import numpy as np
 
 from discreet.lazy import special
 from discreet.progress import stage
-from discreet.report.finding import Comparison, Finding, Trial
+from discreet.report.attack_finding import Comparison, Finding, Trial
 
 Given = ParamSpec("Given")
 Raw = ParamSpec("Raw")

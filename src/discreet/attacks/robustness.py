@@ -22,8 +22,8 @@ from discreet.noise import Bits, source_of
 from discreet.noise.experiment import normals
 from discreet.privacy import GDP, ApproxDP, PureDP
 from discreet.report import comparison_charts
+from discreet.report.attack_finding import wilson_interval
 from discreet.report.charts import Spec
-from discreet.report.finding import wilson_interval
 from discreet.report.render import chart
 
 Floats = NDArray[np.float64]

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from typer.core import TyperGroup
 
 from discreet import attacks
-from discreet.attacks.linkage.tables import Column, Columns, columns_of, select_columns
+from discreet.attacks.linkage.attacker_tables import Column, Columns, columns_of, select_columns
 from discreet.attacks.reconstruction.linear_reconstruction import Method
 from discreet.cli.output import Html, Json, print_json, stages, with_options, write_page
 from discreet.errors import InvalidParameter
-from discreet.report.finding import Comparison, Finding, finding_page
+from discreet.report.attack_finding import Comparison, Finding, finding_page
 
 
 class AttackGroup(TyperGroup):

@@ -13,8 +13,8 @@ from rich.table import Column
 from rich.text import Text
 
 from discreet.audit import QueryAudit, audit_table
-from discreet.audit.queries.finding import CANNOT_SHOW, audit_page
-from discreet.cli.declarations import HERE, ConfigFile
+from discreet.audit.queries.query_verdict import CANNOT_SHOW, audit_page
+from discreet.cli.declaration_commands import HERE, ConfigFile
 from discreet.cli.output import FAILED, Json, draw_table, print_json, stages, write_page
 from discreet.curator.config.toml_file import Config, load
 from discreet.errors import InvalidParameter

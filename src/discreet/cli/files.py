@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli.declarations import HERE, ConfigFile
+from discreet.cli.declaration_commands import HERE, ConfigFile
 from discreet.cli.output import create_file, say, stages
 from discreet.errors import InvalidParameter
 from discreet.presentation.inspection.config_addition import account_of, addition, write_addition

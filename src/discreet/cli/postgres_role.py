@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli.declarations import HERE, ConfigFile
+from discreet.cli.declaration_commands import HERE, ConfigFile
 from discreet.curator.config.toml_file import Config, ProtectedTable, load
 from discreet.engines.postgres.roles import ROLE, role_statements
 from discreet.errors import InvalidParameter

@@ -24,7 +24,7 @@ from discreet.curator.config.toml_file import FILE, File
 from discreet.curator.paid_release import PricedResult, release_once
 from discreet.curator.replay.replay import Replay
 from discreet.curator.replay.stored_releases import MeasurementResult
-from discreet.engines.base import Engine
+from discreet.engines.abstract_engine import Engine
 from discreet.engines.by_source import by_source, engine_at
 from discreet.lazy import Module
 from discreet.ledger import Account, Balance, Caller, Entry, Ledger, RemainingBudget, Role

@@ -32,7 +32,7 @@ from discreet.measurement.probes.probes import (
 from discreet.measurement.profile.parts import ProfilePlan
 from discreet.measurement.program.execution import answerable, exact_numbers
 from discreet.measurement.program.program import Program, ReleaseFormat, choose
-from discreet.mechanisms.base import Law
+from discreet.mechanisms.mechanism import Law
 from discreet.plan.analysis.value_bounds import bounds
 from discreet.plan.canonical import canonical, origin, replay, replay_order
 from discreet.plan.model.identity import IdentityKey

@@ -10,7 +10,7 @@ from copy import copy
 from typing import TYPE_CHECKING, Any
 
 from discreet.curator.curator import Curator
-from discreet.engines.base import Engine
+from discreet.engines.abstract_engine import Engine
 from discreet.errors import InvalidParameter
 from discreet.measurement.probes.probes import read_by
 from discreet.measurement.releases.releaser import Releaser

@@ -12,7 +12,7 @@ from typing import Any
 from discreet.curator.config.enrolment import declared_in, enrol
 from discreet.curator.config.toml_file import File
 from discreet.curator.curator import Curator
-from discreet.engines.base import Engine
+from discreet.engines.abstract_engine import Engine
 from discreet.engines.by_source import engine_at
 from discreet.ledger import Ledger
 from discreet.measurement.probes.probes import read_by

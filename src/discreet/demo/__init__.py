@@ -1,7 +1,7 @@
 """The story that `make demo` and `discreet demo` tell, its report, and the lab of attacks."""
 
 from discreet.demo.lab import Exhibit, exhibits, write_lab
-from discreet.demo.robustness import run_contamination, write_robust
+from discreet.demo.robustness_page import run_contamination, write_robust
 from discreet.demo.story import FOLDER, Story, tell
 from discreet.demo.story_page import show, write_report
 

@@ -19,8 +19,8 @@ from discreet.dataclass import dataclass
 from discreet.noise import Bits, SeededBits, uniform_below
 from discreet.noise.experiment import shuffle_indices, uniforms
 from discreet.report import page
+from discreet.report.attack_finding import EPSILON, Comparison, Finding, comparison_section, finding_section
 from discreet.report.display import rate
-from discreet.report.finding import EPSILON, Comparison, Finding, comparison_section, finding_section
 from discreet.report.html import Html
 
 FILE, REPORT = "lab.html", "report.html"

@@ -14,7 +14,7 @@ from discreet.demo.average_attack import TRIALS
 from discreet.demo.clinic import HIGHEST_CHARGE, PATIENTS, RICH_CHARGE, RICH_WARD, TYPES
 from discreet.demo.conversation import BOUNDS, KEYS, LIMITS, DemoReply
 from discreet.demo.lab import SHOWN, Exhibit, exhibits, write_lab
-from discreet.demo.robustness import run_contamination, write_robust
+from discreet.demo.robustness_page import run_contamination, write_robust
 from discreet.demo.story import PROVENANCE, Story, progress, tell
 from discreet.noise import Bits
 from discreet.presentation.template_environment import render

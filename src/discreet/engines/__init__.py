@@ -10,7 +10,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from discreet.engines.base import BySource, Engine
+from discreet.engines.abstract_engine import BySource, Engine
 from discreet.engines.by_source import by_source
 
 if TYPE_CHECKING:

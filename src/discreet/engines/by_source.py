@@ -10,7 +10,7 @@ import re
 from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
-from discreet.engines.base import BySource, Engine, SourceKind
+from discreet.engines.abstract_engine import BySource, Engine, SourceKind
 from discreet.errors import InvalidParameter
 from discreet.lazy import Module, load
 from discreet.postgres_url import is_postgres

@@ -7,8 +7,8 @@ row is seen. Needs scikit-learn: ``pip install '.[learn]'``.
 from discreet.lazy import extra
 
 with extra("A learner"):
-    from discreet.learn.base import Learner
     from discreet.learn.clusters.kmeans import KMeans
+    from discreet.learn.learner import Learner
     from discreet.learn.linear.classifiers import LinearSVC, LogisticRegression
     from discreet.learn.linear.naive_bayes import GaussianNB
     from discreet.learn.linear.regression import LinearRegression, Ridge

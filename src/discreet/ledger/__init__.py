@@ -7,8 +7,8 @@ replay and has an interrupted question run again, `policy` says who may do what,
 """
 
 from discreet.ledger.account import FAILURE_CEILING, FAILURE_CREDITS, Account, AccountState, Balance, Role
-from discreet.ledger.anchor.anchor_acts import accept_missing_anchor, join_anchor
-from discreet.ledger.anchor.anchored_book import (
+from discreet.ledger.anchor.anchor_actions import accept_missing_anchor, join_anchor
+from discreet.ledger.anchor.anchored_ledger import (
     AnchoredLedger,
     is_anchored,
     open_book,
@@ -16,12 +16,12 @@ from discreet.ledger.anchor.anchored_book import (
     require_there,
 )
 from discreet.ledger.anchor.recovery import RestoreReport, restore, restore_anchored, restore_by_head
-from discreet.ledger.book import Ledger
 from discreet.ledger.charges import Receipt
 from discreet.ledger.entry import Entry, Head
+from discreet.ledger.ledger import Ledger
 from discreet.ledger.policy import OWNER, Caller
 from discreet.ledger.standings import Appointment, Share, Standing
-from discreet.ledger.store.base import StoredAnswer, StoredHeader
+from discreet.ledger.store.ledger_store import StoredAnswer, StoredHeader
 from discreet.ledger.store.place import is_there
 from discreet.ledger.tallies import RemainingBudget
 

@@ -15,7 +15,7 @@ from discreet.ledger.account import Account, AccountMember, AccountState, Role
 from discreet.ledger.entry import Entry
 from discreet.ledger.redeclaration import is_of_same_people, named_keys
 from discreet.ledger.serialization import canonical, parse_canonical, read_loss
-from discreet.ledger.store.base import Kept, Place, as_text
+from discreet.ledger.store.ledger_store import Kept, Place, as_text
 from discreet.ledger.tallies import ChargePrice, Tallies
 
 Value = TypeVar("Value")

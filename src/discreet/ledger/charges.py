@@ -31,7 +31,7 @@ from discreet.ledger.serialization import (
     read_loss,
     text,
 )
-from discreet.ledger.store.base import Kept, Place, Transaction
+from discreet.ledger.store.ledger_store import Kept, Place, Transaction
 from discreet.ledger.tallies import CURRENCIES, ChargePrice, RemainingBudget, Tallies, loss, prices, rules
 from discreet.privacy import Loss, PureDP, events
 from discreet.privacy.events import Event

@@ -19,7 +19,7 @@ from discreet.errors import LedgerError, LedgerTampered
 from discreet.ledger import changes, policy
 from discreet.ledger.entry import GENESIS, Entry, Head, compute_entry_hash
 from discreet.ledger.serialization import parse_canonical
-from discreet.ledger.store.base import BLOCKS, Places, Store, StoredAnswer, Transaction
+from discreet.ledger.store.ledger_store import BLOCKS, Places, Store, StoredAnswer, Transaction
 from discreet.ledger.tallies import Tallies
 
 

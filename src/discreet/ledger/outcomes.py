@@ -26,7 +26,7 @@ from discreet.ledger.charges import PricedRequest, Receipt, require_admission
 from discreet.ledger.entry import Entry, Head, digest
 from discreet.ledger.journal import Journal
 from discreet.ledger.policy import find_credit_owner
-from discreet.ledger.store.base import AnswerPlace, StoredAnswer, StoredHeader, Transaction
+from discreet.ledger.store.ledger_store import AnswerPlace, StoredAnswer, StoredHeader, Transaction
 from discreet.privacy import events
 from discreet.privacy.events import Event
 

@@ -21,7 +21,7 @@ from discreet.errors import AccountLocked, InvalidParameter, NotPermitted
 from discreet.ledger import changes
 from discreet.ledger.account import SHARED, AccountMember, AccountState, Balance, Failures, Role
 from discreet.ledger.serialization import parse_canonical
-from discreet.ledger.store.base import Transaction
+from discreet.ledger.store.ledger_store import Transaction
 from discreet.progress import Progress
 
 OWNER = "owner"

@@ -8,7 +8,7 @@ from fractions import Fraction
 from discreet.dataclass import dataclass
 from discreet.ledger import changes, policy
 from discreet.ledger.account import Balance, Role, describe_loss
-from discreet.ledger.store.base import Transaction
+from discreet.ledger.store.ledger_store import Transaction
 from discreet.privacy import Loss
 from discreet.report.display import Display
 

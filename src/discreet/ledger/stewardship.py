@@ -22,7 +22,7 @@ from discreet.ledger.entry import digest
 from discreet.ledger.journal import Journal
 from discreet.ledger.redeclaration import LONGEST_BLOCK, check_same_people, keys_place, named_keys, require_seen
 from discreet.ledger.serialization import name, parse_canonical, text, write_loss
-from discreet.ledger.store.base import VERSIONS, Transaction, no_charge
+from discreet.ledger.store.ledger_store import VERSIONS, Transaction, no_charge
 from discreet.ledger.tallies import rules
 from discreet.noise import system_bits
 from discreet.privacy import Loss, Neighbours, Unit

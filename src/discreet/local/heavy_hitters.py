@@ -18,7 +18,7 @@ from discreet.local.oracles.local_hashing import checked_hashes, hash_support, j
 from discreet.local.oracles.oracle import checked_epsilon
 from discreet.local.oracles.reports import Reports, accept_reports, canonical
 from discreet.local.oracles.walsh_hadamard import parity
-from discreet.mechanisms.base import CONFIDENCE
+from discreet.mechanisms.mechanism import CONFIDENCE
 from discreet.mechanisms.randomized_response import clopper_pearson
 from discreet.noise import Bits, source_of, uniform_below
 from discreet.privacy import Estimate

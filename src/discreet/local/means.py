@@ -32,7 +32,7 @@ from discreet.exact import Enclosure
 from discreet.lazy import special
 from discreet.local.oracles.oracle import checked_epsilon, odds_coin
 from discreet.local.oracles.reports import Reports, accept_reports, canonical
-from discreet.mechanisms.base import CONFIDENCE
+from discreet.mechanisms.mechanism import CONFIDENCE
 from discreet.mechanisms.randomized_response import clopper_pearson
 from discreet.noise import Bits, source_of, uniform_below
 from discreet.privacy import Estimate

@@ -23,7 +23,7 @@ from discreet.local.oracles.domain import ValueDomain
 from discreet.local.oracles.frequencies import Frequencies
 from discreet.local.oracles.oracle import FrequencyOracle
 from discreet.local.oracles.reports import Reports, canonical
-from discreet.mechanisms.base import CONFIDENCE
+from discreet.mechanisms.mechanism import CONFIDENCE
 from discreet.noise import Bits
 
 VERSION = 1

@@ -6,11 +6,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from discreet.mechanisms.base import Mechanism
     from discreet.mechanisms.exponential import Exponential
     from discreet.mechanisms.gaussian import DiscreteGaussian, Gaussian
     from discreet.mechanisms.knorm import KNorm, Norm
     from discreet.mechanisms.laplace import DiscreteLaplace, Laplace
+    from discreet.mechanisms.mechanism import Mechanism
     from discreet.mechanisms.noisy_max import PermuteAndFlip, ReportNoisyMax
     from discreet.mechanisms.partition_selection import PartitionSelection, SelectedKeys
     from discreet.mechanisms.propose_test_release import ProposeTestRelease
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from discreet.mechanisms.weighted_selection import WeightedSelection
 
 _NAMES = {
-    "Mechanism": "discreet.mechanisms.base",
+    "Mechanism": "discreet.mechanisms.mechanism",
     "Exponential": "discreet.mechanisms.exponential",
     **dict.fromkeys(("DiscreteGaussian", "Gaussian"), "discreet.mechanisms.gaussian"),
     **dict.fromkeys(("KNorm", "Norm"), "discreet.mechanisms.knorm"),

@@ -13,7 +13,7 @@ from discreet.check import Number, assign
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidValue
 from discreet.exact import Grid, root_above
-from discreet.mechanisms.base import (
+from discreet.mechanisms.mechanism import (
     CONFIDENCE,
     HALF,
     AdditiveMechanism,

@@ -16,7 +16,7 @@ from discreet.check import Number, assign
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter, InvalidValue
 from discreet.exact import Enclosure, Grid, Real, settle
-from discreet.mechanisms.base import (
+from discreet.mechanisms.mechanism import (
     CONFIDENCE,
     HALF,
     AdditiveMechanism,

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.dataclass import dataclass
-from discreet.mechanisms.base import add
+from discreet.mechanisms.mechanism import add
 from discreet.mechanisms.private_selection import Selection
 from discreet.noise import Bits, discrete_laplace, uniform_below
 from discreet.noise.exponential_coin import accept_many

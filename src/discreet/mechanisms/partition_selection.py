@@ -16,7 +16,7 @@ from discreet.check import assign
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter, InvalidValue
 from discreet.exact import Enclosure, Interval, lower, root_above
-from discreet.mechanisms.base import CONFIDENCE, Mechanism, add, numeric, reasonable_noise
+from discreet.mechanisms.mechanism import CONFIDENCE, Mechanism, add, numeric, reasonable_noise
 from discreet.mechanisms.optimal_selection import OptimalRule
 from discreet.mechanisms.tails import discrete_gaussian_reach, laplace_cut, laplace_reach
 from discreet.noise import Bits, discrete_gaussian, discrete_laplace, source_of, truncated_laplace

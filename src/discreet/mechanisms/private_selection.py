@@ -15,7 +15,7 @@ from discreet.check import assign
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter, InvalidValue
 from discreet.exact import Enclosure, Grid, Interval, float_above, upper
-from discreet.mechanisms.base import CONFIDENCE, Mechanism, numeric, public_grid, reasonable_noise
+from discreet.mechanisms.mechanism import CONFIDENCE, Mechanism, numeric, public_grid, reasonable_noise
 from discreet.noise import Bits, choose_exponential, source_of, uniform_below
 from discreet.privacy import Estimate
 

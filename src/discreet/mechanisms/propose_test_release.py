@@ -14,8 +14,8 @@ from discreet.check import Number, assign
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidValue
 from discreet.exact import Enclosure, Grid, Interval, settle
-from discreet.mechanisms.base import CONFIDENCE, Mechanism, numeric, whole_by_type
 from discreet.mechanisms.laplace import Laplace
+from discreet.mechanisms.mechanism import CONFIDENCE, Mechanism, numeric, whole_by_type
 from discreet.noise import Bits, discrete_laplace, source_of
 from discreet.privacy import Estimate, events
 

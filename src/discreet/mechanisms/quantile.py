@@ -15,7 +15,7 @@ from discreet.check import assign
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter, InvalidValue
 from discreet.exact import Enclosure, Grid, Interval, float_above, float_below, upper
-from discreet.mechanisms.base import CONFIDENCE, Mechanism, numeric, public_grid
+from discreet.mechanisms.mechanism import CONFIDENCE, Mechanism, numeric, public_grid
 from discreet.mechanisms.private_selection import above_or_infinite, choose_point
 from discreet.mechanisms.ranks import OneValueEach, Pick, RankTarget
 from discreet.mechanisms.value_counts import Histogram, RankLoss

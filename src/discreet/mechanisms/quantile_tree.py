@@ -14,7 +14,7 @@ from functools import lru_cache
 from itertools import product
 
 from discreet.dataclass import dataclass
-from discreet.mechanisms.base import Law
+from discreet.mechanisms.mechanism import Law
 from discreet.mechanisms.ranks import FARTHEST, ContributionLimits, DisjointRanks, RankAim, RankTarget, price_ranks
 from discreet.privacy import events
 

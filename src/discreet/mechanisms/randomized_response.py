@@ -15,10 +15,10 @@ from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter, InvalidValue
 from discreet.exact import Enclosure, Interval
 from discreet.lazy import special
-from discreet.mechanisms.base import CONFIDENCE, Mechanism
+from discreet.mechanisms.mechanism import CONFIDENCE, Mechanism
 from discreet.noise import Bits, Coin, source_of, uniform_below
 from discreet.privacy import Estimate, events
-from discreet.privacy.events.base import MOST_OPTIONS
+from discreet.privacy.events.event_kinds import MOST_OPTIONS
 
 _MOST_COUNTED = 10**7  # options of which a table of frequencies is made
 _SMALLEST_SPREAD = 1e-40  # what 60 digits tell from zero

@@ -16,7 +16,7 @@ from typing import Protocol
 
 from discreet.dataclass import dataclass
 from discreet.exact import Enclosure, root_below, upper
-from discreet.mechanisms.base import Law
+from discreet.mechanisms.mechanism import Law
 from discreet.privacy import Neighbours, events
 
 FARTHEST = 1 << 32

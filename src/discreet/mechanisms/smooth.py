@@ -19,7 +19,7 @@ from discreet.check import Number, assign
 from discreet.dataclass import dataclass
 from discreet.errors import InternalError, InvalidParameter, InvalidValue
 from discreet.exact import Enclosure, Grid, Interval, Real, exact_value, settle, upper
-from discreet.mechanisms.base import CONFIDENCE, HALF, Mechanism, around, numeric, public_grid, reasonable_noise
+from discreet.mechanisms.mechanism import CONFIDENCE, HALF, Mechanism, around, numeric, public_grid, reasonable_noise
 from discreet.mechanisms.tails import at_most
 from discreet.noise import Bits, LazyUniform, source_of
 from discreet.privacy import Estimate, Neighbours, events

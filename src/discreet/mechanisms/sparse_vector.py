@@ -14,7 +14,7 @@ from discreet.check import assign
 from discreet.dataclass import dataclass
 from discreet.errors import InsufficientBudget, InvalidParameter, InvalidValue
 from discreet.exact import Grid, Interval
-from discreet.mechanisms.base import CONFIDENCE, HALF, Mechanism, around, numeric, public_grid, reasonable_noise
+from discreet.mechanisms.mechanism import CONFIDENCE, HALF, Mechanism, around, numeric, public_grid, reasonable_noise
 from discreet.mechanisms.tails import laplace_reach
 from discreet.noise import Bits, discrete_laplace, source_of
 from discreet.privacy import Neighbours, events

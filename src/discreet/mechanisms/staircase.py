@@ -16,7 +16,7 @@ from discreet.check import Number, assign
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter, InvalidValue
 from discreet.exact import Enclosure, Grid, Real
-from discreet.mechanisms.base import LatticeMechanism, add, numeric, public_grid, reasonable_noise
+from discreet.mechanisms.mechanism import LatticeMechanism, add, numeric, public_grid, reasonable_noise
 from discreet.mechanisms.tails import at_most, smallest_whole
 from discreet.noise import Bits, Coin, geometric, source_of, uniform_below
 from discreet.noise.rng import TURNS, endless

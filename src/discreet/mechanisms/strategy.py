@@ -18,9 +18,9 @@ from discreet import check
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter, InvalidValue
 from discreet.exact import Grid, root_above
-from discreet.mechanisms.base import add
 from discreet.mechanisms.gaussian import Gaussian
 from discreet.mechanisms.laplace import DiscreteLaplace, calibrate_noise, draw_variance
+from discreet.mechanisms.mechanism import add
 from discreet.noise import Bits, discrete_laplace, source_of
 from discreet.privacy import Neighbours, events
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from discreet.dataclass import dataclass
-from discreet.mechanisms.base import CONFIDENCE
+from discreet.mechanisms.mechanism import CONFIDENCE
 from discreet.plan.model.nodes import Question, Value
 from discreet.plan.model.schema import Limits
 from discreet.privacy import ApproxDP, PureDP

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
-from discreet.mechanisms.base import CONFIDENCE
+from discreet.mechanisms.mechanism import CONFIDENCE
 from discreet.plan.model.schema import Limits
 from discreet.requests.argument_kinds import Arg, ArgumentKind
 from discreet.requests.question_requests import Delta

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from discreet import check
 from discreet.lazy import Module
 from discreet.ledger import OWNER, Appointment, Balance, Caller, Entry, Head, Role, Share, Standing
-from discreet.mechanisms.base import CONFIDENCE
+from discreet.mechanisms.mechanism import CONFIDENCE
 from discreet.plan.model.nodes import Question, Value
 from discreet.plan.model.schema import Limits
 from discreet.privacy import ApproxDP, Loss, PureDP

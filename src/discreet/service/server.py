@@ -27,7 +27,7 @@ from discreet.service.api.route_access import ServiceContext
 from discreet.service.connection_limits import ConnectionLimits
 from discreet.service.http_listener import KEEP_ALIVE, LimitedListener, WatchedApp
 from discreet.service.identity import Identities, RateLimits
-from discreet.service.owner.service_desk import WorkerExecutor
+from discreet.service.owner.worker_executor import WorkerExecutor
 from discreet.service.page import create_page
 from discreet.service.settings import Settings, require_anchor
 from discreet.service.wire.wire_server import WireServer

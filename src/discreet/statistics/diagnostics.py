@@ -19,9 +19,9 @@ from discreet.errors import InvalidParameter
 from discreet.lazy import special
 from discreet.privacy import Neighbours
 from discreet.statistics.inputs import column, vector
-from discreet.statistics.robust import sensitivity as smooth
+from discreet.statistics.robust import smooth_sensitivity as smooth
 from discreet.statistics.robust.centre import FINE, some_values
-from discreet.statistics.robust.sensitivity import HUBER, Functional, functional
+from discreet.statistics.robust.smooth_sensitivity import HUBER, Functional, functional
 
 _DUST = Fraction(1, 10**300)  # of a step: what is smaller counts as 0
 

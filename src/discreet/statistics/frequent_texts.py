@@ -13,7 +13,7 @@ from discreet.check import Number
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.mechanisms import PartitionSelection
-from discreet.mechanisms.base import CONFIDENCE
+from discreet.mechanisms.mechanism import CONFIDENCE
 from discreet.noise import Bits, source_of
 from discreet.privacy import Estimate, Neighbours
 from discreet.statistics.prefix_tree import PrefixTree, texts_of

@@ -15,7 +15,7 @@ from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter, InvalidValue
 from discreet.exact import root_above
 from discreet.mechanisms import Gaussian, Laplace
-from discreet.mechanisms.base import CONFIDENCE
+from discreet.mechanisms.mechanism import CONFIDENCE
 from discreet.noise import Bits, source_of
 from discreet.privacy import Estimate, Neighbours
 from discreet.privacy.events import Composed, Event

@@ -19,7 +19,7 @@ from discreet.check import assign
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter, InvalidValue
 from discreet.exact import Interval, root_above
-from discreet.mechanisms.base import CONFIDENCE, Mechanism
+from discreet.mechanisms.mechanism import CONFIDENCE, Mechanism
 from discreet.mechanisms.tails import normal_reach
 from discreet.noise import Bits, rounded_gaussians, source_of
 from discreet.privacy import Estimate, Neighbours, events

@@ -16,7 +16,7 @@ from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter, InvalidValue
 from discreet.exact import Enclosure, Interval, lower, upper
 from discreet.mechanisms import Mechanism
-from discreet.mechanisms.base import CONFIDENCE
+from discreet.mechanisms.mechanism import CONFIDENCE
 from discreet.noise import Bits, source_of, uniform_below
 from discreet.privacy import Estimate, Neighbours, events
 

@@ -13,7 +13,7 @@ from discreet.exact import Grid, float_above
 from discreet.mechanisms import Gaussian
 from discreet.mechanisms.tails import normal_reach
 from discreet.noise import Bits
-from discreet.noise.drawn_ahead import RoundedNormals
+from discreet.noise.draw_buffer import RoundedNormals
 from discreet.privacy import ZCDP, ApproxDP, Loss
 from discreet.privacy.events import Event
 from discreet.stream.factor import (

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from discreet.dataclass import dataclass
 from discreet.mechanisms.sums import laplace_logs, laplace_tilts, tilted_reach
 from discreet.noise import Bits
-from discreet.noise.drawn_ahead import DiscreteLaplaces
+from discreet.noise.draw_buffer import DiscreteLaplaces
 from discreet.privacy import events
 from discreet.privacy.events import Event
 from discreet.stream.factor import EstimateError, StreamLine, StreamMechanism

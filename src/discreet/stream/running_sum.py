@@ -10,7 +10,7 @@ from typing import Literal
 from discreet import check
 from discreet.errors import InvalidParameter
 from discreet.exact import Grid
-from discreet.mechanisms.base import CONFIDENCE
+from discreet.mechanisms.mechanism import CONFIDENCE
 from discreet.noise import Bits
 from discreet.privacy import ApproxDP, Loss, PureDP
 from discreet.stream import bounded_memory, toeplitz

@@ -15,7 +15,7 @@ from discreet import check
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter, InvalidValue, StreamError
 from discreet.exact import Grid
-from discreet.mechanisms.base import numeric, on_grid, public_grid, whole_by_type
+from discreet.mechanisms.mechanism import numeric, on_grid, public_grid, whole_by_type
 from discreet.noise import Bits, source_of
 from discreet.privacy import Estimate, Loss
 from discreet.privacy.events import Event

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from discreet.dataclass import dataclass
 from discreet.errors import InternalError, InvalidParameter
 from discreet.exact import Grid, root_above
-from discreet.mechanisms.base import add
+from discreet.mechanisms.mechanism import add
 from discreet.mechanisms.strategy import STEPS
 from discreet.mechanisms.tails import normal_reach
 from discreet.noise import Bits

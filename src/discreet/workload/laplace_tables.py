@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from discreet.dataclass import dataclass
 from discreet.lazy import optimize
-from discreet.mechanisms.base import add, reasonable_noise
 from discreet.mechanisms.laplace import draw_variance
+from discreet.mechanisms.mechanism import add, reasonable_noise
 from discreet.mechanisms.sums import laplace_reaches
 from discreet.mechanisms.tails import laplace_reach
 from discreet.noise import Bits, discrete_laplace

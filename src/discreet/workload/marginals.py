@@ -10,7 +10,7 @@ from discreet import check
 from discreet.check import Number, assign
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
-from discreet.mechanisms.base import CONFIDENCE
+from discreet.mechanisms.mechanism import CONFIDENCE
 from discreet.noise import Bits, source_of
 from discreet.privacy import Estimate, Neighbours
 from discreet.privacy.events import Event

@@ -20,7 +20,7 @@ from discreet.check import Number, assign
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.exact import Interval
-from discreet.mechanisms.base import CONFIDENCE
+from discreet.mechanisms.mechanism import CONFIDENCE
 from discreet.mechanisms.tails import normal_reach
 
 Floats = NDArray[np.float64]

@@ -14,9 +14,9 @@ from discreet import check
 from discreet.check import Number, assign
 from discreet.dataclass import dataclass
 from discreet.exact import root_above
-from discreet.mechanisms.base import CONFIDENCE
 from discreet.mechanisms.gaussian import Gaussian
 from discreet.mechanisms.laplace import DiscreteLaplace
+from discreet.mechanisms.mechanism import CONFIDENCE
 from discreet.mechanisms.strategy import ONE_CELL, STEPS, Contribution, StrategyMechanism, whole_counts
 from discreet.mechanisms.tails import normal_reach
 from discreet.noise import Bits, source_of

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from discreet.attacks import known_ratings, scoreboard, share_unique
-from discreet.attacks.linkage.tables import columns_of
+from discreet.attacks.linkage.attacker_tables import columns_of
 from discreet.noise import SeededBits
 
 DATA = Path(__file__).resolve().parents[4] / "shared" / "data"

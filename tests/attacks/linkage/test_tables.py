@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.attacks import k_anonymised
-from discreet.attacks.linkage.tables import AS_IT_IS, forms, number_values
+from discreet.attacks.linkage.attacker_tables import AS_IT_IS, forms, number_values
 from discreet.errors import InvalidParameter
 from tests.attacks.made import people
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.attacks import uniqueness
-from discreet.attacks.linkage.tables import forms
+from discreet.attacks.linkage.attacker_tables import forms
 from discreet.attacks.linkage.uniqueness import alone
 from discreet.errors import InvalidParameter
 from discreet.noise import SeededBits

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from discreet import audit
+from discreet.audit.mechanisms.epsilon_bound import claim_of
 from discreet.audit.mechanisms.exact_loss import LAWS
-from discreet.audit.mechanisms.finding import claim_of
 from discreet.audit.mechanisms.goodness_of_fit import DiscreteGaussianLaw as GaussianLaw
 from discreet.audit.mechanisms.goodness_of_fit import DiscreteLaplaceLaw as LaplaceLaw
 from discreet.mechanisms import (

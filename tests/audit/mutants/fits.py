@@ -12,8 +12,8 @@ from discreet.curator.training import learners
 from discreet.curator.training.training_plan import TrainingPlan
 from discreet.errors import InvalidParameter, QueryFailed
 from discreet.learn import DecisionTreeClassifier
-from discreet.learn import base as labels_module
-from discreet.learn.base import ClassPlan
+from discreet.learn import learner as labels_module
+from discreet.learn.learner import ClassPlan
 from discreet.plan.model.readings import Reading
 from tests.audit.mutants.registry import Mutant, catcher, setting
 from tests.curator.handing import Fit, Given, apart, curated, handed

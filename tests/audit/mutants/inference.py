@@ -13,7 +13,7 @@ from discreet.noise import SeededBits, discrete_laplace
 from discreet.noise.experiment import normals
 from discreet.statistics.noise_errors import number_noise
 from discreet.statistics.robust import m_estimators
-from discreet.statistics.robust.regression import NumericResponse
+from discreet.statistics.robust.regression_plan import NumericResponse
 from discreet.statistics.robust.scores import WholeScore
 from discreet.statistics.tests import binomial, chi_squared, permutation
 from discreet.statistics.tests.chi_squared import multinomials

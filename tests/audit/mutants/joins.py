@@ -10,7 +10,7 @@ import pytest
 
 from discreet.curator.catalog import catalog
 from discreet.engines import DuckDB
-from discreet.engines.memory import relations
+from discreet.engines.memory import relation_rows
 from discreet.plan.analysis import join_rows
 from discreet.plan.model.nodes import Question, Relation
 from discreet.plan.model.relations import Cut, SemiJoin, children, with_children
@@ -89,7 +89,7 @@ def _looked_for(relation: Relation) -> Relation:
 def _together(patch: pytest.MonkeyPatch) -> None:
     """Small cuts, of everybody's rows."""
     patch.setattr(join_rows, "ROWS", (3, 2))
-    patch.setattr(relations, "first_rows", lambda cut, _, rows: sorted(rows, key=repr)[: cut.rows])
+    patch.setattr(relation_rows, "first_rows", lambda cut, _, rows: sorted(rows, key=repr)[: cut.rows])
 
 
 MUTANTS = [

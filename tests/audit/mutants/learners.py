@@ -10,7 +10,7 @@ import pytest
 
 from discreet import audit
 from discreet.learn import DecisionTreeClassifier, LogisticRegression, RandomForestClassifier, StandardScaler
-from discreet.learn.base import ClassPlan
+from discreet.learn.learner import ClassPlan
 from discreet.learn.linear import row_summary as survey
 from discreet.learn.linear.noisy_descent import Descent
 from discreet.learn.trees import decision_trees as trees

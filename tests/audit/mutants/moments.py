@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from discreet.learn import moments
+from discreet.learn import noisy_moments
 from discreet.learn.clusters import coreset
-from discreet.learn.moments import NumericLabels, shares
+from discreet.learn.noisy_moments import NumericLabels, shares
 from discreet.privacy import Neighbours
 from discreet.statistics.inputs import RADIUS
 from tests.audit.mutants.registry import Mutant, catcher, setting
@@ -40,14 +40,14 @@ MUTANTS = [
     Mutant(
         "labels left out of the norm",
         "The sensitivity of second moments counts features only, and labels are part of them.",
-        setting(moments, "squared_norm", lambda _labels: RADIUS**2),
+        setting(noisy_moments, "squared_norm", lambda _labels: RADIUS**2),
         no_row_moves_a_regression_more_than_was_paid,
     ),
     Mutant(
         "a replaced row stays in its class",
         "Sums of classes are calibrated for rows that come or go, and a replaced row may also move between classes.",
         setting(
-            moments,
+            noisy_moments,
             "shares",
             lambda features, groups, _relation: shares(features, groups, Neighbours.ADD_REMOVE),
         ),

@@ -14,7 +14,7 @@ from discreet.mechanisms import Quantile
 from discreet.noise import SeededBits
 from discreet.statistics.moments import iterative_mean as iterative
 from discreet.statistics.moments.iterative_mean import iterative_mean
-from discreet.statistics.robust import sensitivity as smooth_sensitivity
+from discreet.statistics.robust import smooth_sensitivity
 from discreet.statistics.robust import subsample_and_aggregate as blocks
 from discreet.statistics.robust.subsample_and_aggregate import BlockPlan
 from discreet.statistics.robust.trimmed_mean import smooth_median

@@ -16,7 +16,7 @@ from discreet.curator.asking import batch_plan
 from discreet.curator.catalog.catalog import Catalog
 from discreet.curator.measurement_plan import MeasurementPlan
 from discreet.engines.memory import engine as memory
-from discreet.engines.memory import relations as gather_module
+from discreet.engines.memory import relation_rows as gather_module
 from discreet.errors import QueryFailed, UnsupportedQuery
 from discreet.plan.analysis.stability import QueryContribution
 from discreet.plan.model.nodes import UNIT

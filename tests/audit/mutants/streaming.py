@@ -20,7 +20,7 @@ from discreet.curator.streams import curated_stream, stream_plan
 from discreet.curator.streams.stream_plan import StreamPlan
 from discreet.engines import Memory
 from discreet.ledger import Ledger
-from discreet.noise import SeededBits, drawn_ahead
+from discreet.noise import SeededBits, draw_buffer
 from discreet.plan.analysis import relation_schema
 from discreet.plan.model.nodes import columns
 from discreet.privacy import Budget
@@ -69,7 +69,7 @@ def measurements_are_exact() -> None:
 
 @catcher("exact values")
 def no_draw_is_handed_out_twice() -> None:
-    ahead = drawn_ahead.DrawBuffer(iter_numbers())
+    ahead = draw_buffer.DrawBuffer(iter_numbers())
     assert len({ahead.next() for _ in range(1000)}) == 1000
 
 
@@ -220,7 +220,7 @@ MUTANTS = [
     Mutant(
         "noise handed out twice",
         "Noise that was drawn ahead stays where it was when it is used.",
-        setting(drawn_ahead.DrawBuffer, "next", _same_again),
+        setting(draw_buffer.DrawBuffer, "next", _same_again),
         no_draw_is_handed_out_twice,
     ),
     Mutant(

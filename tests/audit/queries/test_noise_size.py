@@ -13,7 +13,7 @@ import pytest
 from discreet.audit.queries.recorder import RecordedRelease
 from discreet.audit.queries.verdicts import NoiseSize, mean_size
 from discreet.measurement.releases.additive import AdditiveNoise
-from discreet.mechanisms.base import Law
+from discreet.mechanisms.mechanism import Law
 from discreet.noise import SeededBits, discrete_gaussian, discrete_laplace
 
 

@@ -13,7 +13,7 @@ import pytest
 from discreet.errors import AnchorMismatch, AnchorNotKept, InvalidParameter, LedgerError
 from discreet.ledger import AnchoredLedger, Ledger
 from discreet.ledger.anchor import anchor_file
-from discreet.ledger.anchor.anchor_acts import UncheckedLedger
+from discreet.ledger.anchor.anchor_actions import UncheckedLedger
 from discreet.ledger.anchor.anchor_file import LedgerCheckpoint, read_anchor
 from discreet.privacy import Budget
 from tests.ledger.books import PATIENTS, TENTH

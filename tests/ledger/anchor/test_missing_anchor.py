@@ -445,7 +445,7 @@ def test_a_ledger_that_another_process_begins_meanwhile_is_not_gone(
 ) -> None:
     AnchoredLedger(ledger).close()
     looks = iter([False])  # it was not there yet
-    monkeypatch.setattr("discreet.ledger.anchor.anchored_book.is_there", lambda path: next(looks, is_there(path)))
+    monkeypatch.setattr("discreet.ledger.anchor.anchored_ledger.is_there", lambda path: next(looks, is_there(path)))
     with AnchoredLedger(ledger) as book:
         assert [book.anchor_file] == [str(path) for path in anchors(home)]
 

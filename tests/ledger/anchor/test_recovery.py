@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from discreet.errors import AnchorMismatch, LedgerError, LedgerTampered, NotPermitted
 from discreet.ledger import AnchoredLedger, Ledger, RestoreReport, restore_anchored
-from discreet.ledger.anchor.anchor_acts import UncheckedLedger
+from discreet.ledger.anchor.anchor_actions import UncheckedLedger
 from discreet.ledger.anchor.anchor_file import read_anchor
 from discreet.ledger.ratios import within
 from discreet.ledger.tallies import Tallies

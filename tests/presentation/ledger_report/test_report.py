@@ -14,7 +14,7 @@ from discreet.curator import Curator
 from discreet.engines.memory import Memory
 from discreet.errors import InvalidParameter, MissingExtra
 from discreet.ledger import Entry, Head, Ledger, Role
-from discreet.ledger.store import base
+from discreet.ledger.store import ledger_store
 from discreet.noise import SeededBits
 from discreet.plan.model.schema import Limits
 from discreet.presentation.ledger_report.released_numbers import released_numbers
@@ -44,7 +44,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     found = Clock()
-    monkeypatch.setattr(base, "_now", lambda: found.now.isoformat(timespec="milliseconds"))
+    monkeypatch.setattr(ledger_store, "_now", lambda: found.now.isoformat(timespec="milliseconds"))
     return found
 
 

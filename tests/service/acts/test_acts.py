@@ -24,8 +24,8 @@ from discreet.ledger import Head, Ledger, Role
 from discreet.privacy import Budget, Neighbours, Unit, events
 from discreet.requests.request import Request
 from discreet.requests.verb_table import VERBS, Permission, Queue, Verb
-from discreet.service.acts import PEOPLE_VERBS, StewardActions, book_acts, recorder
-from discreet.service.acts.people_acts import (
+from discreet.service.acts import PEOPLE_VERBS, StewardActions, recorder, steward_actions
+from discreet.service.acts.people_actions import (
     DisablePerson,
     EnablePerson,
     MakeKey,
@@ -172,7 +172,7 @@ def test_a_verb_needs_its_permission_and_a_whole_key(clinic: Clinic) -> None:
     """The service asks by itself, before the ledger does: not every handler meets a check of the ledger's."""
     verb = Verb("read_head", f"{__name__}:ReadHead", "", Permission.VERIFY, Queue.LEDGER, "read_head")
     with pytest.MonkeyPatch.context() as changed:
-        changed.setattr(book_acts, "VERBS", {**VERBS, verb.name: verb})
+        changed.setattr(steward_actions, "VERBS", {**VERBS, verb.name: verb})
         for caller in (clinic.owner, clinic.sam, clinic.eve):
             assert clinic.acts.perform(caller, ReadHead())["value"] == str(clinic.book.head())
         with pytest.raises(NotPermitted, match="verify the ledger"):
@@ -333,7 +333,7 @@ def test_analysts_see_their_own_charges_without_keys(clinic: Clinic) -> None:
 
 @pytest.mark.parametrize("looked_at", [1, 3, 5000])
 def test_pages_have_every_entry_once(clinic: Clinic, looked_at: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(book_acts, "_LOOKED_AT", looked_at)
+    monkeypatch.setattr(steward_actions, "_LOOKED_AT", looked_at)
     clinic.appoint()
     mine = [clinic.charge(who, "0.01") for who in ("ana", "ben", "ana", "ben", "ben", "ana")]
     for caller, limit in ((clinic.ana, 1), (clinic.ana, 2), (clinic.sam, 7), (clinic.sam, 500)):
@@ -355,8 +355,8 @@ def test_pages_have_every_entry_once(clinic: Clinic, looked_at: int, monkeypatch
 def test_the_newest_come_first(clinic: Clinic, looked_at: int, monkeypatch: pytest.MonkeyPatch) -> None:
     clinic.appoint()
     mine = [clinic.charge(who, "0.01", key=f"{who} {place}") for place, who in enumerate(("ana", "ben", "ana", "ben"))]
-    monkeypatch.setattr(book_acts, "_LOOKED_AT", looked_at)
-    monkeypatch.setattr(book_acts, "_MOST_LOOKS", 10**6)
+    monkeypatch.setattr(steward_actions, "_LOOKED_AT", looked_at)
+    monkeypatch.setattr(steward_actions, "_MOST_LOOKS", 10**6)
     whole = list(range(clinic.book.head().sequence, 0, -1))
     assert [entry.sequence for entry in clinic.acts.recent(clinic.eve)] == whole
     assert [entry.sequence for entry in clinic.acts.recent(clinic.ana)] == [mine[2], mine[0]]
@@ -365,7 +365,7 @@ def test_the_newest_come_first(clinic: Clinic, looked_at: int, monkeypatch: pyte
     assert [entry.sequence for entry in clinic.acts.recent(clinic.eve, before=5, limit=2)] == [4, 3]
     assert clinic.acts.recent(clinic.ana, analyst="ben") == []
     assert [each.sequence for each in clinic.acts.recent(clinic.sam, account="patients", limit=4)] == mine[::-1]
-    monkeypatch.setattr(book_acts, "_MOST_LOOKS", 1)
+    monkeypatch.setattr(steward_actions, "_MOST_LOOKS", 1)
     assert len(clinic.acts.recent(clinic.eve)) == min(looked_at, len(whole))  # it stops looking, and says what it has
 
 

@@ -24,8 +24,8 @@ from discreet.service.api.application import create_api
 from discreet.service.api.metrics import Metrics
 from discreet.service.api.route_access import ServiceContext
 from discreet.service.caller import AuthenticatedCaller, ServiceRole
-from discreet.service.desk import OPERATIONS, Document, JobRequest, JobState, JobStatus, Operation
 from discreet.service.identity import Identities, RateLimits
+from discreet.service.request_executor import OPERATIONS, Document, JobRequest, JobState, JobStatus, Operation
 from discreet.service.settings import Settings
 
 HOST = "localhost"

@@ -13,7 +13,7 @@ from discreet.service.api.http_guard import MOST_BODY, MOST_HEADERS, SECURITY_HE
 from discreet.service.api.request_bodies import DEEPEST, LONGEST_SQL
 from discreet.service.api.route_access import NEEDS, RouteRequirement, SecuredRoute
 from discreet.service.caller import PERMISSIONS, ServiceRole
-from discreet.service.desk import OPERATIONS
+from discreet.service.request_executor import OPERATIONS
 from discreet.service.settings import Settings
 from tests.service.api.offices import HOST, ROLES, Office, office, work
 

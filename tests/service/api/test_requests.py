@@ -16,7 +16,7 @@ from discreet.presentation.documents.error_documents import read_error
 from discreet.service.api.http_responses import STATUS, status_of
 from discreet.service.api.metrics import create_metrics_app
 from discreet.service.caller import ServiceRole
-from discreet.service.desk import OPERATIONS, Operation
+from discreet.service.request_executor import OPERATIONS, Operation
 from tests.presentation.documents.test_error_documents import SPECIMENS
 from tests.service.api.offices import ROLES, Office, answer, office, work
 

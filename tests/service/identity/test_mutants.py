@@ -13,7 +13,7 @@ import pytest
 
 from discreet.errors import NotAuthenticated
 from discreet.noise.tokens import random_bytes
-from discreet.service.acts import StewardActions, book_acts
+from discreet.service.acts import StewardActions, steward_actions
 from discreet.service.identity import (
     access_keys,
     browser_sessions,
@@ -281,7 +281,7 @@ MUTANTS: dict[str, tuple[Any, str, Any, Check]] = {
         lambda _: test_openid.test_tokens_that_are_not_believed({"nonce": "another"}),
     ),
     "analysts see everything": (
-        book_acts,
+        steward_actions,
         "_sees",
         lambda *_: True,
         clinic(test_acts.test_others_entries_are_as_if_there_were_none),
@@ -311,7 +311,7 @@ MUTANTS: dict[str, tuple[Any, str, Any, Check]] = {
         clinic(test_acts.test_stewards_make_no_stewards_and_change_none),
     ),
     "accounts without analysts answer everybody": (
-        book_acts,
+        steward_actions,
         "require_listed",
         lambda book, analyst, account: book.admit(account, analyst),
         clinic(test_acts.test_analysts_see_nothing_of_others),

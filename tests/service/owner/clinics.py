@@ -11,8 +11,8 @@ from typing import Any
 from discreet.ledger import Ledger
 from discreet.privacy import Budget, Unit
 from discreet.service.caller import AuthenticatedCaller, ServiceRole
-from discreet.service.desk import OPERATIONS, JobRequest
-from discreet.service.owner.service_desk import WorkerExecutor
+from discreet.service.owner.worker_executor import WorkerExecutor
+from discreet.service.request_executor import OPERATIONS, JobRequest
 from discreet.service.settings import Settings
 
 ANA = AuthenticatedCaller(name="ana", role=ServiceRole.ANALYST, credential="key of ana")

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet.errors import DiscreetError, QueryFailed
-from discreet.service.desk import OPERATIONS, JobRequest
+from discreet.service.request_executor import OPERATIONS, JobRequest
 from tests.service.owner.clinics import ANA, STELLA, ask, desk, kinds, run, write
 
 MEMORY = 512 << 20  # bytes of a worker

@@ -14,8 +14,8 @@ from discreet.ledger.entry import digest
 from discreet.ledger.redeclaration import keys_place
 from discreet.ledger.serialization import canonical, with_body
 from discreet.privacy import events
-from discreet.service.owner.book_door import LedgerGateway
-from discreet.service.worker.book_client import LedgerClient
+from discreet.service.owner.ledger_gateway import LedgerGateway
+from discreet.service.worker.ledger_client import LedgerClient
 from discreet.service.worker.messages import read_header, read_receipt, read_stored, write_receipt, write_stored
 from tests.service.owner.clinics import book_of_ana, kinds
 

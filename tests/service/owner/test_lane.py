@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from discreet.errors import ServiceUnavailable, TooManyRequests
-from discreet.service.owner.lane import JobQueue
+from discreet.service.owner.job_queue import JobQueue
 from discreet.service.owner.open_request import last_release_time, release_time
 
 

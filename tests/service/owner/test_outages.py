@@ -17,11 +17,11 @@ from discreet.ledger import Ledger
 from discreet.privacy import events
 from discreet.service.api.http_responses import status_of
 from discreet.service.owner import supervision
-from discreet.service.owner.book_door import LedgerGateway
+from discreet.service.owner.ledger_gateway import LedgerGateway
 from discreet.service.owner.ledger_health import LedgerHealth
 from discreet.service.owner.open_request import OpenRequest
-from discreet.service.owner.service_desk import WorkerExecutor
 from discreet.service.owner.supervision import Deadlines, SupervisedRequest
+from discreet.service.owner.worker_executor import WorkerExecutor
 from discreet.service.owner.worker_process import WorkerLost
 from discreet.service.settings import Settings
 from discreet.service.wire.sqlstates import wire_error

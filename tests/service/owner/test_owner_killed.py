@@ -14,7 +14,7 @@ from tests.service.owner.clinics import ANA, ask, desk, kinds, run, write
 PROGRAM = """
 import os, signal, sys
 from pathlib import Path
-from discreet.service.owner.book_door import BookDoor
+from discreet.service.owner.ledger_gateway import BookDoor
 from tests.service.owner.clinics import ANA, ask, desk, run
 folder, step, after = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "True"
 calls, serve = [0], BookDoor.serve

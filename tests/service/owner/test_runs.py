@@ -13,9 +13,9 @@ from discreet.errors import LedgerError, RunsUsedUp
 from discreet.ledger import Ledger
 from discreet.ledger.outcomes import MOST_RUNS
 from discreet.service.api.http_responses import STATUS, status_of
-from discreet.service.desk import OPERATIONS, JobRequest, JobState, Operation
-from discreet.service.owner.book_door import LedgerGateway
-from discreet.service.owner.service_desk import WorkerExecutor
+from discreet.service.owner.ledger_gateway import LedgerGateway
+from discreet.service.owner.worker_executor import WorkerExecutor
+from discreet.service.request_executor import OPERATIONS, JobRequest, JobState, Operation
 from discreet.service.wire.sqlstates import sqlstate
 from tests.service.owner.clinics import ANA, COUNT, book_of_ana, desk, kinds, run, write
 from tests.service.owner.test_supervision import CHARGE

@@ -24,9 +24,9 @@ from discreet.errors import (
 )
 from discreet.ledger import Ledger
 from discreet.service.caller import AuthenticatedCaller, ServiceRole
-from discreet.service.desk import OPERATIONS, JobRequest, JobState
-from discreet.service.owner.book_door import LedgerGateway
-from discreet.service.owner.service_desk import WorkerExecutor
+from discreet.service.owner.ledger_gateway import LedgerGateway
+from discreet.service.owner.worker_executor import WorkerExecutor
+from discreet.service.request_executor import OPERATIONS, JobRequest, JobState
 from tests.service.owner.clinics import ANA, AUDITOR, BEN, COUNT, STELLA, ask, desk, kinds, run, write
 
 SCOPED = AuthenticatedCaller(name="ana", role=ServiceRole.ANALYST, credential="scoped", tables=frozenset({"staff"}))

@@ -14,11 +14,11 @@ import pytest
 from discreet.errors import DiscreetError, InsufficientBudget, QueryFailed, ServiceUnavailable, UnsupportedQuery
 from discreet.ledger import Ledger
 from discreet.privacy import events
-from discreet.service.desk import JobState
-from discreet.service.owner.book_door import LedgerGateway
+from discreet.service.owner.ledger_gateway import LedgerGateway
 from discreet.service.owner.open_request import OpenRequest
 from discreet.service.owner.supervision import STORED, TOO_COMPLEX, Deadlines, SupervisedRequest
 from discreet.service.owner.worker_process import WorkerLost, WorkerProcess, WorkerStart
+from discreet.service.request_executor import JobState
 from tests.service.owner.clinics import ANA, ask, book_of_ana, kinds
 
 Script = Callable[[LedgerGateway, asyncio.Event], Awaitable[dict[str, Any]]]

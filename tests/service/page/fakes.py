@@ -24,10 +24,10 @@ from discreet.service.api.http_guard import HttpGuard
 from discreet.service.api.metrics import Metrics
 from discreet.service.api.route_access import ServiceContext
 from discreet.service.caller import AuthenticatedCaller, ServiceRole
-from discreet.service.desk import OPERATIONS, Document, JobRequest
 from discreet.service.identity import Identities, RateLimits
 from discreet.service.page import VERB_PAGES, create_page
 from discreet.service.page.routes.verb_pages import VerbPage
+from discreet.service.request_executor import OPERATIONS, Document, JobRequest
 from discreet.service.settings import Settings
 from discreet.service.worker import operations
 

@@ -13,9 +13,9 @@ import pytest
 from discreet.errors import InvalidParameter
 from discreet.noise import SeededBits, uniform_below
 from discreet.service.api.http_responses import status_of
-from discreet.service.desk import OPERATIONS
 from discreet.service.page import file_sources
 from discreet.service.page.file_sources import from_path, list_files, resolve
+from discreet.service.request_executor import OPERATIONS
 from discreet.service.settings import Settings
 from discreet.service.worker.operations import perform
 from tests.service.page.fakes import ORIGIN, Clinic, clinic_at

@@ -8,7 +8,7 @@ import pytest
 from discreet.service.api.http_guard import POLICY, host_name
 from discreet.service.caller import PERMISSIONS
 from discreet.service.page import ROUTES
-from discreet.service.page.visit import MOST_FORM, PageRoute
+from discreet.service.page.page_request import MOST_FORM, PageRoute
 from tests.service.page.fakes import HOST, ORIGIN, PEOPLE, Browser, Clinic
 
 QUESTION = "SELECT COUNT(*) AS n FROM visits"

@@ -13,10 +13,10 @@ from discreet.errors import QueryFailed
 from discreet.presentation.template_environment import picture
 from discreet.privacy import Budget
 from discreet.service.caller import ServiceRole
-from discreet.service.desk import OPERATIONS
 from discreet.service.page import ROUTES
 from discreet.service.page.document_view import MOST_CELLS, MOST_LETTERS, MOST_OF_ONE, KeptAnswers, RecentResult
 from discreet.service.page.page_templates import ASSETS, asset
+from discreet.service.request_executor import OPERATIONS
 from tests.service.page.fakes import Browser, Clinic, table_facts
 from tests.service.page.test_guard import address
 

@@ -21,11 +21,11 @@ from discreet.requests.argument_kinds import Arg, ArgumentKind
 from discreet.requests.question_requests import Ask
 from discreet.requests.request import Argument, Request, arguments
 from discreet.requests.verb_table import VERBS, Permission, Queue, Verb
-from discreet.service.desk import OPERATIONS, Operation
 from discreet.service.page import OWN, ROUTES, VERB_PAGES
 from discreet.service.page.document_view import view_document
 from discreet.service.page.request_forms import label_of
 from discreet.service.page.routes.verb_pages import VerbPage, pages_of
+from discreet.service.request_executor import OPERATIONS, Operation
 from discreet.service.worker import operations
 from tests.service.page.fakes import Browser, Clinic, clinic_at
 

@@ -22,9 +22,9 @@ from discreet.presentation.documents.plan_documents import EXPLANATION
 from discreet.privacy import Budget
 from discreet.service.acts import StewardActions
 from discreet.service.caller import AuthenticatedCaller, ServiceRole
-from discreet.service.desk import OPERATIONS, Document, JobRequest, JobStatus
 from discreet.service.identity.identities import Identities
 from discreet.service.identity.rate_limits import RateLimits
+from discreet.service.request_executor import OPERATIONS, Document, JobRequest, JobStatus
 from discreet.service.settings import Settings
 from discreet.service.wire.wire_server import WireServer
 

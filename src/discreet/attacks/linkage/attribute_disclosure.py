@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from discreet import check
 from discreet.attacks.attack import ceiling, compare_trials
-from discreet.attacks.linkage.tables import (
+from discreet.attacks.linkage.attacker_tables import (
     AS_IT_IS,
     Coarsening,
     Codes,
@@ -31,8 +31,8 @@ from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.mechanisms import Laplace
 from discreet.noise import Bits, source_of
+from discreet.report.attack_finding import RAW, Comparison, Finding, Trial
 from discreet.report.display import rate
-from discreet.report.finding import RAW, Comparison, Finding, Trial
 
 Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from discreet import check
 from discreet.attacks.attack import beside, ceiling, compare_trials
-from discreet.attacks.linkage.attribute_disclosure import TIES, Disclosure, free
-from discreet.attacks.linkage.tables import (
+from discreet.attacks.linkage.attacker_tables import (
     AS_IT_IS,
     Coarsening,
     Codes,
@@ -28,13 +27,14 @@ from discreet.attacks.linkage.tables import (
     number_values,
     select_columns,
 )
+from discreet.attacks.linkage.attribute_disclosure import TIES, Disclosure, free
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.mechanisms import Laplace
 from discreet.noise import Bits, source_of
 from discreet.noise.experiment import uniforms
+from discreet.report.attack_finding import RAW, Comparison, Finding, Trial
 from discreet.report.display import rate
-from discreet.report.finding import RAW, Comparison, Finding, Trial
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]

@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import check
-from discreet.attacks.linkage.tables import columns_of, select_columns
+from discreet.attacks.linkage.attacker_tables import columns_of, select_columns
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.report import comparison_charts
+from discreet.report.attack_finding import Finding
 from discreet.report.charts import Spec
 from discreet.report.display import rate
-from discreet.report.finding import Finding
 
 YEAR = 365.25
 OLDEST = 80  # ages spread evenly below it, where no shares are given

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from discreet import check
 from discreet.attacks.attack import compare_trials, posterior
+from discreet.attacks.linkage.attacker_tables import Codes
 from discreet.attacks.linkage.ratings import (
     Floats,
     Names,
@@ -27,14 +28,13 @@ from discreet.attacks.linkage.ratings import (
     sampled_ratings,
     score,
 )
-from discreet.attacks.linkage.tables import Codes
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.mechanisms import Laplace
 from discreet.noise import Bits, source_of
 from discreet.noise.experiment import coins, uniforms
+from discreet.report.attack_finding import RAW, Comparison, Finding, Trial
 from discreet.report.display import rate
-from discreet.report.finding import RAW, Comparison, Finding, Trial
 
 TOP = 5  # records of a target that are kept
 

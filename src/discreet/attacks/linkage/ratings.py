@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import check
-from discreet.attacks.linkage.tables import Codes, Column, Columns, columns_of, select_columns
+from discreet.attacks.linkage.attacker_tables import Codes, Column, Columns, columns_of, select_columns
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.noise import Bits, source_of

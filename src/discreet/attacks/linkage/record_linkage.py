@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from discreet import check
 from discreet.attacks.attack import beside
-from discreet.attacks.linkage.attribute_disclosure import compare_lookups, people_of
-from discreet.attacks.linkage.tables import (
+from discreet.attacks.linkage.attacker_tables import (
     Codes,
     Column,
     Columns,
@@ -23,13 +22,14 @@ from discreet.attacks.linkage.tables import (
     select_columns,
     stack_columns,
 )
+from discreet.attacks.linkage.attribute_disclosure import compare_lookups, people_of
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.noise import Bits
 from discreet.report import comparison_charts
+from discreet.report.attack_finding import Comparison, Finding, wilson_interval
 from discreet.report.charts import Spec
 from discreet.report.display import rate
-from discreet.report.finding import Comparison, Finding, wilson_interval
 
 Pairs = NDArray[np.intp]
 

@@ -23,9 +23,9 @@ from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.noise import Bits, source_of
 from discreet.report import comparison_charts
+from discreet.report.attack_finding import Finding, wilson_interval
 from discreet.report.charts import Spec
 from discreet.report.display import rate
-from discreet.report.finding import Finding, wilson_interval
 from discreet.report.render import chart
 
 

@@ -9,15 +9,22 @@ import numpy as np
 
 from discreet import check
 from discreet.attacks.attack import beside
+from discreet.attacks.linkage.attacker_tables import (
+    Codes,
+    columns_of,
+    combine_codes,
+    forms,
+    number_values,
+    select_columns,
+)
 from discreet.attacks.linkage.attribute_disclosure import compare_lookups, people_of
-from discreet.attacks.linkage.tables import Codes, columns_of, combine_codes, forms, number_values, select_columns
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.noise import Bits
 from discreet.report import comparison_charts
+from discreet.report.attack_finding import Comparison, Finding
 from discreet.report.charts import Spec
 from discreet.report.display import rate
-from discreet.report.finding import Comparison, Finding
 
 _SIZES = ((1, 1), (2, 2), (3, 5), (6, 10), (11, 100), (101, None))
 

@@ -30,7 +30,7 @@ from discreet.attacks.membership.trace import Law, noisy_sums, private_law
 from discreet.errors import InvalidParameter
 from discreet.noise import Bits, source_of
 from discreet.privacy.events import Event
-from discreet.report.finding import RAW, Comparison, Trial
+from discreet.report.attack_finding import RAW, Comparison, Trial
 
 Method = Literal["likelihood_ratio", "distance", "correlations"]
 NAMES = {

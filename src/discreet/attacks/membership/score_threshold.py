@@ -23,9 +23,9 @@ from discreet.noise import Bits
 from discreet.noise.experiment import shuffle_indices
 from discreet.privacy.events import Event, Pure
 from discreet.report import comparison_charts
+from discreet.report.attack_finding import Finding, wilson_interval
 from discreet.report.charts import Spec
 from discreet.report.display import rate
-from discreet.report.finding import Finding, wilson_interval
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]

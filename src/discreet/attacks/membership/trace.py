@@ -35,7 +35,7 @@ from discreet.exact import Grid, root_above
 from discreet.mechanisms import Gaussian, Laplace
 from discreet.noise import Bits, source_of
 from discreet.privacy.events import Event, Pure
-from discreet.report.finding import RAW, Comparison, Trial
+from discreet.report.attack_finding import RAW, Comparison, Trial
 
 Law = Literal["laplace", "gaussian"]
 

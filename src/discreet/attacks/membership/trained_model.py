@@ -21,8 +21,8 @@ from discreet.lazy import load
 from discreet.noise import Bits, source_of
 from discreet.noise.experiment import shuffle_indices
 from discreet.privacy.events import Event, Pure
+from discreet.report.attack_finding import RAW, Comparison, Finding, Trial
 from discreet.report.display import rate
-from discreet.report.finding import RAW, Comparison, Finding, Trial
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]

@@ -17,8 +17,8 @@ from discreet.lazy import special
 from discreet.mechanisms import Laplace
 from discreet.noise import Bits
 from discreet.noise.experiment import uniforms
+from discreet.report.attack_finding import Finding
 from discreet.report.display import plain
-from discreet.report.finding import Finding
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]

@@ -24,7 +24,7 @@ from discreet.attacks.reconstruction.attribute_inference import (
 from discreet.errors import InvalidParameter
 from discreet.exact import Grid
 from discreet.noise import Bits, source_of
-from discreet.report.finding import RAW, Comparison, Trial
+from discreet.report.attack_finding import RAW, Comparison, Trial
 
 Floats = NDArray[np.float64]
 

@@ -17,7 +17,7 @@ from discreet.errors import InvalidParameter
 from discreet.mechanisms import Laplace
 from discreet.noise import Bits, source_of
 from discreet.noise.experiment import uniforms
-from discreet.report.finding import RAW, Comparison, Finding, Trial
+from discreet.report.attack_finding import RAW, Comparison, Finding, Trial
 
 Exactly = NDArray[np.object_]
 

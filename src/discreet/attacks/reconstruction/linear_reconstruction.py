@@ -36,9 +36,9 @@ from discreet.lazy import linalg
 from discreet.noise import Bits, source_of
 from discreet.noise.experiment import coins
 from discreet.report import comparison_charts
+from discreet.report.attack_finding import Comparison, Finding, Trial, wilson_interval
 from discreet.report.charts import Spec
 from discreet.report.display import rate
-from discreet.report.finding import Comparison, Finding, Trial, wilson_interval
 from discreet.report.render import chart
 
 Method = Literal["least_squares", "linear_program", "exhaustive", "hadamard"]

@@ -15,7 +15,7 @@ from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.mechanisms import Laplace
 from discreet.noise import Bits, source_of
-from discreet.report.finding import RAW, Comparison, Finding, Trial
+from discreet.report.attack_finding import RAW, Comparison, Finding, Trial
 
 Integers = NDArray[np.int64]
 

@@ -20,7 +20,7 @@ from discreet.lazy import special
 from discreet.mechanisms import Gaussian
 from discreet.noise import Bits, source_of
 from discreet.noise.experiment import shuffle_indices
-from discreet.report.finding import RAW, Comparison, Finding, Trial
+from discreet.report.attack_finding import RAW, Comparison, Finding, Trial
 
 Floats = NDArray[np.float64]
 

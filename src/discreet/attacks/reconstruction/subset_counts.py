@@ -27,7 +27,7 @@ from discreet.mechanisms import Gaussian, Laplace
 from discreet.noise import Bits, source_of
 from discreet.noise.experiment import coins, normals, uniforms
 from discreet.privacy import Budget
-from discreet.report.finding import RAW
+from discreet.report.attack_finding import RAW
 
 __all__ = [
     "Answerer",

@@ -11,7 +11,7 @@ import numpy as np
 
 from discreet import check
 from discreet.audit.mechanisms.confidence_bounds import certified_epsilon, certified_mu, most_epsilon, one_run_epsilon
-from discreet.audit.mechanisms.finding import Audit, Claim, OneRun, claim_of
+from discreet.audit.mechanisms.epsilon_bound import Audit, Claim, OneRun, claim_of
 from discreet.audit.mechanisms.output_events import Runs, Score, search
 from discreet.audit.mechanisms.output_features import ErrorOutput, columns_of
 from discreet.check import Number

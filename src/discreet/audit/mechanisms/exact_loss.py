@@ -10,7 +10,7 @@ from typing import Any
 from discreet import mechanisms
 from discreet.audit.mechanisms import additive_laws, selection_laws
 from discreet.audit.mechanisms.additive_laws import Ends, Recipe
-from discreet.audit.mechanisms.finding import claim_of
+from discreet.audit.mechanisms.epsilon_bound import claim_of
 from discreet.check import Number
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from discreet.audit.mechanisms.distinguisher import CONFIDENCE, CanaryGame
-from discreet.audit.mechanisms.finding import Claim, OneRun, claim_of
+from discreet.audit.mechanisms.epsilon_bound import Claim, OneRun, claim_of
 from discreet.check import Number
 from discreet.errors import InvalidParameter
 from discreet.noise import Bits

@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import check
-from discreet.audit.queries.finding import QueryAudit, QueryVerdict
 from discreet.audit.queries.fit_verdicts import AuditedFit, FitComparison, FitRecord, include_all, verdict
 from discreet.audit.queries.mechanism_recorder import MechanismCall, MechanismRecorder, watch_mechanisms
 from discreet.audit.queries.neighbours import NeighbouringTables
 from discreet.audit.queries.query_audit import NEIGHBOURS, ROWS, Progress
+from discreet.audit.queries.query_verdict import QueryAudit, QueryVerdict
 from discreet.audit.queries.recorder import SALT, RecordingEngine, account, attempt_call
 from discreet.audit.queries.subject import Subject
 from discreet.audit.queries.verdicts import NoiseSize, Violation

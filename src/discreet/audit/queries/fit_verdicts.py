@@ -18,8 +18,8 @@ import numpy as np
 
 from discreet import accounting
 from discreet.audit.queries.mechanism_recorder import MechanismCall
+from discreet.audit.queries.neighbour_distance import Move
 from discreet.audit.queries.recorder import QueryRecord
-from discreet.audit.queries.sensitivity import Move
 from discreet.audit.queries.verdicts import Fault, NoiseSize, same_course, short
 from discreet.curator.paid_release import costs_no_more
 from discreet.dataclass import dataclass

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from discreet import check
-from discreet.audit.queries.finding import QueryAudit
 from discreet.audit.queries.query_audit import NEIGHBOURS, ROWS, Progress, query
+from discreet.audit.queries.query_verdict import QueryAudit
 from discreet.audit.queries.units import ids_of
 from discreet.curator import Curator
 from discreet.curator.catalog.declarations import QueryBudget

@@ -31,10 +31,10 @@ from typing import Any
 import numpy as np
 
 from discreet import check
-from discreet.audit.queries.finding import QueryAudit, QueryVerdict
+from discreet.audit.queries.neighbour_distance import Move
 from discreet.audit.queries.neighbours import NeighbouringTables
+from discreet.audit.queries.query_verdict import QueryAudit, QueryVerdict
 from discreet.audit.queries.recorder import AuditedQuery, RecordedRelease, RecordingEngine
-from discreet.audit.queries.sensitivity import Move
 from discreet.audit.queries.subject import Subject
 from discreet.audit.queries.verdicts import CuratorPair, NoiseSize, QueryComparison, Violation
 from discreet.curator import Curator
@@ -45,7 +45,7 @@ from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.exact import float_below
 from discreet.measurement.releases.additive import AdditiveNoise
-from discreet.mechanisms.base import Law
+from discreet.mechanisms.mechanism import Law
 from discreet.noise import Bits, SeededBits
 from discreet.plan.model.nodes import Value
 from discreet.progress import stage, told_to, unheard

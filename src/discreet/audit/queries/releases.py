@@ -11,7 +11,7 @@ from discreet.errors import UnsupportedEvent
 from discreet.measurement.releases.additive import AdditiveNoise
 from discreet.measurement.releases.candidates import CandidateDraw
 from discreet.mechanisms import PartitionSelection, WeightedSelection
-from discreet.mechanisms.base import Law
+from discreet.mechanisms.mechanism import Law
 from discreet.mechanisms.quantile_tree import QuantileTree
 from discreet.mechanisms.ranks import Pick
 from discreet.privacy import events

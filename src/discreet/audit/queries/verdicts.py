@@ -12,6 +12,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from discreet.accounting.zcdp import zcdp_epsilon
+from discreet.audit.queries.neighbour_distance import Move, paid_moves
 from discreet.audit.queries.recorder import REST, AuditedQuery, QueryRecord, RecordedRelease, RecordingEngine, ask
 from discreet.audit.queries.releases import (
     CandidateRelease,
@@ -22,7 +23,6 @@ from discreet.audit.queries.releases import (
     allowance,
     law_of,
 )
-from discreet.audit.queries.sensitivity import Move, paid_moves
 from discreet.curator import Answer, Curator
 from discreet.curator.paid_release import costs_no_more
 from discreet.dataclass import dataclass
@@ -31,7 +31,7 @@ from discreet.ledger import Account
 from discreet.measurement.program.program import Program
 from discreet.measurement.releases.additive import AdditiveNoise
 from discreet.measurement.selection import Threshold
-from discreet.mechanisms.base import Law
+from discreet.mechanisms.mechanism import Law
 from discreet.mechanisms.value_counts import Key
 from discreet.noise import Bits
 from discreet.plan.analysis.stability import QueryContribution

@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli.declarations import HERE, ConfigFile
+from discreet.cli.declaration_commands import HERE, ConfigFile
 from discreet.cli.output import say
 from discreet.cli.steward.history import parsed_head
 from discreet.cli.verbs.verb_commands import By

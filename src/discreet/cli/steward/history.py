@@ -14,7 +14,7 @@ from rich.padding import Padding
 from rich.table import Column
 from rich.text import Text
 
-from discreet.cli.declarations import HERE, ConfigFile
+from discreet.cli.declaration_commands import HERE, ConfigFile
 from discreet.cli.output import FAILED, OutputFormat, draw_table, say, stages
 from discreet.cli.steward.budgets import account_of, read_book
 from discreet.cli.verbs.verb_commands import CommandInvocation, command, print_result

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 
 import typer
 
-from discreet.cli.declarations import HERE, ConfigFile
+from discreet.cli.declaration_commands import HERE, ConfigFile
 from discreet.cli.output import Csv, Json, OutputFormat, form, print_json, stages, with_options
 from discreet.cli.verbs.request_options import option_names, options, read_options
 from discreet.curator.curator import Curator

@@ -34,7 +34,7 @@ from discreet.exact import float_below
 from discreet.measurement.probes.probes import SHARE, Probe, describe_counted_rows
 from discreet.measurement.program.execution import ReleasedStatistics
 from discreet.measurement.program.program import Program, ReleaseFormat
-from discreet.mechanisms.base import Law
+from discreet.mechanisms.mechanism import Law
 from discreet.plan.canonical import canonical, origin
 from discreet.privacy import events
 

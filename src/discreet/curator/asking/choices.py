@@ -15,7 +15,7 @@ from discreet.curator.measurement_plan import MeasurementPlan
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.measurement.program.program import choose
-from discreet.mechanisms.base import CONFIDENCE
+from discreet.mechanisms.mechanism import CONFIDENCE
 from discreet.plan.model.nodes import Question
 from discreet.plan.model.schema import ColumnBounds, ColumnSchema, Limits, TableSchema
 from discreet.plan.model.types import Type

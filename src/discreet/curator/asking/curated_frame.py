@@ -11,7 +11,7 @@ from discreet.curator.asking.explanation import Explanation
 from discreet.curator.asking.planner import RequestedLimits
 from discreet.dataclass import dataclass
 from discreet.ledger import OWNER
-from discreet.mechanisms.base import CONFIDENCE
+from discreet.mechanisms.mechanism import CONFIDENCE
 from discreet.plan.model.nodes import Value
 from discreet.progress import Progress
 from discreet.sql.frame import TableFrame

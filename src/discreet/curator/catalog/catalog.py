@@ -17,7 +17,7 @@ from discreet.curator.catalog.declarations import End, QueryBudget, columns_of, 
 from discreet.curator.catalog.public_tables import Keys, Unique, public_schema, resolve_keys
 from discreet.curator.catalog.unit_of_privacy import UnitLike, account_of, owner, relation_of
 from discreet.dataclass import dataclass
-from discreet.engines.base import Engine
+from discreet.engines.abstract_engine import Engine
 from discreet.engines.duckdb.sources import files_of
 from discreet.engines.folders.folder import Folder
 from discreet.errors import DeclarationChanged, InvalidParameter, UnknownTable, UnsupportedQuery

@@ -19,7 +19,7 @@ from discreet import check
 from discreet.curator.catalog.unit_of_privacy import ARROW, Owner
 from discreet.curator.catalog.unit_of_privacy import owner as owner_of
 from discreet.dataclass import dataclass
-from discreet.engines.base import Engine
+from discreet.engines.abstract_engine import Engine
 from discreet.engines.duckdb.sources import ArrowFrame, Csv, source_of
 from discreet.errors import InvalidParameter
 from discreet.hint_text import Hint

@@ -10,7 +10,7 @@ from functools import cache, partial
 from typing import Any
 
 from discreet.curator.catalog.declarations import by_column
-from discreet.engines.base import Engine
+from discreet.engines.abstract_engine import Engine
 from discreet.errors import InvalidParameter, QueryFailed
 from discreet.plan.analysis.group_keys import MOST_DECIMALS, from_whole, shift_decimals, whole_key
 from discreet.plan.expressions.calls import call

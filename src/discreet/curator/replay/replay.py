@@ -46,13 +46,13 @@ from discreet.errors import UnsupportedQuery
 from discreet.exact import root_above
 from discreet.ledger import Ledger, StoredHeader
 from discreet.ledger.serialization import at_most, read_header
-from discreet.ledger.store.base import AnswerPlace
+from discreet.ledger.store.ledger_store import AnswerPlace
 from discreet.measurement.probes.probes import NOTHING, Fact, Facts, Probe, describe_counted_rows
 from discreet.measurement.profile.parts import ProfilePlan
 from discreet.measurement.profile.profile import Profile
 from discreet.measurement.program.execution import ReleasedStatistics
 from discreet.measurement.program.program import Program, ReleaseFormat
-from discreet.mechanisms.base import Law
+from discreet.mechanisms.mechanism import Law
 from discreet.plan.canonical import recall
 from discreet.plan.model.identity import IdentityKey
 from discreet.plan.model.nodes import Question

@@ -19,7 +19,7 @@ from discreet.measurement.probes.probes import Fact, Facts
 from discreet.measurement.program.execution import ReleasedStatistics
 from discreet.measurement.program.program import Program, ReleaseFormat
 from discreet.measurement.releases.additive import Integers
-from discreet.mechanisms.base import Law
+from discreet.mechanisms.mechanism import Law
 from discreet.plan.model.group_columns import KeyRows
 from discreet.plan.model.schema import ColumnBounds
 from discreet.privacy import events

@@ -24,7 +24,7 @@ from discreet.measurement.intervals.estimators import TotalEstimator
 from discreet.measurement.program.program import Program
 from discreet.measurement.releases.exact_groups import ExactGroups
 from discreet.measurement.releases.open_exact import open_exact, opens
-from discreet.mechanisms.base import Law
+from discreet.mechanisms.mechanism import Law
 from discreet.plan.analysis.relation_schema import follows_from_id
 from discreet.plan.expressions.calls import call
 from discreet.plan.model.nodes import ColumnRef, Expression, Key, Literal, Question, Value

@@ -35,7 +35,7 @@ from discreet.ledger.serialization import name as named
 from discreet.measurement.program.execution import Reader, check_readable
 from discreet.measurement.program.program import Program
 from discreet.measurement.releases.releaser import Releaser
-from discreet.mechanisms.base import CONFIDENCE, Law
+from discreet.mechanisms.mechanism import CONFIDENCE, Law
 from discreet.plan.canonical import canonical
 from discreet.plan.model.nodes import Key
 from discreet.plan.model.schema import Limits

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, NoReturn
 
 from discreet import check
-from discreet.curator.training.features import Number, OneHot, number_of
+from discreet.curator.training.column_features import Number, OneHot, number_of
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.plan.expressions.calls import call

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, is_classifier, is_regressor
 
 from discreet import check
-from discreet.curator.training.features import (
+from discreet.curator.training.column_features import (
     ClassLabels,
     Feature,
     FileNumbers,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline as PlainPipeline
 
-from discreet.curator.training.features import LONGEST_LABEL, Feature, Floats, Number, OneHot, feature_of
+from discreet.curator.training.column_features import LONGEST_LABEL, Feature, Floats, Number, OneHot, feature_of
 from discreet.dataclass import dataclass
 from discreet.lazy import load
 from discreet.learn import GridSearchCV, Learner, Pipeline, PublicOneHotEncoder, PublicOrdinalEncoder, PublicScaler

@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from discreet.accounting.composition import terms
 from discreet.curator.catalog.declarations import declaration
 from discreet.curator.paid_release import ChargeRequest
-from discreet.curator.training.features import ClassLabels, Feature, FileNumbers, Number, Target
+from discreet.curator.training.column_features import ClassLabels, Feature, FileNumbers, Number, Target
 from discreet.curator.training.pipeline_columns import Text, order_codes, table
 from discreet.dataclass import dataclass
 from discreet.errors import InternalError
-from discreet.learn.base import price_event
+from discreet.learn.learner import price_event
 from discreet.learn.persistence.store import from_json, read_parameters, to_json
 from discreet.learn.privacy_warnings import in_an_account
 from discreet.ledger.tallies import share_of

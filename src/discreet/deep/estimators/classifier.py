@@ -14,7 +14,7 @@ from torch.nn.functional import cross_entropy
 from discreet.deep.estimators.network_learner import PUBLIC, NetworkLearner
 from discreet.deep.estimators.private_run import RunParameters
 from discreet.errors import InvalidParameter
-from discreet.learn.base import ClassPlan, ProbabilityClassifier, codes, read_labelled
+from discreet.learn.learner import ClassPlan, ProbabilityClassifier, codes, read_labelled
 from discreet.learn.row_inputs import rows_to_predict
 from discreet.privacy.events import Event
 

@@ -17,8 +17,8 @@ from discreet.deep.clipping import ClipRule, Flat, Normalised, PerLayer
 from discreet.deep.estimators.networks import network, with_weights
 from discreet.deep.estimators.private_run import Loss, RunParameters
 from discreet.errors import InvalidParameter
-from discreet.learn.base import Learner
 from discreet.learn.features import ends
+from discreet.learn.learner import Learner
 from discreet.learn.row_inputs import rows_to_predict
 from discreet.learn.weights import no_weights
 from discreet.noise import Bits

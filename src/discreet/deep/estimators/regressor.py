@@ -12,8 +12,8 @@ from torch import Tensor
 
 from discreet.deep.estimators.network_learner import PUBLIC, NetworkLearner
 from discreet.errors import InvalidParameter, InvalidValue
-from discreet.learn.base import read_labelled
 from discreet.learn.features import ends
+from discreet.learn.learner import read_labelled
 from discreet.privacy.events import Event
 
 _HINT = "Labels are clipped to public bounds, never read from the data: pass e.g. label_bounds=(0.0, 100.0)."

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import Enum
 
-from discreet.engines.base import READS
+from discreet.engines.abstract_engine import READS
 from discreet.engines.duckdb.dialect import DIALECT
 from discreet.plan.model.types import Type
 

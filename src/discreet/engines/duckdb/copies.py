@@ -12,8 +12,8 @@ from typing import Any, Protocol
 import duckdb
 
 from discreet.engines.duckdb.dialect import DIALECT
+from discreet.engines.duckdb.source_tables import describe_source, fetch_rows, open_database, put
 from discreet.engines.duckdb.sources import RowStream, source_of
-from discreet.engines.duckdb.tables import describe_source, fetch_rows, open_database, put
 
 Row = dict[str, Any]
 

@@ -18,11 +18,10 @@ from typing import Any
 import duckdb
 
 from discreet import check
-from discreet.engines.base import Engine, check_columns
+from discreet.engines.abstract_engine import Engine, check_columns
 from discreet.engines.duckdb.csv_header import PACKED
 from discreet.engines.duckdb.dialect import DIALECT, ID_FUNCTION
-from discreet.engines.duckdb.sources import ArrowFrame, Csv, DuckDBColumn, FileTable, Parquet, Source, source_of
-from discreet.engines.duckdb.tables import (
+from discreet.engines.duckdb.source_tables import (
     FATAL,
     Readable,
     describe_source,
@@ -32,10 +31,11 @@ from discreet.engines.duckdb.tables import (
     paths_of,
     put,
 )
+from discreet.engines.duckdb.sources import ArrowFrame, Csv, DuckDBColumn, FileTable, Parquet, Source, source_of
 from discreet.engines.sql.dialect import Dialect
 from discreet.engines.sql.fetched import Fetched, FetchedRows, FetchedTable
 from discreet.engines.sql.printer import Access
-from discreet.engines.sql.relations import StoredTable
+from discreet.engines.sql.relation_printer import StoredTable
 from discreet.engines.sql.statement import Statement, translate_reading
 from discreet.engines.stoppable_work import stoppable
 from discreet.errors import InternalError, InvalidParameter

@@ -17,8 +17,8 @@ import duckdb
 from discreet.dataclass import dataclass
 from discreet.engines.duckdb.cell_forms import IS_MARK, CellFormat, Mend, form_of, mend_cell, reads, strip_signs
 from discreet.engines.duckdb.dialect import DIALECT, ID_FUNCTION
+from discreet.engines.duckdb.source_tables import csv_scan, describe_source, fetch_rows, open_database, put
 from discreet.engines.duckdb.sources import Csv, rename_columns, source_of
-from discreet.engines.duckdb.tables import csv_scan, describe_source, fetch_rows, open_database, put
 from discreet.engines.stoppable_work import stoppable
 from discreet.errors import InvalidParameter
 from discreet.plan.model.types import Type

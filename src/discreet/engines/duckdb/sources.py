@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from discreet.dataclass import dataclass
-from discreet.engines.base import text_of
+from discreet.engines.abstract_engine import text_of
 from discreet.engines.duckdb import arrow
 from discreet.engines.duckdb.csv_header import PACKED, first_record, read_header, split_header
 from discreet.engines.duckdb.dialect import DIALECT

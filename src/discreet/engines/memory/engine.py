@@ -7,8 +7,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from discreet.engines.base import READS, Engine, read_as, read_value, steps, stored_value
-from discreet.engines.memory.relations import gather
+from discreet.engines.abstract_engine import READS, Engine, read_as, read_value, steps, stored_value
+from discreet.engines.memory.relation_rows import gather
 from discreet.engines.row_choice import Salt, normalize_id, stays
 from discreet.errors import InternalError, InvalidParameter
 from discreet.plan.expressions.evaluation import evaluate

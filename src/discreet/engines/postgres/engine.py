@@ -13,14 +13,14 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from discreet import check
-from discreet.engines.base import Engine, check_columns
+from discreet.engines.abstract_engine import Engine, check_columns
 from discreet.engines.postgres.dialect import DIALECT
 from discreet.engines.postgres.posix_patterns import CERTAINLY, UNCERTAIN, is_certain
 from discreet.engines.postgres.sessions import Sessions, fetch_rows
-from discreet.engines.postgres.tables import TableDescription, describe_source
+from discreet.engines.postgres.table_description import TableDescription, describe_source
 from discreet.engines.sql.dialect import Dialect
 from discreet.engines.sql.fetched import FetchedRows
-from discreet.engines.sql.relations import StoredTable
+from discreet.engines.sql.relation_printer import StoredTable
 from discreet.engines.sql.statement import Statement, translate_reading
 from discreet.engines.stoppable_work import stoppable
 from discreet.errors import InvalidParameter, UnsupportedQuery

@@ -14,13 +14,13 @@ from typing import Any, TypeVar
 
 from discreet import check
 from discreet.dataclass import dataclass
-from discreet.engines.base import Engine, check_columns
+from discreet.engines.abstract_engine import Engine, check_columns
 from discreet.engines.spark import python_functions, session
 from discreet.engines.spark.dialect import DIALECT
 from discreet.engines.spark.sources import SourceDescription, SparkColumn, describe_source, origins_of, source_of
 from discreet.engines.sql.dialect import Dialect
 from discreet.engines.sql.fetched import FetchedTable
-from discreet.engines.sql.relations import StoredTable
+from discreet.engines.sql.relation_printer import StoredTable
 from discreet.engines.sql.statement import Statement, translate_reading
 from discreet.engines.stoppable_work import stoppable
 from discreet.errors import DiscreetError, InvalidParameter

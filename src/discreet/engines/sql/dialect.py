@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
-from discreet.engines.base import FALSE, TRUE
+from discreet.engines.abstract_engine import FALSE, TRUE
 from discreet.errors import InternalError, InvalidParameter
 from discreet.plan.expressions.functions import FUNCTIONS, Template
 from discreet.plan.model.types import Type

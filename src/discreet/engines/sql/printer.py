@@ -18,7 +18,7 @@ from typing import Any
 from typing import Literal as Choice
 
 from discreet.dataclass import dataclass
-from discreet.engines.base import read_as
+from discreet.engines.abstract_engine import read_as
 from discreet.engines.sql.dialect import Dialect
 from discreet.errors import InternalError
 from discreet.exact import float_above, float_below

@@ -24,7 +24,7 @@ from discreet.engines.sql.printer import (
     print_subquery,
     select,
 )
-from discreet.engines.sql.relations import RelationPrinter, StoredTable
+from discreet.engines.sql.relation_printer import RelationPrinter, StoredTable
 from discreet.errors import InternalError
 from discreet.exact.integer_columns import combine_columns
 from discreet.plan.model.group_columns import GroupColumns, public_keys

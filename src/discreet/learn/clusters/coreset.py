@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from discreet.dataclass import dataclass
 from discreet.exact import root_above
-from discreet.learn.moments import ColumnMoments, release_columns
+from discreet.learn.noisy_moments import ColumnMoments, release_columns
 from discreet.mechanisms import Gaussian
 from discreet.noise import Bits
 from discreet.noise.experiment import normals

@@ -15,9 +15,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from discreet import check
-from discreet.learn.base import Learner
 from discreet.learn.clusters.coreset import TURN, Coreset, Groups, coreset, release_groups, rotate_rows, rotation
 from discreet.learn.features import Features, features
+from discreet.learn.learner import Learner
 from discreet.learn.row_inputs import rows_to_fit, rows_to_predict
 from discreet.learn.weights import no_weights
 from discreet.noise import Bits

@@ -17,8 +17,8 @@ from threadpoolctl import ThreadpoolController
 from discreet import check
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter, InvalidValue
-from discreet.learn.base import ClassifierBase, ClassPlan, codes
 from discreet.learn.features import Features, features
+from discreet.learn.learner import ClassifierBase, ClassPlan, codes
 from discreet.learn.linear.loss_functions import MarginLoss
 from discreet.learn.linear.noisy_descent import Schedule
 from discreet.learn.linear.perturbation import ObjectivePerturbation, OutputPerturbation, two_smooth_classes

@@ -14,9 +14,9 @@ from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter, InvalidValue
 from discreet.exact import root_above
 from discreet.lazy import special
-from discreet.learn.base import ClassifierBase, ClassPlan, codes
+from discreet.learn.learner import ClassifierBase, ClassPlan, codes
 from discreet.learn.linear.transformers import limits_of
-from discreet.learn.moments import STEPS, ColumnMoments, column_steps, release_columns
+from discreet.learn.noisy_moments import STEPS, ColumnMoments, column_steps, release_columns
 from discreet.learn.row_inputs import rows_to_fit, rows_to_predict
 from discreet.learn.weights import no_weights
 from discreet.mechanisms import Gaussian

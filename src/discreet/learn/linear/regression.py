@@ -17,9 +17,16 @@ from discreet import check
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter, InvalidValue
 from discreet.lazy import stats
-from discreet.learn.base import Learner
 from discreet.learn.features import Features, ends, features
-from discreet.learn.moments import NumericLabels, SecondMoments, constant_of, joint_rows, label_radius, release_moments
+from discreet.learn.learner import Learner
+from discreet.learn.noisy_moments import (
+    NumericLabels,
+    SecondMoments,
+    constant_of,
+    joint_rows,
+    label_radius,
+    release_moments,
+)
 from discreet.learn.row_inputs import rows_to_fit, rows_to_predict
 from discreet.learn.weights import ROOT_ONE, root_shares, shrink_values
 from discreet.privacy.events import Event, Gaussian

@@ -11,9 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from discreet import check
 from discreet.errors import InvalidParameter
-from discreet.learn.base import Learner
 from discreet.learn.features import Features, ends, features
-from discreet.learn.moments import SecondMoments, column_steps, release_columns, release_moments
+from discreet.learn.learner import Learner
+from discreet.learn.noisy_moments import SecondMoments, column_steps, release_columns, release_moments
 from discreet.learn.row_inputs import rows_to_fit, rows_to_predict
 from discreet.learn.weights import no_weights
 from discreet.privacy import Neighbours

@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator
 
 from discreet import lazy
 from discreet.errors import InvalidParameter
-from discreet.learn.base import Learner
+from discreet.learn.learner import Learner
 from discreet.learn.persistence.plain_data import MARK, read, refuse, write
 from discreet.learn.persistence.stored_pipelines import changed_parameters, fit_again, is_step, made_step, step_name
 from discreet.learn.pipelines.pipeline import Pipeline

@@ -18,7 +18,7 @@ from sklearn.pipeline import Pipeline as PlainPipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 
 from discreet.lazy import load
-from discreet.learn.base import Learner
+from discreet.learn.learner import Learner
 from discreet.learn.persistence.plain_data import refuse
 from discreet.learn.pipelines.pipeline import Pipeline
 from discreet.learn.pipelines.public_encoders import PublicOneHotEncoder, PublicOrdinalEncoder, PublicScaler

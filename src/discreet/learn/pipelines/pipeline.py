@@ -13,7 +13,7 @@ from sklearn.utils.validation import validate_data
 from discreet import check
 from discreet.errors import InternalError, InvalidParameter
 from discreet.lazy import nw
-from discreet.learn.base import Learner, price_event
+from discreet.learn.learner import Learner, price_event
 from discreet.learn.pipelines.public_steps import Flow, follow, learners_in
 from discreet.learn.privacy_warnings import in_an_account, note_table, remember_fit
 from discreet.learn.row_inputs import convert_table, dense, is_table

@@ -20,8 +20,8 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
-from discreet.learn.base import Learner
 from discreet.learn.clusters.kmeans import KMeans
+from discreet.learn.learner import Learner
 from discreet.learn.linear.transformers import PCA, StandardScaler
 from discreet.learn.pipelines.public_encoders import PublicOneHotEncoder, PublicOrdinalEncoder, PublicScaler
 from discreet.privacy.events import Event

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from discreet import accounting
-from discreet.learn.base import ClassPlan, ProbabilityClassifier, codes, read_labelled, read_rows
 from discreet.learn.features import Integers, features
+from discreet.learn.learner import ClassPlan, ProbabilityClassifier, codes, read_labelled, read_rows
 from discreet.learn.linear.classifiers import LogisticRegression
 from discreet.learn.privacy_warnings import in_an_account
 from discreet.learn.trees.decision_trees import DecisionTreeClassifier

@@ -14,7 +14,7 @@ from discreet import check
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.learn.pipelines.pipeline import Pipeline
-from discreet.learn.pipelines.tables import count_rows, take_rows
+from discreet.learn.pipelines.row_selection import count_rows, take_rows
 from discreet.learn.row_inputs import is_table
 from discreet.mechanisms import PermuteAndFlip
 from discreet.noise import Bits, source_of

@@ -18,7 +18,7 @@ from discreet.check import Number
 from discreet.dataclass import dataclass
 from discreet.errors import InsufficientBudget, InvalidParameter
 from discreet.exact import float_above
-from discreet.learn.base import bits_of
+from discreet.learn.learner import bits_of
 from discreet.mechanisms import Laplace, SparseVector
 from discreet.mechanisms.sparse_vector import SparseVectorSession
 from discreet.noise import Bits, source_of

@@ -19,10 +19,10 @@ from discreet.accounting.random_repetitions import Tries
 from discreet.dataclass import dataclass
 from discreet.errors import InternalError, InvalidParameter
 from discreet.lazy import load
-from discreet.learn.base import Learner, bits_of, labels_of, price_event, read_labelled
+from discreet.learn.learner import Learner, bits_of, labels_of, price_event, read_labelled
 from discreet.learn.pipelines.pipeline import Pipeline, columns_of, note_columns
 from discreet.learn.pipelines.public_steps import check_steps
-from discreet.learn.pipelines.tables import count_rows, take_rows
+from discreet.learn.pipelines.row_selection import count_rows, take_rows
 from discreet.learn.privacy_warnings import in_an_account, note_table, remember_fit
 from discreet.learn.row_inputs import convert_table
 from discreet.learn.selection.choice import FINE, distances, errors

@@ -17,8 +17,8 @@ from sklearn.utils.validation import check_is_fitted
 from discreet import check
 from discreet.dataclass import dataclass
 from discreet.exact import root_above
-from discreet.learn.base import ClassPlan, read_rows
 from discreet.learn.features import FeatureCells, Integers
+from discreet.learn.learner import ClassPlan, read_rows
 from discreet.learn.trees.cell_classifier import CellClassifier
 from discreet.learn.weights import ONE as WHOLE
 from discreet.learn.weights import class_shares, shrink_values

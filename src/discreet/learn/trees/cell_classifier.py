@@ -6,8 +6,8 @@ from abc import abstractmethod
 from typing import Any, ClassVar, Self
 
 from discreet import check
-from discreet.learn.base import ClassifierBase, ClassPlan, codes, read_labelled
 from discreet.learn.features import FeatureCells, Integers
+from discreet.learn.learner import ClassifierBase, ClassPlan, codes, read_labelled
 from discreet.learn.weights import check_class_weight, no_weights
 from discreet.noise import Bits
 from discreet.privacy.events import Event

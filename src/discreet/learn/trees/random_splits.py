@@ -11,8 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from discreet import check
 from discreet.dataclass import dataclass
-from discreet.learn.base import ClassPlan, ProbabilityClassifier, read_rows
 from discreet.learn.features import Integers
+from discreet.learn.learner import ClassPlan, ProbabilityClassifier, read_rows
 from discreet.learn.trees.cell_classifier import CellClassifier
 from discreet.learn.trees.decision_trees import Tree
 from discreet.mechanisms import Laplace

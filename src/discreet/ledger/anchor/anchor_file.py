@@ -29,7 +29,7 @@ from discreet.errors import InvalidParameter, LedgerError
 from discreet.ledger.account import Account, AccountMember, AccountState
 from discreet.ledger.entry import GENESIS, Head, digest
 from discreet.ledger.serialization import canonical, parse_canonical, quoted, read_loss, read_unit
-from discreet.ledger.store.base import Place, Transaction
+from discreet.ledger.store.ledger_store import Place, Transaction
 from discreet.postgres_url import is_postgres
 from discreet.privacy import Loss, Neighbours, Unit
 

@@ -20,7 +20,7 @@ from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter, LedgerError
 from discreet.ledger import changes, policy
 from discreet.ledger.account import Account, AccountMember, AccountState
-from discreet.ledger.anchor.anchor_acts import UncheckedLedger, join_anchor
+from discreet.ledger.anchor.anchor_actions import UncheckedLedger, join_anchor
 from discreet.ledger.anchor.anchor_file import (
     LedgerCheckpoint,
     alone,
@@ -29,13 +29,13 @@ from discreet.ledger.anchor.anchor_file import (
     remember_place,
     write_anchor,
 )
-from discreet.ledger.anchor.anchored_book import AnchoredLedger, id_of, mismatch, read_known
-from discreet.ledger.book import Ledger
+from discreet.ledger.anchor.anchored_ledger import AnchoredLedger, id_of, mismatch, read_known
 from discreet.ledger.entry import Entry, Head
+from discreet.ledger.ledger import Ledger
 from discreet.ledger.ratios import Amounts
 from discreet.ledger.serialization import canonical, name, parse_canonical, text, write_loss
 from discreet.ledger.stewardship import new_salt
-from discreet.ledger.store.base import VERSIONS, Transaction
+from discreet.ledger.store.ledger_store import VERSIONS, Transaction
 from discreet.ledger.tallies import Tallies
 from discreet.privacy import Loss
 

@@ -11,7 +11,7 @@ from typing import cast
 from discreet.errors import LedgerError
 from discreet.lazy import load
 from discreet.ledger.entry import Head
-from discreet.ledger.store.base import VERSIONS, Store, Transaction
+from discreet.ledger.store.ledger_store import VERSIONS, Store, Transaction
 from discreet.ledger.store.sqlite import SqliteStore
 from discreet.postgres_url import is_postgres
 

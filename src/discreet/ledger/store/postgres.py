@@ -28,7 +28,7 @@ from typing import Any
 from discreet.errors import InternalError, LedgerError, LedgerMissing, LedgerUnavailable
 from discreet.ledger.entry import GENESIS, Head
 from discreet.ledger.store import postgres_tables
-from discreet.ledger.store.base import Deferral, Place, Places, Store, Transaction
+from discreet.ledger.store.ledger_store import Deferral, Place, Places, Store, Transaction
 from discreet.ledger.store.postgres_connections import Connections, Statement
 from discreet.ledger.store.transaction import MOST_FORESEEN, TAIL, Remembered, SqlTransaction, foreseeing
 from discreet.postgres_url import without

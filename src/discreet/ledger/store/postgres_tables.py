@@ -15,7 +15,7 @@ import re
 from typing import Any
 
 from discreet.errors import InvalidParameter, LedgerError, LedgerTampered
-from discreet.ledger.store.base import VERSION
+from discreet.ledger.store.ledger_store import VERSION
 
 SCHEMA = "discreet"
 """Where the tables are unless the address names another schema."""

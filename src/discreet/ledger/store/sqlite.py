@@ -18,7 +18,7 @@ from contextlib import closing, contextmanager
 from typing import Any
 
 from discreet.errors import LedgerError, LedgerMissing, LedgerTampered
-from discreet.ledger.store.base import DEAF, NEW, VERSION, Deferral, Places, Store, Transaction
+from discreet.ledger.store.ledger_store import DEAF, NEW, VERSION, Deferral, Places, Store, Transaction
 from discreet.ledger.store.sqlite_tables import APPLICATION, STATEMENTS, check_statements
 from discreet.ledger.store.transaction import Remembered, SqlTransaction
 

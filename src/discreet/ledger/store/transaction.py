@@ -15,7 +15,16 @@ from typing import Any
 
 from discreet.errors import LedgerTampered
 from discreet.ledger.entry import GENESIS, Entry, Head
-from discreet.ledger.store.base import AnswerPlace, Kept, Place, Places, StoredAnswer, Transaction, Value, as_text
+from discreet.ledger.store.ledger_store import (
+    AnswerPlace,
+    Kept,
+    Place,
+    Places,
+    StoredAnswer,
+    Transaction,
+    Value,
+    as_text,
+)
 
 _ENTRY = "SELECT sequence, time, kind, account, who, price, key, about, body, hash FROM entries"
 _HEAD = "SELECT sequence, hash FROM entries"

@@ -23,7 +23,7 @@ from discreet.exact import Enclosure
 from discreet.local.oracles.domain import Ints, ValueDomain
 from discreet.local.oracles.frequencies import Floats, Frequencies, onto_simplex
 from discreet.local.oracles.reports import Reports, accept_reports, canonical
-from discreet.mechanisms.base import CONFIDENCE
+from discreet.mechanisms.mechanism import CONFIDENCE
 from discreet.mechanisms.randomized_response import clopper_pearson
 from discreet.noise import Bits, Coin, source_of
 from discreet.privacy.events import Event

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from discreet.errors import UnsupportedQuery
-from discreet.measurement.aggregates.base import Aggregation
+from discreet.measurement.aggregates.aggregation import Aggregation
 from discreet.measurement.aggregates.count import COUNTS
 from discreet.measurement.aggregates.covariance import PAIRS
 from discreet.measurement.aggregates.different import DIFFERENT

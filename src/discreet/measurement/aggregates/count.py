@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from discreet.dataclass import dataclass
 from discreet.errors import InternalError
-from discreet.measurement.aggregates.base import Aggregation, argument_of
+from discreet.measurement.aggregates.aggregation import Aggregation, argument_of
 from discreet.measurement.intervals.estimators import TotalEstimator
 from discreet.measurement.releases.additive import LinearCombination
 from discreet.measurement.releases.layouts import Sources

@@ -9,15 +9,15 @@ import numpy as np
 
 from discreet.dataclass import dataclass
 from discreet.errors import InternalError
-from discreet.measurement.aggregates.base import Aggregation, argument_of
+from discreet.measurement.aggregates.aggregation import Aggregation, argument_of
 from discreet.measurement.aggregates.mean import mean_of
 from discreet.measurement.aggregates.variance import VarianceEstimator, variance_of
 from discreet.measurement.intervals.arithmetic import ULPS, Ends, Floats, product, quotient
 from discreet.measurement.intervals.estimators import Estimator, RatioEstimator, counts
 from discreet.measurement.intervals.noise import Noise
 from discreet.measurement.releases.additive import Integers
+from discreet.measurement.releases.argument_moments import PowerSums, product_error
 from discreet.measurement.releases.layouts import Sources, in_order
-from discreet.measurement.releases.moments import PowerSums, product_error
 from discreet.measurement.releases.needs import Need, ProductNeed
 from discreet.measurement.releases.products import ProductSums
 from discreet.plan.model.nodes import Aggregate, Expression

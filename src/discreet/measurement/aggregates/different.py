@@ -7,7 +7,7 @@ are compared, as they are before they are added: beyond a bound all are that bou
 from __future__ import annotations
 
 from discreet.dataclass import dataclass
-from discreet.measurement.aggregates.base import Aggregation, argument_of
+from discreet.measurement.aggregates.aggregation import Aggregation, argument_of
 from discreet.measurement.aggregates.mean import mean_of
 from discreet.measurement.aggregates.sum import sum_of
 from discreet.measurement.intervals.estimators import RatioEstimator, TotalEstimator

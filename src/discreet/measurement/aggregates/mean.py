@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from discreet.measurement.aggregates.base import Aggregation, argument_of
+from discreet.measurement.aggregates.aggregation import Aggregation, argument_of
 from discreet.measurement.intervals.estimators import RatioEstimator
+from discreet.measurement.releases.argument_moments import PowerSums
 from discreet.measurement.releases.layouts import Sources
-from discreet.measurement.releases.moments import PowerSums
 from discreet.measurement.releases.needs import MomentNeed, Need
 from discreet.plan.model.nodes import Aggregate
 

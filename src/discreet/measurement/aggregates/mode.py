@@ -5,14 +5,14 @@ from __future__ import annotations
 from fractions import Fraction
 
 from discreet.dataclass import dataclass
-from discreet.measurement.aggregates.base import Aggregation, argument_of
+from discreet.measurement.aggregates.aggregation import Aggregation, argument_of
 from discreet.measurement.intervals.estimators import Estimator
 from discreet.measurement.intervals.noise import Noise
 from discreet.measurement.releases.additive import Integers
 from discreet.measurement.releases.candidates import CandidateDraw
 from discreet.measurement.releases.layouts import Sources
 from discreet.measurement.releases.needs import ModeNeed, Need
-from discreet.mechanisms.base import CONFIDENCE
+from discreet.mechanisms.mechanism import CONFIDENCE
 from discreet.plan.model.nodes import Aggregate, Expression, Value
 from discreet.plan.model.types import Type
 

@@ -7,13 +7,13 @@ from fractions import Fraction
 
 from discreet.dataclass import dataclass
 from discreet.errors import InternalError
-from discreet.measurement.aggregates.base import Aggregation, argument_of
+from discreet.measurement.aggregates.aggregation import Aggregation, argument_of
 from discreet.measurement.intervals.estimators import Estimator
 from discreet.measurement.intervals.noise import Noise
 from discreet.measurement.releases.additive import Integers
 from discreet.measurement.releases.layouts import Sources
 from discreet.measurement.releases.needs import Need, RankNeed
-from discreet.measurement.releases.quantiles import RISK, RankDraw
+from discreet.measurement.releases.rank_draws import RISK, RankDraw
 from discreet.plan.model.nodes import Aggregate, Expression
 from discreet.plan.model.types import Type
 from discreet.plan.post.outputs import NoisyNumber, NoisyTime

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from discreet.measurement.aggregates.base import Aggregation, argument_of
+from discreet.measurement.aggregates.aggregation import Aggregation, argument_of
 from discreet.measurement.intervals.estimators import TotalEstimator
 from discreet.measurement.releases.additive import LinearCombination
+from discreet.measurement.releases.argument_moments import PowerSums
 from discreet.measurement.releases.layouts import Sources
-from discreet.measurement.releases.moments import PowerSums
 from discreet.measurement.releases.needs import MomentNeed, Need
 from discreet.plan.model.nodes import Aggregate, Expression
 from discreet.plan.model.types import Type

@@ -8,14 +8,14 @@ from fractions import Fraction
 import numpy as np
 
 from discreet.dataclass import dataclass
-from discreet.measurement.aggregates.base import Aggregation, argument_of
+from discreet.measurement.aggregates.aggregation import Aggregation, argument_of
 from discreet.measurement.aggregates.mean import mean_of
 from discreet.measurement.intervals.arithmetic import ULPS, Ends, Floats, squares
 from discreet.measurement.intervals.estimators import Estimator, RatioEstimator, counts
 from discreet.measurement.intervals.noise import Noise
 from discreet.measurement.releases.additive import Integers
+from discreet.measurement.releases.argument_moments import PowerSums, half_square, product_error
 from discreet.measurement.releases.layouts import Sources
-from discreet.measurement.releases.moments import PowerSums, half_square, product_error
 from discreet.measurement.releases.needs import MomentNeed, Need
 from discreet.plan.model.nodes import Aggregate
 from discreet.plan.post.outputs import NoisyNumber

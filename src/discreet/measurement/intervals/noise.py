@@ -18,7 +18,7 @@ from discreet.errors import InternalError
 from discreet.exact import float_above
 from discreet.measurement.intervals.arithmetic import Floats
 from discreet.measurement.releases.additive import Integers, LinearCombination
-from discreet.mechanisms.base import Law
+from discreet.mechanisms.mechanism import Law
 from discreet.mechanisms.sums import (
     gaussian_reaches,
     laplace_reaches,

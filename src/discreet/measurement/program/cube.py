@@ -36,7 +36,7 @@ import numpy as np
 from discreet.dataclass import dataclass
 from discreet.measurement.intervals.noise import Noise, NoiseDraws
 from discreet.measurement.releases.additive import Integers
-from discreet.mechanisms.base import Law
+from discreet.mechanisms.mechanism import Law
 
 Keys = tuple[int, ...]
 """The places of keys, in order."""

@@ -19,7 +19,7 @@ from discreet.measurement.releases.additive import AdditiveNoise, grains_of
 from discreet.measurement.releases.draws import DrawRequest, Draws
 from discreet.measurement.releases.layouts import Layout, Requirements, build_centred_layout, build_paired_layout
 from discreet.measurement.selection import Selection
-from discreet.mechanisms.base import Law
+from discreet.mechanisms.mechanism import Law
 from discreet.plan.analysis.stability import QueryContribution
 from discreet.plan.model.identity import IdentityKey
 from discreet.plan.model.nodes import Aggregate, Question

@@ -25,7 +25,7 @@ from discreet.measurement.releases.additive import AdditiveNoise
 from discreet.measurement.releases.draws import Draws
 from discreet.measurement.releases.layouts import Layout, Requirements
 from discreet.measurement.selection import FEW_ROWS, Selection, Threshold, WeightedGroupSelection, own_budget
-from discreet.mechanisms.base import Law
+from discreet.mechanisms.mechanism import Law
 from discreet.plan.analysis.group_keys import MOST_VALUES, combinations, is_declared, values
 from discreet.plan.analysis.reachable_groups import reachable
 from discreet.plan.analysis.stability import QueryContribution

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from discreet.dataclass import dataclass
 from discreet.exact import root_above
 from discreet.exact.integer_columns import Column, Int64sOrObjects, combine_columns, in_words_or_objects
-from discreet.mechanisms.base import Law
 from discreet.mechanisms.laplace import calibrate_noise
+from discreet.mechanisms.mechanism import Law
 from discreet.noise import Bits, discrete_gaussian, discrete_laplace, truncated_laplace
 from discreet.plan.analysis.stability import Corner, QueryContribution
 from discreet.plan.model.readings import Statistic

@@ -18,7 +18,7 @@ import numpy as np
 from discreet.dataclass import dataclass
 from discreet.errors import UnsupportedQuery
 from discreet.exact import Enclosure, upper
-from discreet.mechanisms.base import CONFIDENCE, Law
+from discreet.mechanisms.mechanism import CONFIDENCE, Law
 from discreet.mechanisms.ranks import ContributionLimits, Pieces, pieces, price_ranks, total
 from discreet.noise import Bits, choose_exponential
 from discreet.plan.analysis.group_keys import values

@@ -16,9 +16,9 @@ from discreet.dataclass import dataclass
 from discreet.measurement.releases.additive import Integers
 from discreet.measurement.releases.candidates import CandidateDraw, Candidates, checked_candidates
 from discreet.measurement.releases.needs import ModeNeed, Need, RankNeed
-from discreet.measurement.releases.quantiles import RankDrawRequest, Read
+from discreet.measurement.releases.rank_draws import RankDrawRequest, Read
 from discreet.measurement.releases.releaser import Releaser
-from discreet.mechanisms.base import Law
+from discreet.mechanisms.mechanism import Law
 from discreet.mechanisms.value_counts import Key
 from discreet.plan.analysis.stability import QueryContribution
 from discreet.plan.model.readings import Reading

@@ -13,8 +13,7 @@ from typing import Any
 
 from discreet.dataclass import dataclass
 from discreet.measurement.releases.additive import JointStatistics, LinearCombination
-from discreet.measurement.releases.grids import Steps, bounded_steps
-from discreet.measurement.releases.moments import (
+from discreet.measurement.releases.argument_moments import (
     PowerSums,
     centred_form,
     centred_sums,
@@ -24,6 +23,7 @@ from discreet.measurement.releases.moments import (
     sum_form,
     values_form,
 )
+from discreet.measurement.releases.grids import Steps, bounded_steps
 from discreet.measurement.releases.needs import (
     DistinctCountNeed,
     DistinctMomentNeed,

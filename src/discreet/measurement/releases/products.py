@@ -14,8 +14,8 @@ from itertools import product
 
 from discreet.dataclass import dataclass
 from discreet.measurement.releases.additive import JointStatistics, LinearCombination
+from discreet.measurement.releases.argument_moments import PowerSums, clipped_sum, half_square, square_sum
 from discreet.measurement.releases.grids import Steps
-from discreet.measurement.releases.moments import PowerSums, clipped_sum, half_square, square_sum
 from discreet.plan.model.nodes import Expression, FunctionCall, Literal
 from discreet.plan.model.readings import Statistic
 from discreet.plan.model.types import Type

@@ -15,7 +15,7 @@ for each event, independently of the data and of all other noise, from the exact
 a release, which reads no data, is described by the same event.
 """
 
-from discreet.privacy.events.base import (
+from discreet.privacy.events.event_kinds import (
     Approx,
     BoundedRange,
     Composed,

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 from discreet import check
 from discreet.errors import InvalidParameter
-from discreet.privacy.events.base import (
+from discreet.privacy.events.event_kinds import (
     DEEPEST,
     Approx,
     BoundedRange,

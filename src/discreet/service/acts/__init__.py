@@ -1,6 +1,6 @@
 """The ledger for callers: budgets, history, certificates, verification, and what stewards do to it, people and keys."""
 
-from discreet.service.acts.book_acts import StewardActions, recorder
-from discreet.service.acts.people_acts import PEOPLE_VERBS
+from discreet.service.acts.people_actions import PEOPLE_VERBS
+from discreet.service.acts.steward_actions import StewardActions, recorder
 
 __all__ = ["PEOPLE_VERBS", "StewardActions", "recorder"]

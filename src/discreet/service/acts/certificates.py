@@ -8,7 +8,7 @@ from discreet.ledger import Account, Entry, Head
 from discreet.ledger.serialization import read_loss, write_unit
 from discreet.presentation.documents.result_documents import write_loss_text
 from discreet.privacy import ZCDP, ApproxDP, Loss, Neighbours
-from discreet.service.desk import Document
+from discreet.service.request_executor import Document
 
 _RELATIONS = {
     Neighbours.ADD_REMOVE: "one has all rows of one unit more than the other",

@@ -14,7 +14,7 @@ from starlette.responses import Response, StreamingResponse
 from discreet.errors import DiscreetError
 from discreet.ledger.serialization import LONGEST_NAME
 from discreet.requests.ledger_requests import GetHistory
-from discreet.service.acts.people_acts import KEY, PERSON
+from discreet.service.acts.people_actions import KEY, PERSON
 from discreet.service.api.http_responses import json_response
 from discreet.service.api.request_bodies import PageModel, body_of
 from discreet.service.api.response_models import (
@@ -33,7 +33,7 @@ from discreet.service.api.response_models import (
 )
 from discreet.service.api.route_access import AuthenticatedRequest, Looking, SecuredRoute
 from discreet.service.api.verb_routes import LOOK_AGAIN
-from discreet.service.desk import JobStatus
+from discreet.service.request_executor import JobStatus
 
 _SILENCE = 30  # looks without news after which a comment keeps the connection open
 

@@ -32,7 +32,7 @@ from discreet.ledger.serialization import LONGEST_NAME
 from discreet.requests.argument_kinds import Arg, ArgumentKind, check_kinds, write_argument
 from discreet.requests.request import Argument, arguments
 from discreet.requests.request import Request as Asked
-from discreet.service.acts.book_acts import MOST_ENTRIES
+from discreet.service.acts.steward_actions import MOST_ENTRIES
 
 DEEPEST = 32
 LONGEST_SQL = 1 << 16  # characters

@@ -19,10 +19,10 @@ from discreet.presentation.documents.result_documents import DocumentForm, Inlin
 from discreet.privacy import Loss
 from discreet.privacy.events import Event
 from discreet.requests.verb_table import Queue, Verb
-from discreet.service.acts.people_acts import PERSON
+from discreet.service.acts.people_actions import PERSON
 from discreet.service.api.http_responses import ARROW, CSV, REFUSALS, has_forms
-from discreet.service.desk import OPERATIONS, JobState, JobStatus
 from discreet.service.identity import AccessKey, Person
+from discreet.service.request_executor import OPERATIONS, JobState, JobStatus
 
 Responses = dict[int | str, dict[str, Any]]
 Number = float | Literal["Infinity", "-Infinity", "NaN"]

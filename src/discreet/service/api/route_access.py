@@ -24,8 +24,8 @@ from discreet.service.acts import PEOPLE_VERBS, StewardActions
 from discreet.service.api.request_bodies import ExactRequest
 from discreet.service.caller import AuthenticatedCaller, Permission
 from discreet.service.connection_limits import recognise
-from discreet.service.desk import Document, RequestExecutor
 from discreet.service.identity import Identities, RateLimits
+from discreet.service.request_executor import Document, RequestExecutor
 from discreet.service.settings import Settings
 
 LONGEST_KEY = 200  # characters of an Authorization header's value that are looked at

@@ -20,8 +20,8 @@ from discreet.service.api.request_bodies import QueryModel, RequestModel, Strict
 from discreet.service.api.response_models import JOB, verb_result
 from discreet.service.api.route_access import OWN_ROUTES, AuthenticatedRequest, Looking, SecuredRoute, Working
 from discreet.service.caller import AuthenticatedCaller
-from discreet.service.desk import OPERATIONS, Document, JobRequest
 from discreet.service.identity import Identities
+from discreet.service.request_executor import OPERATIONS, Document, JobRequest
 
 LOOK_AGAIN = 0.5  # seconds after which a key is looked at again, while its owner waits
 

@@ -11,7 +11,7 @@ from discreet.dataclass import dataclass
 from discreet.errors import DiscreetError, ServiceUnavailable
 from discreet.presentation.documents.error_documents import error_document
 from discreet.service.caller import AuthenticatedCaller
-from discreet.service.desk import Document, JobRequest, JobState, JobStatus
+from discreet.service.request_executor import Document, JobRequest, JobState, JobStatus
 
 
 def release_time(admitted: float, ready: float, tick: float) -> float:

@@ -16,11 +16,11 @@ from discreet.errors import (
     ServiceUnavailable,
     UnsupportedQuery,
 )
-from discreet.service.desk import OPERATIONS, Document
-from discreet.service.owner.book_door import LedgerGateway
+from discreet.service.owner.ledger_gateway import LedgerGateway
 from discreet.service.owner.ledger_health import no_answer
 from discreet.service.owner.open_request import OpenRequest
 from discreet.service.owner.worker_process import WorkerLost, WorkerProcess
+from discreet.service.request_executor import OPERATIONS, Document
 
 TOO_COMPLEX = "The question is too complex to be planned in time."
 SIMPLER = "Ask for fewer numbers at once, or in several questions. Nothing was spent."

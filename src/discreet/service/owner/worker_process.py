@@ -12,9 +12,9 @@ from typing import Any
 from discreet.dataclass import dataclass
 from discreet.errors import DiscreetError, InternalError
 from discreet.presentation.documents.error_documents import error_document, read_error
-from discreet.service.desk import Document
-from discreet.service.owner.book_door import LedgerGateway
-from discreet.service.owner.child_process import Child, ForkServer
+from discreet.service.owner.fork_server import Child, ForkServer
+from discreet.service.owner.ledger_gateway import LedgerGateway
+from discreet.service.request_executor import Document
 from discreet.service.worker.messages import LENGTH, MOST, pack_message, parse_message
 
 

@@ -20,6 +20,7 @@ from discreet.requests.verb_table import VERBS
 from discreet.service.api.route_access import ServiceContext
 from discreet.service.caller import Permission
 from discreet.service.identity.openid import OpenIdSignIn
+from discreet.service.page.page_request import PageContext, PageRoute, render_page
 from discreet.service.page.page_templates import ASSETS, asset, environment
 from discreet.service.page.routes import (
     analyst_routes,
@@ -30,7 +31,6 @@ from discreet.service.page.routes import (
     sign_in,
     verb_pages,
 )
-from discreet.service.page.visit import PageContext, PageRoute, render_page
 
 NAVIGATION = (
     ("Ask", "/ask", Permission.ASK),

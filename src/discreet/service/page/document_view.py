@@ -22,8 +22,8 @@ from discreet.report import answers
 from discreet.report.charts import Spec
 from discreet.report.csv_text import csv_text
 from discreet.report.html import Html
-from discreet.service.desk import Document
 from discreet.service.page.request_forms import label_of
+from discreet.service.request_executor import Document
 
 MOST_ROWS = 500
 """Of a table on a page; the file has all."""

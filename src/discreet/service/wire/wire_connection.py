@@ -17,7 +17,7 @@ from discreet.errors import DiscreetError
 from discreet.service.wire import protocol_messages as pg
 from discreet.service.wire import value_formats
 from discreet.service.wire.protocol_messages import Body, FieldDescription, ProtocolViolation, WireError
-from discreet.service.wire.question_lane import Result
+from discreet.service.wire.query_executor import Result
 from discreet.service.wire.session_parameters import REPORTED, SessionParameters
 from discreet.service.wire.sqlstates import wire_error
 from discreet.service.wire.statement_kinds import StatementKind, WireStatement, read_statements

@@ -16,14 +16,14 @@ from discreet.noise.tokens import random_bytes
 from discreet.presentation.documents.error_documents import OUR_FAULT
 from discreet.service.acts import StewardActions
 from discreet.service.connection_limits import ConnectionLimits, OpenConnection
-from discreet.service.desk import RequestExecutor
 from discreet.service.identity import Identities, RateLimits
+from discreet.service.request_executor import RequestExecutor
 from discreet.service.settings import LOOPBACK, Settings
 from discreet.service.wire import protocol_messages as pg
 from discreet.service.wire import startup_exchange
-from discreet.service.wire.catalog.catalog_lane import CatalogExecutor
+from discreet.service.wire.catalog.catalog_executor import CatalogExecutor
 from discreet.service.wire.protocol_messages import ProtocolViolation, WireError
-from discreet.service.wire.question_lane import QueryExecutor
+from discreet.service.wire.query_executor import QueryExecutor
 from discreet.service.wire.startup_exchange import CancelRequest, StartupMessage
 from discreet.service.wire.wire_connection import WireConnection
 from discreet.service.wire.wire_session import WireSession

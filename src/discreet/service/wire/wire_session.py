@@ -11,7 +11,7 @@ from discreet.service.acts import StewardActions
 from discreet.service.caller import Permission
 from discreet.service.wire import protocol_messages as pg
 from discreet.service.wire.protocol_messages import FieldDescription, WireError
-from discreet.service.wire.question_lane import QueryExecutor, Result, amount_text, text_rows
+from discreet.service.wire.query_executor import QueryExecutor, Result, amount_text, text_rows
 from discreet.service.wire.session_parameters import REMAINING, SessionParameters, assignment, parse_setting_name
 from discreet.service.wire.sqlstates import wire_error
 from discreet.service.wire.statement_kinds import StatementKind, WireStatement

@@ -7,15 +7,15 @@ from typing import Any
 
 from discreet.curator.curator import Curator
 from discreet.curator.served import open_curator, restrict_curator, table_facts
-from discreet.engines.base import BySource
+from discreet.engines.abstract_engine import BySource
 from discreet.engines.by_source import KINDS
 from discreet.engines.duckdb.engine import DuckDB
 from discreet.errors import DeclarationChanged, DiscreetError
 from discreet.presentation.documents.error_documents import error_document
 from discreet.progress import told_to
-from discreet.service.desk import OPERATIONS
+from discreet.service.request_executor import OPERATIONS
 from discreet.service.worker import limits
-from discreet.service.worker.book_client import LedgerClient
+from discreet.service.worker.ledger_client import LedgerClient
 from discreet.service.worker.messages import Channel
 from discreet.service.worker.operations import perform, protect
 

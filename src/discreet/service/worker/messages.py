@@ -14,7 +14,7 @@ from discreet.errors import InternalError
 from discreet.ledger import Receipt
 from discreet.ledger.account import AccountState
 from discreet.ledger.serialization import read_loss, write_loss
-from discreet.ledger.store.base import AnswerPlace, StoredAnswer, StoredHeader
+from discreet.ledger.store.ledger_store import AnswerPlace, StoredAnswer, StoredHeader
 from discreet.privacy import Loss, events
 
 MOST = 256 << 20

@@ -15,7 +15,7 @@ from discreet.presentation.inspection.file_check import WARNING, ColumnCheck, ch
 from discreet.presentation.inspection.proposed_config import table_name
 from discreet.privacy import Budget
 from discreet.requests.verb_table import VERBS, Verb
-from discreet.service.desk import Document, Operation
+from discreet.service.request_executor import Document, Operation
 
 MOST_COLUMNS = 700
 """Columns of a file that is looked into: the form that declares them has five fields for each."""

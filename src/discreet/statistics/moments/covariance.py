@@ -14,7 +14,7 @@ from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.lazy import special
 from discreet.mechanisms import Gaussian
-from discreet.mechanisms.base import CONFIDENCE
+from discreet.mechanisms.mechanism import CONFIDENCE
 from discreet.noise import Bits, source_of
 from discreet.privacy import Estimate, Neighbours
 from discreet.privacy.events import Composed, Event

@@ -16,7 +16,7 @@ from discreet.dataclass import dataclass
 from discreet.errors import InternalError
 from discreet.lazy import special
 from discreet.mechanisms import Gaussian, Laplace, Quantile
-from discreet.mechanisms.base import Law
+from discreet.mechanisms.mechanism import Law
 from discreet.mechanisms.quantile_draw import divide
 from discreet.mechanisms.quantile_tree import QuantileTree
 from discreet.mechanisms.ranks import OneValueEach

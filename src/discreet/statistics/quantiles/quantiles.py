@@ -14,7 +14,7 @@ from discreet.accounting import zcdp
 from discreet.check import Number
 from discreet.errors import InvalidParameter
 from discreet.exact import float_below
-from discreet.mechanisms.base import CONFIDENCE
+from discreet.mechanisms.mechanism import CONFIDENCE
 from discreet.noise import Bits, source_of
 from discreet.privacy import Estimate, Neighbours
 from discreet.privacy.events import Composed

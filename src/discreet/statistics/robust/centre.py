@@ -34,7 +34,7 @@ from discreet.mechanisms.smooth import widen_beta
 from discreet.noise import Bits
 from discreet.privacy import Neighbours, events
 from discreet.privacy.events import Event
-from discreet.statistics.robust.sensitivity import INFLATION
+from discreet.statistics.robust.smooth_sensitivity import INFLATION
 
 FINE = 1 << 32  # steps between the bounds, which may be wide; sums of 2^30 values stay exact
 SLOWER = 8  # the default beta is epsilon over this: little noise, and little doubt about its size

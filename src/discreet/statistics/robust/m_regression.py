@@ -20,7 +20,7 @@ from discreet.privacy import Estimate, Neighbours
 from discreet.statistics.budget_split import Spending
 from discreet.statistics.inputs import RADIUS, column, matrix, vector, whole, within
 from discreet.statistics.noise_errors import number_noise, pure_part, vector_noise
-from discreet.statistics.robust.regression import (
+from discreet.statistics.robust.regression_plan import (
     GRADIENT_STEPS,
     NEWTON_STEPS,
     SHARES,

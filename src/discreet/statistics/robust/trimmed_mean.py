@@ -15,7 +15,7 @@ from discreet.noise import Bits, source_of
 from discreet.privacy import Estimate, Neighbours
 from discreet.statistics.budget_split import Spending
 from discreet.statistics.inputs import NumericColumn, column
-from discreet.statistics.robust import sensitivity as smooth
+from discreet.statistics.robust import smooth_sensitivity as smooth
 from discreet.statistics.robust.centre import FINE, CentrePlan, known_target, only_replace, some_values
 
 _HALF = Fraction(1, 2)

@@ -14,7 +14,7 @@ import pytest
 
 from discreet.errors import ServiceUnavailable, TooManyRequests, UnknownTable, UnsupportedQuery
 from discreet.service.wire.catalog import catalog_tables
-from discreet.service.wire.catalog.catalog_lane import CatalogExecutor, CatalogQuery
+from discreet.service.wire.catalog.catalog_executor import CatalogExecutor, CatalogQuery
 from discreet.service.wire.catalog.catalog_process import Catalogs
 from tests.postgres_server import PostgresServer
 

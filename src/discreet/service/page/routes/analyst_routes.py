@@ -11,8 +11,8 @@ from discreet.noise.tokens import token
 from discreet.requests.verb_table import VERBS
 from discreet.service.caller import Permission
 from discreet.service.page.document_view import RecentResult, outcome_of, tables_of
+from discreet.service.page.page_request import PageRequest, PageRoute, attachment, is_refusal, to
 from discreet.service.page.routes.verb_pages import VerbPage, perform_form, whose
-from discreet.service.page.visit import PageRequest, PageRoute, attachment, is_refusal, to
 
 FIRST = {"epsilon": "0.1"}
 """What the form begins with."""

@@ -16,9 +16,9 @@ from discreet.presentation.ledger_view.query_text import asked_text
 from discreet.requests.request import arguments
 from discreet.requests.verb_table import VERBS, Queue, Verb
 from discreet.service.caller import Permission, ServiceRole
-from discreet.service.desk import Document
+from discreet.service.page.page_request import PageRequest, PageRoute, attachment, to
 from discreet.service.page.request_forms import FormField, form_of, label_of, read_form
-from discreet.service.page.visit import PageRequest, PageRoute, attachment, to
+from discreet.service.request_executor import Document
 
 ON_A_PAGE = 50
 LATEST = 10

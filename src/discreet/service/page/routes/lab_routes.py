@@ -7,11 +7,11 @@ from typing import Any
 from starlette.responses import Response
 
 from discreet.errors import DiscreetError, InvalidParameter
-from discreet.report.finding import Finding
+from discreet.report.attack_finding import Finding
 from discreet.service.api.http_responses import status_of
 from discreet.service.caller import Permission
-from discreet.service.desk import OPERATIONS
-from discreet.service.page.visit import PageRequest, PageRoute, is_refusal
+from discreet.service.page.page_request import PageRequest, PageRoute, is_refusal
+from discreet.service.request_executor import OPERATIONS
 
 
 async def show_attack(visit: PageRequest) -> Response:

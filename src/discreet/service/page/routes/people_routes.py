@@ -7,8 +7,8 @@ from starlette.responses import Response
 from discreet.service.acts import PEOPLE_VERBS
 from discreet.service.caller import Permission
 from discreet.service.identity.people import MAKES, manages
+from discreet.service.page.page_request import PageRequest, PageRoute, to
 from discreet.service.page.request_forms import read_form
-from discreet.service.page.visit import PageRequest, PageRoute, to
 
 
 def people(visit: PageRequest, secret: dict[str, str] | None = None) -> Response:

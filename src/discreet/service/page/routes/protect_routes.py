@@ -15,11 +15,11 @@ from discreet.dataclass import dataclass
 from discreet.errors import DiscreetError, InvalidParameter
 from discreet.service.api.http_responses import status_of
 from discreet.service.caller import Permission
-from discreet.service.desk import OPERATIONS, Document
 from discreet.service.page.file_sources import FileSource, from_path, list_files, resolve, store_upload
+from discreet.service.page.page_request import PageRequest, PageRoute, is_refusal, require_token, to
 from discreet.service.page.request_forms import AMOUNTS, read_count
 from discreet.service.page.uploaded_form import UploadedForm
-from discreet.service.page.visit import PageRequest, PageRoute, is_refusal, require_token, to
+from discreet.service.request_executor import OPERATIONS, Document
 
 TYPES = ("int", "float", "text", "bool", "date", "timestamp")
 BOUNDED = ("int", "float", "date", "timestamp")

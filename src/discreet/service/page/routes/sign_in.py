@@ -17,8 +17,8 @@ from discreet.service.api.http_responses import status_of
 from discreet.service.api.route_access import address_of
 from discreet.service.identity.openid import OpenIdSignIn
 from discreet.service.identity.rate_limits import network
-from discreet.service.owner.lane import JobQueue
-from discreet.service.page.visit import PageContext, PageRequest, note_refusal, read_posted, render_page, to
+from discreet.service.owner.job_queue import JobQueue
+from discreet.service.page.page_request import PageContext, PageRequest, note_refusal, read_posted, render_page, to
 
 MOST_BODY = 4096
 AWAY, BACK = "/sign-in/provider", "/sign-in/provider/back"

@@ -14,10 +14,10 @@ from discreet.errors import DiscreetError, InternalError
 from discreet.noise.tokens import token
 from discreet.requests.verb_table import Queue, Verb
 from discreet.service.api.http_responses import status_of
-from discreet.service.desk import Document
 from discreet.service.page.document_view import RecentResult, ResultView, outcome_of
+from discreet.service.page.page_request import PageRequest, PageRoute, is_refusal, note_refusal
 from discreet.service.page.request_forms import form_of, label_of, read_form
-from discreet.service.page.visit import PageRequest, PageRoute, is_refusal, note_refusal
+from discreet.service.request_executor import Document
 
 PLAN = "plan_"
 """What the name of a verb begins with that tells what another one would release and cost."""

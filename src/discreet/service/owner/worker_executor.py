@@ -31,15 +31,15 @@ from discreet.noise import system_bits
 from discreet.requests.verb_table import Queue
 from discreet.service.admission import check_least
 from discreet.service.caller import AuthenticatedCaller
-from discreet.service.desk import OPERATIONS, Document, JobRequest, JobStatus
-from discreet.service.owner.book_door import LedgerGateway
-from discreet.service.owner.child_process import ForkServer
-from discreet.service.owner.lane import JobQueue
+from discreet.service.owner.fork_server import ForkServer
+from discreet.service.owner.job_queue import JobQueue
+from discreet.service.owner.ledger_gateway import LedgerGateway
 from discreet.service.owner.ledger_health import LedgerHealth
 from discreet.service.owner.open_request import OpenRequest, release_time
 from discreet.service.owner.supervision import Deadlines, SupervisedRequest
 from discreet.service.owner.worker_pool import WorkerPool
 from discreet.service.owner.worker_process import WorkerProcess, WorkerStart
+from discreet.service.request_executor import OPERATIONS, Document, JobRequest, JobStatus
 from discreet.service.settings import Settings
 
 
@@ -116,7 +116,7 @@ class _Dispatch:
 
 
 class WorkerExecutor:
-    """See `discreet.service.desk.Desk`.
+    """See `discreet.service.request_executor.Desk`.
 
     Args:
         book: the ledger; nobody else in this process writes to it.

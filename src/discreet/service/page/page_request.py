@@ -28,9 +28,9 @@ from discreet.service.api.http_responses import status_of
 from discreet.service.api.route_access import ServiceContext
 from discreet.service.caller import AuthenticatedCaller, Permission
 from discreet.service.connection_limits import recognise
-from discreet.service.desk import OPERATIONS, Document, JobRequest, Operation
 from discreet.service.page.document_view import KeptAnswers
 from discreet.service.page.request_forms import in_words
+from discreet.service.request_executor import OPERATIONS, Document, JobRequest, Operation
 
 MOST_FORM = 1 << 20  # bytes of a form; files come another way
 MOST_FIELDS = 4000

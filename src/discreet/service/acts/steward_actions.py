@@ -31,12 +31,12 @@ from discreet.requests.ledger_requests import Appoint
 from discreet.requests.request import Request, arguments
 from discreet.requests.verb_table import VERBS, Queue
 from discreet.service.acts.certificates import certificate
-from discreet.service.acts.people_acts import PEOPLE_VERBS
+from discreet.service.acts.people_actions import PEOPLE_VERBS
 from discreet.service.admission import require_listed
 from discreet.service.caller import AuthenticatedCaller, Permission, ServiceRole
-from discreet.service.desk import Document
 from discreet.service.identity import ActionRecorder, Identities
 from discreet.service.identity.people import require_whole
+from discreet.service.request_executor import Document
 
 MOST_ENTRIES = 500
 """Of a page of history."""

@@ -12,7 +12,7 @@ from typing import Any
 
 from discreet.dataclass import dataclass
 from discreet.errors import ServiceUnavailable, UnknownTable, UnsupportedQuery
-from discreet.service.owner.lane import JobQueue
+from discreet.service.owner.job_queue import JobQueue
 from discreet.service.wire.protocol_messages import FieldDescription
 
 _PROGRAM = "discreet.service.wire.catalog.catalog_process"

@@ -18,7 +18,7 @@ from discreet.measurement.releases.needs import Need, RankNeed
 from discreet.measurement.releases.open_exact import open_exact, opens
 from discreet.measurement.releases.releaser import Releaser
 from discreet.measurement.releases.time_grids import TimeGrid
-from discreet.mechanisms.base import CONFIDENCE, Law
+from discreet.mechanisms.mechanism import CONFIDENCE, Law
 from discreet.mechanisms.quantile_tree import QuantileTree
 from discreet.mechanisms.ranks import FARTHEST, Pick, RankTarget
 from discreet.mechanisms.value_counts import Histogram, Key, Look, Span

@@ -15,7 +15,7 @@ from discreet.ledger.account import AccountState
 from discreet.ledger.redeclaration import differences, named_keys
 from discreet.ledger.serialization import write_loss, write_unit
 from discreet.ledger.stewardship import NOWHERE, Blocks, DataOrigin, Stewardship, TableRecord, no_blocks
-from discreet.ledger.store.base import AnswerPlace, StoredAnswer, StoredHeader
+from discreet.ledger.store.ledger_store import AnswerPlace, StoredAnswer, StoredHeader
 from discreet.presentation.documents.error_documents import read_error
 from discreet.presentation.documents.ledger_documents import BALANCE
 from discreet.privacy import Loss, Neighbours, Unit, events

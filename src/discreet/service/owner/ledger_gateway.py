@@ -18,7 +18,7 @@ from discreet.errors import InternalError, InvalidParameter, LedgerError, Ledger
 from discreet.ledger import OWNER, Ledger, Receipt
 from discreet.ledger.serialization import read_loss, read_unit
 from discreet.ledger.stewardship import DataOrigin
-from discreet.ledger.store.base import AnswerPlace
+from discreet.ledger.store.ledger_store import AnswerPlace
 from discreet.ledger.tallies import prices
 from discreet.presentation.documents.error_documents import error_document
 from discreet.presentation.documents.ledger_documents import BALANCE

@@ -33,11 +33,11 @@ from discreet.ledger.anchor.anchor_file import (
     require_folder,
     write_anchor,
 )
-from discreet.ledger.book import Ledger
 from discreet.ledger.charges import Receipt
 from discreet.ledger.entry import GENESIS, Head
+from discreet.ledger.ledger import Ledger
 from discreet.ledger.stewardship import new_salt
-from discreet.ledger.store.base import VERSIONS, Transaction
+from discreet.ledger.store.ledger_store import VERSIONS, Transaction
 from discreet.ledger.store.place import is_there
 from discreet.ledger.store.sqlite import MEMORY
 from discreet.postgres_url import is_postgres

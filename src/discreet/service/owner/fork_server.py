@@ -84,7 +84,7 @@ class ForkServer:
         self._end()
         ours, theirs = socket.socketpair()
         ours.settimeout(_WAIT)
-        command = [sys.executable, "-m", "discreet.service.worker.nursery", str(theirs.fileno())]
+        command = [sys.executable, "-m", "discreet.service.worker.fork_loop", str(theirs.fileno())]
         with theirs:
             self._process = subprocess.Popen(  # noqa: S603 - our own program, and nothing of a caller's
                 command,

@@ -15,7 +15,7 @@ from discreet.ledger.journal import Journal
 from discreet.ledger.serialization import name, text
 from discreet.ledger.stewardship import Stewardship, TableRecord, tables
 from discreet.ledger.store import place
-from discreet.ledger.store.base import AnswerPlace, Store, StoredAnswer, StoredHeader
+from discreet.ledger.store.ledger_store import AnswerPlace, Store, StoredAnswer, StoredHeader
 from discreet.ledger.store.sqlite import MEMORY
 from discreet.privacy import Loss
 from discreet.privacy.events import Event

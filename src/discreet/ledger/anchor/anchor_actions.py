@@ -19,11 +19,11 @@ from discreet.ledger.anchor.anchor_file import (
     require_folder,
     write_anchor,
 )
-from discreet.ledger.anchor.anchored_book import enter, id_of, mismatch, read_known
-from discreet.ledger.book import Ledger
+from discreet.ledger.anchor.anchored_ledger import enter, id_of, mismatch, read_known
 from discreet.ledger.entry import Head
+from discreet.ledger.ledger import Ledger
 from discreet.ledger.serialization import name, text
-from discreet.ledger.store.base import Transaction
+from discreet.ledger.store.ledger_store import Transaction
 
 Evidence = Callable[[Transaction], dict[str, str]]
 """What the entry says about why the ledger is taken for the newest."""

@@ -1,6 +1,6 @@
 """Where workers come from: a process that has loaded everything, holds nothing private, and forks on request.
 
-    python -m discreet.service.worker.nursery FD
+    python -m discreet.service.worker.fork_loop FD
 
 A forked worker is ready in a tenth of the time that a fresh interpreter takes. Forking is safe because nothing here has
 threads, files or random numbers of its own: libraries are told to keep to one thread, and if one does not, a worker is

@@ -15,11 +15,11 @@ from discreet.dataclass import dataclass
 from discreet.errors import DiscreetError, UnsupportedQuery
 from discreet.requests.question_requests import Explain
 from discreet.service.caller import AuthenticatedCaller, Permission
-from discreet.service.desk import OPERATIONS, Document, JobRequest, RequestExecutor
 from discreet.service.identity import Identities, RateLimits
+from discreet.service.request_executor import OPERATIONS, Document, JobRequest, RequestExecutor
 from discreet.service.wire import protocol_messages as pg
 from discreet.service.wire import value_formats
-from discreet.service.wire.catalog.catalog_lane import CatalogExecutor, CatalogQuery, CatalogRows
+from discreet.service.wire.catalog.catalog_executor import CatalogExecutor, CatalogQuery, CatalogRows
 from discreet.service.wire.protocol_messages import FieldDescription, WireError
 from discreet.service.wire.session_parameters import PROJECT, SessionParameters
 from discreet.service.wire.sqlstates import wire_error

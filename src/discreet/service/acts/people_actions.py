@@ -17,9 +17,9 @@ from discreet.requests.argument_kinds import Arg, ArgumentKind
 from discreet.requests.request import Request, arguments
 from discreet.requests.verb_table import Permission, Queue, Verb
 from discreet.service.caller import AuthenticatedCaller, ServiceRole
-from discreet.service.desk import Document
 from discreet.service.identity import AccessKey, Identities, Person
 from discreet.service.identity.access_keys import MOST_DAYS
+from discreet.service.request_executor import Document
 
 _ROLES = tuple(role.value for role in ServiceRole)
 _DAYS = Arg(ArgumentKind.COUNT, "Days until the key ends.", example="90", most=MOST_DAYS)

@@ -8,7 +8,7 @@ from functools import cmp_to_key, partial, singledispatch
 from itertools import pairwise
 from typing import Any
 
-from discreet.engines.base import steps
+from discreet.engines.abstract_engine import steps
 from discreet.engines.row_choice import Salt, normalize_id, put_together
 from discreet.errors import InternalError
 from discreet.plan.expressions.evaluation import INT_HIGH, INT_LOW, evaluate
