@@ -47,11 +47,11 @@ def bare(path: str) -> Callable[[], None]:
 
 
 def charging(path: str) -> Callable[[], None]:
-    book = Ledger(path)
-    book.stewardship.open_account("patients", unit=Unit("patient", "id"), budget=BUDGET)
+    ledger = Ledger(path)
+    ledger.stewardship.open_account("patients", unit=Unit("patient", "id"), budget=BUDGET)
 
     def charge() -> None:
-        book.charge("patients", EVENT, analyst="ana", question=QUESTION)
+        ledger.charge("patients", EVENT, analyst="ana", question=QUESTION)
 
     return charge
 
@@ -93,13 +93,13 @@ def latency(work: Callable[[], None]) -> float:
 
 
 def filled(path: str, count: int) -> Ledger:
-    """A book with so many charges, written in one transaction by the book's own pieces."""
+    """A ledger with so many charges, written in one transaction by the ledger's own pieces."""
     charging(path)()
-    book = Ledger(path)
+    ledger = Ledger(path)
     price = prices(EVENT, BUDGET, Neighbours.ADD_REMOVE)
     price_text = canonical(price.write())
-    first = book.history("patients", after=1, limit=1)[0]
-    with book._journal.writing() as rows:
+    first = ledger.history("patients", after=1, limit=1)[0]
+    with ledger._journal.writing() as rows:
         sequence, previous = rows.tail()
         for _ in range(count):
             sequence += 1
@@ -108,13 +108,13 @@ def filled(path: str, count: int) -> Ledger:
             rows.append(entry)
             previous = entry.hash
         changes.charge(rows, "patients", "ana", price * count)
-    return book
+    return ledger
 
 
 def verified(folder: Path) -> float:
-    with filled(str(folder / "million.ledger"), MILLION) as book:
+    with filled(str(folder / "million.ledger"), MILLION) as ledger:
         start = time.process_time()
-        book.verify()
+        ledger.verify()
         return time.process_time() - start
 
 

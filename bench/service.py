@@ -3,8 +3,8 @@
 A clinic is served by `discreet serve` in a process of its own, with ticks of a millisecond, and asked over HTTP by
 client threads, each question another one. Beside it, as many bare curators as there are workers, each a process with a
 ledger of its own, ask the same questions. Then: the p99 of 32 clients against 3 x clients / workers x the median of one
-client; 20 hostile explanations per second beside asks; a question that would run for minutes; and the book: charges and
-answers are counted, and the chain is verified.
+client; 20 hostile explanations per second beside asks; a question that would run for minutes; and the ledger: charges
+and answers are counted, and the chain is verified.
 
     python bench/service.py [questions per client, default 20]
 """
@@ -226,9 +226,9 @@ def main() -> None:
             ),
             ("a question without end, beside its deadline + 1 s", late, DEADLINE + 1, Fraction(1)),
         ]
-        with Ledger(str(folder / "clinic.ledger")) as book:
-            kinds = [entry.kind for entry in book.history("patients")]
-            book.verify()
+        with Ledger(str(folder / "clinic.ledger")) as ledger:
+            kinds = [entry.kind for entry in ledger.history("patients")]
+            ledger.verify()
         show("The service beside bare curators", [Row(*row) for row in rows], unit="s", per=1)
         print(f"a question without end: status {status}, {found.get('error')}")
         print(f"charges {kinds.count('charge')}, answers {kinds.count('answer')}, failures {kinds.count('fail')}")

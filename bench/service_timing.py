@@ -86,9 +86,9 @@ async def measured(scratch: Path, runs: int, *, hold: bool) -> list[list[tuple[f
         desks = []
         for name, heavy in (("with", HEAVY_ROWS), ("without", 0)):
             config = write(scratch / f"{name}-{hold}", heavy)
-            book = stack.enter_context(Ledger(str(config.parent / "ledger")))
+            ledger = stack.enter_context(Ledger(str(config.parent / "ledger")))
             settings = Settings(folder=config.parent, workers=1, tick=TICK, hold_slots=hold)
-            desk = WorkerExecutor(book, settings, config=str(config))
+            desk = WorkerExecutor(ledger, settings, config=str(config))
             stack.push_async_callback(desk.close, grace=0.1)
             await desk.open()
             desks.append(desk)

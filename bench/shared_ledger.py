@@ -6,7 +6,7 @@
 Each client is a process. A charge is counted when its receipt was returned, which is after it is on the disk. Attempts
 go to accounts that are soon used up, and overspending is what passes beyond their budgets. Kills are SIGKILL to all
 processes of the server while the clients charge, each under a key that it uses again until it has a receipt: a lost
-charge is a receipt that is not in the book afterwards, a doubled one is a key or a client's question charged twice.
+charge is a receipt that is not in the ledger afterwards, a doubled one is a key or a client's question charged twice.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ FORK = multiprocessing.get_context("fork")
 
 
 def opened(place: str, epsilon: Fraction | int) -> None:
-    with Ledger(place) as book:
+    with Ledger(place) as ledger:
         for number in range(ACCOUNTS):
             unit = Unit(f"unit {number}", "id")
-            book.stewardship.open_account(f"account {number}", unit=unit, budget=Budget(epsilon=epsilon))
+            ledger.stewardship.open_account(f"account {number}", unit=unit, budget=Budget(epsilon=epsilon))
 
 
 def crowd(work: Callable[..., Any], *arguments: Any) -> list[Any]:
@@ -62,11 +62,11 @@ def crowd(work: Callable[..., Any], *arguments: Any) -> list[Any]:
 
 
 def charge_for_a_while(client: int, place: str) -> tuple[int, float]:
-    with Ledger(place, timeout=120) as book:
-        book.charge("account 0", EVENT, analyst=f"client {client}", question=QUESTION)
+    with Ledger(place, timeout=120) as ledger:
+        ledger.charge("account 0", EVENT, analyst=f"client {client}", question=QUESTION)
         done, start = 0, time.perf_counter()
         while time.perf_counter() < start + SECONDS:
-            book.charge(f"account {(client + done) % ACCOUNTS}", EVENT, analyst=f"client {client}", question=QUESTION)
+            ledger.charge(f"account {(client + done) % ACCOUNTS}", EVENT, analyst=f"client {client}", question=QUESTION)
             done += 1
         return done, time.perf_counter() - start
 
@@ -75,17 +75,17 @@ def rate(place: str) -> float:
     """Charges per second of all clients together."""
     opened(place, 10**7)
     done = crowd(charge_for_a_while, place)
-    with Ledger(place, read_only=True) as book:
-        book.verify()
+    with Ledger(place, read_only=True) as ledger:
+        ledger.verify()
     return sum(count for count, _ in done) / max(seconds for _, seconds in done)
 
 
 def attempt(client: int, place: str, attempts: int) -> int:
     passed = 0
-    with Ledger(place, timeout=120) as book:
+    with Ledger(place, timeout=120) as ledger:
         for number in range(attempts):
             try:
-                book.charge(f"account {(client + number) % ACCOUNTS}", EVENT, analyst=f"client {client}")
+                ledger.charge(f"account {(client + number) % ACCOUNTS}", EVENT, analyst=f"client {client}")
                 passed += 1
             except InsufficientBudget:
                 pass
@@ -98,21 +98,21 @@ def overspend(place: str, attempts: int) -> None:
     start = time.perf_counter()
     passed = sum(crowd(attempt, place, attempts // CLIENTS))
     seconds = time.perf_counter() - start
-    with Ledger(place, read_only=True) as book:
-        book.verify()
-        written = sum(entry.kind == "charge" for entry in book.history())
+    with Ledger(place, read_only=True) as ledger:
+        ledger.verify()
+        written = sum(entry.kind == "charge" for entry in ledger.history())
     print(f"{attempts} attempts by {CLIENTS} clients in {seconds:.0f} s: {passed} passed, {written} written, ", end="")
     print(f"{each * ACCOUNTS} paid for; overspent {max(passed, written) - each * ACCOUNTS}")
 
 
 def charge_until(client: int, place: str, stop: Any) -> list[tuple[str, int, str]]:
     told, number = [], 0
-    with Ledger(place, timeout=60) as book:
+    with Ledger(place, timeout=60) as ledger:
         while not stop.is_set():
             key = f"{client}-{number}"
             try:
                 account = f"account {number % ACCOUNTS}"
-                receipt = book.charge(account, EVENT, analyst=f"client {client}", question=QUESTION, key=key)
+                receipt = ledger.charge(account, EVENT, analyst=f"client {client}", question=QUESTION, key=key)
             except LedgerError:
                 continue  # ask again under the same key
             told.append((key, receipt.sequence, receipt.hash))
@@ -135,9 +135,9 @@ def kills(server: PostgresServer, place: str, times: int) -> None:
     killer.start()
     told = [each for client in crowd(charge_until, place, stop) for each in client]
     killer.join()
-    with Ledger(place, read_only=True) as book:
-        book.verify()
-        charges = [entry for entry in book.history() if entry.kind == "charge"]
+    with Ledger(place, read_only=True) as ledger:
+        ledger.verify()
+        charges = [entry for entry in ledger.history() if entry.kind == "charge"]
     written = {(entry.key, entry.sequence, entry.hash) for entry in charges}
     doubled = sum(count - 1 for count in Counter((entry.who, entry.key) for entry in charges).values())
     print(f"{times} kills of the server: {len(told)} receipts, {len(charges)} charges, ", end="")

@@ -57,7 +57,7 @@ def test_stages_do_not_depend_on_the_data(tmp_path: Path, people: int) -> None:
         assert not any(re.search(r"[0-9%]", name) for name in told)
         told.clear()
         assert asked.ask(question, epsilon=1, progress=told.append).records == answer.records
-        assert told == [*_BEFORE[:2], *_AFTER]  # from the book
+        assert told == [*_BEFORE[:2], *_AFTER]  # from the ledger
 
 
 @pytest.mark.ci

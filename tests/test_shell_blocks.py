@@ -97,8 +97,8 @@ def test_the_page_about_serving(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
             terminal.type(first)
         terminal.type(second)
         restore.ran()
-    with Ledger("clinic.ledger", read_only=True) as book:
-        book.verify()
+    with Ledger("clinic.ledger", read_only=True) as ledger:
+        ledger.verify()
 
 
 @pytest.mark.ci

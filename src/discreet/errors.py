@@ -41,18 +41,18 @@ class InvalidParameter(DiscreetError, ValueError):
 
 
 class DeclarationChanged(InvalidParameter):
-    """A table is declared otherwise than in the book; nothing was changed, and nothing is answered until it agrees.
+    """A table is declared otherwise than in the ledger; nothing was changed, and nothing is answered until it agrees.
 
-    >>> raise DeclarationChanged("visits", ["bounds of age: 0 to 120 -> 0 to 110"], "Run: discreet protect")
+    >>> changes = ["bounds of age: 0 to 120 -> 0 to 110"]
+    >>> raise DeclarationChanged("visits", changes, "Run: discreet protect")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    discreet.errors.DeclarationChanged: Expected declaration="of table 'visits'" to be as in the book. Changed: bounds \
-of age: 0 to 120 -> 0 to 110. Run: discreet protect
+    discreet.errors.DeclarationChanged: Expected declaration="of table 'visits'" to be as in the ledger. ...
     """
 
     def __init__(self, table: str, differences: Iterable[str], how: str) -> None:
         self.table, self.differences = table, tuple(differences)
         told = f"Changed: {'; '.join(self.differences)}. {how}"
-        super().__init__("declaration", f"of table {table!r}", "to be as in the book", told)
+        super().__init__("declaration", f"of table {table!r}", "to be as in the ledger", told)
 
 
 class InvalidValue(DiscreetError, ValueError):
@@ -104,12 +104,12 @@ class InsufficientBudget(DiscreetError):
 
 
 class LedgerError(DiscreetError):
-    """The book of accounts cannot be relied on or may not be written; nothing is answered.
+    """The ledger cannot be relied on or may not be written; nothing is answered.
 
     The message never repeats a question, an answer or an idempotency key.
 
-    >>> from discreet.ledger import Book
-    >>> Book("no such folder/book.db")
+    >>> from discreet.ledger import Ledger
+    >>> Ledger("no such folder/book.db")
     Traceback (most recent call last):
     discreet.errors.LedgerError: The ledger file cannot be used (No such file or directory). Check the path.
     """
@@ -120,10 +120,10 @@ class LedgerError(DiscreetError):
 
 
 class LedgerMissing(LedgerError):
-    """There is no book where one was named.
+    """There is no ledger where one was named.
 
-    >>> from discreet.ledger import Book
-    >>> Book("no such book.db", read_only=True)
+    >>> from discreet.ledger import Ledger
+    >>> Ledger("no such book.db", read_only=True)
     Traceback (most recent call last):
     discreet.errors.LedgerMissing: There is no ledger file. Check the path.
     """
@@ -150,13 +150,13 @@ class AccountLocked(LedgerError):
         total: how many credits of the account are used up.
         shared: whether the analyst has no role, and shares credits with all others who have none.
 
-    >>> from discreet.ledger import FAILURE_CREDITS, Book
+    >>> from discreet.ledger import FAILURE_CREDITS, Ledger
     >>> from discreet.privacy import Budget, Unit, events
-    >>> book = Book()
-    >>> _ = book.stewardship.open_account("patients", unit=Unit("patient"), budget=Budget(epsilon=1))
+    >>> ledger = Ledger()
+    >>> _ = ledger.stewardship.open_account("patients", unit=Unit("patient"), budget=Budget(epsilon=1))
     >>> for _ in range(FAILURE_CREDITS):
-    ...     book.fail(book.charge("patients", events.Pure(0.1)))
-    >>> book.charge("patients", events.Pure(0.1))
+    ...     ledger.fail(ledger.charge("patients", events.Pure(0.1)))
+    >>> ledger.charge("patients", events.Pure(0.1))
     Traceback (most recent call last):
     discreet.errors.AccountLocked: 'owner' may ask nothing new on account 'patients': 3 of their questions failed, ...
     """
@@ -175,12 +175,12 @@ class AccountLocked(LedgerError):
 class KeyConflict(LedgerError):
     """An idempotency key came back with another request; nothing was charged for it.
 
-    >>> from discreet.ledger import Book
+    >>> from discreet.ledger import Ledger
     >>> from discreet.privacy import Budget, Unit, events
-    >>> book = Book()
-    >>> _ = book.stewardship.open_account("patients", unit=Unit("patient"), budget=Budget(epsilon=1))
-    >>> _ = book.charge("patients", events.Pure(0.1), key="monday", question='{"count":"visits"}')
-    >>> book.charge("patients", events.Pure(0.1), key="monday", question='{"count":"wards"}')
+    >>> ledger = Ledger()
+    >>> _ = ledger.stewardship.open_account("patients", unit=Unit("patient"), budget=Budget(epsilon=1))
+    >>> _ = ledger.charge("patients", events.Pure(0.1), key="monday", question='{"count":"visits"}')
+    >>> ledger.charge("patients", events.Pure(0.1), key="monday", question='{"count":"wards"}')
     Traceback (most recent call last):
     discreet.errors.KeyConflict: The idempotency key belongs to another request, entry 2. Use a new key for a new ...
     """
@@ -198,13 +198,13 @@ class RunsUsedUp(LedgerError):
         sequence: the entry of the charge.
         runs: how often it was run.
 
-    >>> from discreet.ledger import Book
+    >>> from discreet.ledger import Ledger
     >>> from discreet.privacy import Budget, Unit, events
-    >>> book = Book()
-    >>> _ = book.stewardship.open_account("patients", unit=Unit("patient"), budget=Budget(epsilon=1))
-    >>> _ = book.charge("patients", events.Pure(0.1), key="monday")  # and its process dies, three times
+    >>> ledger = Ledger()
+    >>> _ = ledger.stewardship.open_account("patients", unit=Unit("patient"), budget=Budget(epsilon=1))
+    >>> _ = ledger.charge("patients", events.Pure(0.1), key="monday")  # and its process dies, three times
     >>> for _ in range(3):
-    ...     found = book.claim(book.charge("patients", events.Pure(0.1), key="monday"))
+    ...     found = ledger.claim(ledger.charge("patients", events.Pure(0.1), key="monday"))
     Traceback (most recent call last):
     discreet.errors.RunsUsedUp: Charge 2 was run 3 times without an answer, and is not run again. The charge stays. ...
     """
@@ -221,8 +221,8 @@ class RunsUsedUp(LedgerError):
 class NotPermitted(LedgerError):
     """Somebody without the needed role tried to act on an account.
 
-    >>> from discreet.ledger import Book
-    >>> Book().stewardship.appoint("ben", "steward", by="ana")
+    >>> from discreet.ledger import Ledger
+    >>> Ledger().stewardship.appoint("ben", "steward", by="ana")
     Traceback (most recent call last):
     discreet.errors.NotPermitted: 'ana' may not appoint. Only a steward may.
     """
@@ -233,12 +233,12 @@ class NotPermitted(LedgerError):
 
 
 class LedgerTampered(LedgerError):
-    """The book differs from what was written into it; `sequence` is the first entry that does not fit.
+    """The ledger differs from what was written into it; `sequence` is the first entry that does not fit.
 
-    >>> from discreet.ledger import Book, Head
-    >>> Book(anchor=Head(7, "5f" * 32))  # which was exported from a book of at least seven entries
+    >>> from discreet.ledger import Ledger, Head
+    >>> Ledger(anchor=Head(7, "5f" * 32))  # which was exported from a ledger of at least seven entries
     Traceback (most recent call last):
-    discreet.errors.LedgerTampered: Entry 7: the book is older than its anchor, or another one; ...
+    discreet.errors.LedgerTampered: Entry 7: the ledger is older than its anchor, or another one; ...
     """
 
     def __init__(self, sequence: int, reason: str) -> None:
@@ -247,14 +247,14 @@ class LedgerTampered(LedgerError):
 
 
 class AnchorMismatch(LedgerError):
-    """A book lacks what its anchor knows: an older copy was put in its place, or another book, or none is there.
+    """A ledger lacks what its anchor knows: an older copy was put in its place, or another ledger, or none is there.
 
     Args:
         reason: what does not fit.
         hint: what to do.
-        head: of the book, as "sequence:hash"; None if there is no book.
+        head: of the ledger, as "sequence:hash"; None if there is no ledger.
         anchor: the head that the anchor knows.
-        missing: how many entries the book lacks at least.
+        missing: how many entries the ledger lacks at least.
 
     >>> raise AnchorMismatch("The ledger is gone", "Restore a backup.", head=None, anchor="2:5f", missing=2)
     Traceback (most recent call last):
@@ -280,7 +280,7 @@ class AnchorMissing(LedgerError):
 
 
 class AnchorNotKept(RuntimeWarning):
-    """The anchor of a book could not be written: what was charged is in the book, and the anchor lags behind.
+    """The anchor of a ledger could not be written: what was charged is in the ledger, and the anchor lags behind.
 
     >>> issubclass(AnchorNotKept, RuntimeWarning)  # what was paid for is answered all the same
     True
@@ -384,7 +384,7 @@ class TooManyRequests(ServiceError):
 
 
 class ServiceUnavailable(ServiceError):
-    """The service is full, is stopping, or cannot rely on its book.
+    """The service is full, is stopping, or cannot rely on its ledger.
 
     >>> raise ServiceUnavailable("The service is stopping", "Ask again later.", retry_after=10)
     Traceback (most recent call last):
@@ -405,7 +405,7 @@ class UnknownJob(ServiceError):
 
 
 class UnknownEntry(ServiceError):
-    """The book has no such entry that the caller may see.
+    """The ledger has no such entry that the caller may see.
 
     >>> raise UnknownEntry
     Traceback (most recent call last):

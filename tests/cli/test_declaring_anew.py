@@ -28,8 +28,8 @@ def edit(folder: Path, *changes: tuple[str, str]) -> None:
 
 
 def head(folder: Path) -> str:
-    with Ledger(str(folder / "clinic.ledger"), read_only=True) as book:
-        return str(book.verify())
+    with Ledger(str(folder / "clinic.ledger"), read_only=True) as ledger:
+        return str(ledger.verify())
 
 
 BOUNDS = ("age = [0, 120]", "age = [0, 110]")
@@ -95,7 +95,7 @@ def test_other_commands_name_the_difference_and_the_way(clinic: Path) -> None:
         assert refused.code == 2
         assert NARROWER in refused.err
         assert "discreet protect" in refused.error["Hint"]
-    for name in ("budget", "history", "verify"):  # the book is as it was, and so is what they tell
+    for name in ("budget", "history", "verify"):  # the ledger is as it was, and so is what they tell
         assert run(name).code == 0
     assert head(clinic) == before
 
@@ -144,9 +144,9 @@ def test_next_month(clinic: Path) -> None:
     assert "column pain (int): added" in run("protect", "--yes").out
     fresh = run("ask", COUNT, "--epsilon", "0.1")
     assert (fresh.code, "replayed" in fresh.out.lower()) == (0, False)
-    with Ledger(str(clinic / "clinic.ledger"), read_only=True) as book:
-        assert book.origins()["visits"]["versions"] == ["1", "2"]
-        assert len(book.origins()["visits"]["files"]) == 2
+    with Ledger(str(clinic / "clinic.ledger"), read_only=True) as ledger:
+        assert ledger.origins()["visits"]["versions"] == ["1", "2"]
+        assert len(ledger.origins()["visits"]["files"]) == 2
 
 
 def test_another_file_under_the_same_version_is_remarked(clinic: Path) -> None:

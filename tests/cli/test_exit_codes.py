@@ -83,7 +83,7 @@ def test_every_command_ends_as_the_table_says() -> None:
 
 
 def test_what_failed_ends_with_5(capped: Path) -> None:
-    """A source that cannot be read, a book that was altered or is gone; failure credits are a budget."""
+    """A source that cannot be read, a ledger that was altered or is gone; failure credits are a budget."""
     (capped / "visits.csv").unlink()
     (capped / "visits.csv").mkdir()
     assert run("verify", "--anchor", f"1:{'0' * 64}").code == 5
@@ -96,9 +96,9 @@ def test_what_failed_ends_with_5(capped: Path) -> None:
 
 
 def test_used_up_failure_credits_are_a_budget_that_is_refused(capped: Path) -> None:
-    with AnchoredLedger(str(capped / "clinic.ledger")) as book:
+    with AnchoredLedger(str(capped / "clinic.ledger")) as ledger:
         for _ in range(3):
-            book.fail(book.charge("patients", events.Pure("0.01"), analyst="ana"))
+            ledger.fail(ledger.charge("patients", events.Pure("0.01"), analyst="ana"))
     refused = run("ask", COUNT, "--epsilon", "0.1", *ANA)
     assert (refused.code, "AccountLocked" in refused.error) == (3, True)
     assert "ana was stopped" in run("unlock", "patients").out
@@ -115,7 +115,7 @@ def test_an_anchor_that_cannot_be_written_is_a_warning(capped: Path, monkeypatch
     assert answered.code == 0
     assert "Cost: epsilon=0.1" in answered.out
     assert "Warning: The anchor" in answered.err
-    with Ledger(str(capped / "clinic.ledger"), read_only=True) as book:
-        newest = str(book.head())
+    with Ledger(str(capped / "clinic.ledger"), read_only=True) as ledger:
+        newest = str(ledger.head())
     assert run("budget").code == 0
     assert run("anchor").out.splitlines()[-1] == newest

@@ -181,7 +181,7 @@ AMENDMENTS = [
 
 
 @pytest.mark.parametrize(("amounts", "hint"), AMENDMENTS)
-def test_another_budget_than_the_book_has_is_refused_with_the_line_that_amends_it(
+def test_another_budget_than_the_ledger_has_is_refused_with_the_line_that_amends_it(
     clinic: Path, amounts: str, hint: str
 ) -> None:
     present = 'epsilon = 2\ndelta = "1e-6"'
@@ -197,7 +197,7 @@ def test_another_budget_than_the_book_has_is_refused_with_the_line_that_amends_i
         line = refused.error["Hint"].partition("run: discreet ")[2]
         assert run(*line.split()).code == 0
         assert [run("protect").code, run("ask", COUNT, *CHEAP).code] == [0, 0]
-        write(clinic)  # what was declared first is not what the book has now
+        write(clinic)  # what was declared first is not what the ledger has now
         assert run("ask", COUNT, *CHEAP).code == 2
 
 
@@ -216,7 +216,7 @@ def test_an_amendment_says_what_the_file_must_say(clinic: Path) -> None:
         assert run("amend", *wrong).code == 2
 
 
-def test_caps_of_the_file_are_those_of_the_book(folder: Path) -> None:
+def test_caps_of_the_file_are_those_of_the_ledger(folder: Path) -> None:
     """Also a cap that equals the account's budget, and none where there was such a cap: they differ when it grows."""
     same = '\nepsilon = 2\ndelta = "1e-6"'
     for cap in ("", '\nepsilon = 1\ndelta = "1e-7"', same, "", same):

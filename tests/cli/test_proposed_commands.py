@@ -138,7 +138,7 @@ def _a_budget_that_changed(folder: Path) -> Iterator[Outcome]:
     told = fail("ask", COUNT, "--epsilon", "0.1")
     yield told
     for command in proposed(told):
-        write(folder)  # the file says what the book has, until the command has changed that
+        write(folder)  # the file says what the ledger has, until the command has changed that
         succeed(*command)
     write(folder, TOML.replace("epsilon = 2", "epsilon = 3"))
     succeed("ask", COUNT, "--epsilon", "0.1")

@@ -1,4 +1,4 @@
-"""`discreet report`: a page from the book, exit codes, and a book that is not as it was written."""
+"""`discreet report`: a page from the ledger, exit codes, and a ledger that is not as it was written."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_before_anything_is_protected_there_is_no_book(folder: Path) -> None:
+def test_before_anything_is_protected_there_is_no_ledger(folder: Path) -> None:
     told = run("report")
     assert told.code == 2
     assert "discreet protect" in told.err
@@ -31,15 +31,15 @@ def test_the_page_is_written_and_the_head_printed(folder: Path) -> None:
     (folder / "visits.csv").unlink()  # no data are read
     told = run("report", "--out", "monday.html")
     assert told.code == 0, told.err
-    with Ledger("clinic.ledger", read_only=True) as book:
-        assert told.out.splitlines()[-1] == str(book.head())
+    with Ledger("clinic.ledger", read_only=True) as ledger:
+        assert told.out.splitlines()[-1] == str(ledger.head())
     page = (folder / "monday.html").read_text(encoding="utf-8")
     assert "Verified" in page
     assert COUNT in page
     assert run("report", "--anchor", told.out.splitlines()[-1]).code == 0
 
 
-def test_a_book_that_lacks_its_anchor_ends_with_5_and_is_told(folder: Path) -> None:
+def test_a_ledger_that_lacks_its_anchor_ends_with_5_and_is_told(folder: Path) -> None:
     assert run("protect").code == 0
     told = run("report", "--anchor", f"1:{'f' * 64}")
     assert told.code == 5

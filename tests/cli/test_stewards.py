@@ -59,7 +59,8 @@ def test_every_act_tells_what_was_and_is_and_is_an_entry() -> None:
         "a cap of epsilon=0.1"
         in run("appoint", "ana", "--account", "patients", "--epsilon", "0.1", "--delta", "1e-9").out
     )
-    assert "'sue' was without a role and is steward on the whole book" in run("appoint", "sue", "--role", "steward").out
+    appointed = run("appoint", "sue", "--role", "steward").out
+    assert "'sue' was without a role and is steward on the whole ledger" in appointed
     assert run("allot", "flu", "patients", "--epsilon", "0.1", "--delta", "1e-9", "--by", "sue").code == 0
     kinds = ["amend", "amend", "charge", "answer", "renew", "unlock", "appoint", "appoint", "appoint", "allot"]
     assert [entry["entry"] for entry in told_history()][3:] == kinds
@@ -157,7 +158,7 @@ def test_a_copy_is_known_and_comes_back(clinic: Path) -> None:
     copied = run("backup", "kept")
     assert (copied.code, copied.out.splitlines()[-1]) == (0, run("verify").out.splitlines()[-1])
     assert [path.name for path in (clinic / "kept").iterdir()] == ["clinic.ledger.3"]
-    assert run("restore", "kept/clinic.ledger.3").code == 5  # the book is there
+    assert run("restore", "kept/clinic.ledger.3").code == 5  # the ledger is there
     (clinic / "clinic.ledger").unlink()
     assert run("budget").code == run("protect").code == run("ask", COUNT, "--epsilon", "0.1").code == 5
     assert not (clinic / "clinic.ledger").exists()
@@ -165,7 +166,7 @@ def test_a_copy_is_known_and_comes_back(clinic: Path) -> None:
     assert run("ask", COUNT, "--epsilon", "0.1").code == 0
 
 
-def test_a_plain_copy_of_an_old_book_is_noticed_by_every_command(clinic: Path) -> None:
+def test_a_plain_copy_of_an_old_ledger_is_noticed_by_every_command(clinic: Path) -> None:
     """Once it gave 3.9 of a budget back where 3.7 was true."""
     run("ask", COUNT, "--epsilon", "0.1")
     shutil.copy(clinic / "clinic.ledger", clinic / "old")
@@ -220,5 +221,5 @@ def test_without_its_anchor_a_printed_head_is_enough(clinic: Path) -> None:
     assert run("restore", "copy", "--anchor", head).code == 0
     joined = run("verify").out.splitlines()[-1]
     assert int(joined.split(":")[0]) == int(head.split(":")[0]) + 1  # by which head it was, is an entry
-    with Ledger(str(clinic / "clinic.ledger"), read_only=True) as book:
-        assert not book.is_frozen
+    with Ledger(str(clinic / "clinic.ledger"), read_only=True) as ledger:
+        assert not ledger.is_frozen

@@ -85,7 +85,7 @@ def test_a_command_runs_its_charge_three_times_and_tells_nothing_of_it(
     drawn, told, seen = list[str](), list[str](), list[tuple[str, ...]]()
     command = [*CALLS[call], "--key", "k"]
 
-    def stopping(_book: Ledger, _receipt: Any, _key: str, payload: str, **_: Any) -> None:
+    def stopping(_ledger: Ledger, _receipt: Any, _key: str, payload: str, **_: Any) -> None:
         drawn.append(payload)
         raise KeyboardInterrupt
 
@@ -117,11 +117,11 @@ ASKING = """
 import sys, threading
 from discreet.cli import main
 from discreet.engines import DuckDB
-read = DuckDB._found
+read = DuckDB._run_reading
 def reading(*arguments):
     threading.Timer(0.4, print, ["reading"], {"flush": True}).start()  # DuckDB is at work by then
     return read(*arguments)
-DuckDB._found = reading
+DuckDB._run_reading = reading
 main()
 """
 

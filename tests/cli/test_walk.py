@@ -1,4 +1,4 @@
-"""The way of a user: init, declare, protect, explain, ask, look at the book, verify it."""
+"""The way of a user: init, declare, protect, explain, ask, look at the ledger, verify it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from discreet.presentation.documents.answer_documents import ANSWER
 from tests.cli.clinic import BY_WARD, COUNT, TOML, records, run, told_budget, told_history, write
 
 
-def test_from_an_empty_folder_to_a_verified_book(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_from_an_empty_folder_to_a_verified_ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert run("init").code == 0
     assert (tmp_path / "discreet.toml").read_text() == TEMPLATE
@@ -268,12 +268,12 @@ def test_another_file_may_be_named(folder: Path) -> None:
     assert run("ask", COUNT, "--epsilon", "0.1", "--config", "other.toml").code == 0
 
 
-def test_a_book_that_was_changed_or_lacks_its_anchor_fails(clinic: Path) -> None:
+def test_a_ledger_that_was_changed_or_lacks_its_anchor_fails(clinic: Path) -> None:
     wrong = run("verify", "--anchor", f"7:{'0' * 64}")
     assert wrong.code == 5
     assert "older than its anchor" in wrong.error["LedgerTampered"]
-    with Ledger(str(clinic / "clinic.ledger"), read_only=True) as book:
-        assert book.is_frozen
+    with Ledger(str(clinic / "clinic.ledger"), read_only=True) as ledger:
+        assert ledger.is_frozen
     assert run("ask", COUNT, "--epsilon", "0.1").code == 5
 
 

@@ -85,7 +85,7 @@ def killed(path: str, runs: int, seed: int) -> None:
         def work(pipe: int, run: int = run, step: int = step) -> None:
             asking = curator(path)
             if run % 2 == 0:
-                fall_at(asking._book, step)
+                fall_at(asking._ledger, step)
             spend(asking, pipe, itertools.count(run))  # questions overlap with those of earlier runs
 
         process, read = forked(work)
@@ -116,7 +116,7 @@ def probes(path: str, runs: int, seed: int) -> None:
 
         def work(pipe: int, run: int = run, step: int = step) -> None:
             asking = curator(path)
-            fall_at(asking._book, step)
+            fall_at(asking._ledger, step)
             for place in (run // 3, run):
                 with contextlib.suppress(QueryFailed):
                     os.write(pipe, f"answered {place} {mean(asking, place)!r}\n".encode())
@@ -144,7 +144,7 @@ def steps(path: str, first: int, by: int, mean_of_it: int) -> None:
         def work(pipe: int, step: int | None = None, place: int = place) -> None:
             asking = curator(path)
             if step is not None:
-                fall_at(asking._book, step)
+                fall_at(asking._ledger, step)
             number = int(mean(asking, place) if mean_of_it else ask(asking, place))
             os.write(pipe, f"answered {place} {number}\n".encode())
 

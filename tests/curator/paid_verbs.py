@@ -76,7 +76,7 @@ def rows(people: int = 60) -> list[dict[str, Any]]:
 def hospital(ledger: str | Ledger = ":memory:", *, seed: int = 1, seen: list[str] | None = None) -> Curator:
     """A curator of two tables of the same people, whose noise has a seed."""
     engine = Watched([] if seen is None else seen)
-    curator = Curator.for_tests(ledger, engine=engine, bits=SeededBits(seed))  # type: ignore[arg-type]  # a book is taken
+    curator = Curator.for_tests(ledger, engine=engine, bits=SeededBits(seed))  # type: ignore[arg-type]  # a ledger is taken
     curator.protect(
         [{"person": person, "sex": "FM"[person % 2], "town": "XY"[person % 3 == 0]} for person in range(60)],
         name="people",
@@ -161,12 +161,14 @@ VERBS = [
     PaidVerb("ask with private limits", _ask(_COUNT, limits="choose"), "Curator._ask", beside=True),
     PaidVerb("ask with a profile", _ask(_COUNT, profile=1), "Curator._ask", beside=True),
     PaidVerb("ask with its coverage", _ask(_COUNT, coverage="0.3"), "Curator._ask", beside=True),
-    PaidVerb("ask_many", _many, "BatchAsker.ask", beside=True),
+    PaidVerb("ask_many", _many, "BatchExecutor.ask", beside=True),
     PaidVerb("profile", lambda curator, **more: curator.profile("visits", epsilon=1, **more), "Profiler.buy"),
-    PaidVerb("fit", _fit(lambda: _learner("DecisionTreeClassifier", **_TREE)), "Trainer.fit"),
-    PaidVerb("fit a search", _fit(_search), "Trainer.fit"),
-    PaidVerb("fit the best learner", _fit(lambda: _learner("AutoClassifier", epsilon=3, delta=1e-6)), "Trainer.fit"),
-    PaidVerb("fit a network", _fit(_network), "Trainer.fit"),
+    PaidVerb("fit", _fit(lambda: _learner("DecisionTreeClassifier", **_TREE)), "FitExecutor.fit"),
+    PaidVerb("fit a search", _fit(_search), "FitExecutor.fit"),
+    PaidVerb(
+        "fit the best learner", _fit(lambda: _learner("AutoClassifier", epsilon=3, delta=1e-6)), "FitExecutor.fit"
+    ),
+    PaidVerb("fit a network", _fit(_network), "FitExecutor.fit"),
     *(PaidVerb(f"synthesize by {one}", _synthesize(one), "Synthesizer.synthesize") for one in GENERATORS),
     *(
         PaidVerb(f"synthesize by {one}", _synthesize(one), "Synthesizer.synthesize")

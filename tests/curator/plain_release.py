@@ -16,17 +16,17 @@ ANA = Caller(analyst="ana", key="k")
 BOTH = ("patients", "shop")
 
 
-def book_of(*, budgets: Mapping[str, Loss] | None = None) -> Ledger:
+def ledger_of(*, budgets: Mapping[str, Loss] | None = None) -> Ledger:
     """A ledger of two accounts."""
-    book = Ledger()
+    ledger = Ledger()
     for account, budget in (budgets or dict.fromkeys(BOTH, Budget(epsilon=10))).items():
-        book.stewardship.open_account(account, unit=Unit("person"), budget=budget)
-    return book
+        ledger.stewardship.open_account(account, unit=Unit("person"), budget=budget)
+    return ledger
 
 
-def kinds(book: Ledger) -> list[tuple[str, str]]:
+def kinds(ledger: Ledger) -> list[tuple[str, str]]:
     """What is in a ledger after its accounts were opened."""
-    return [(entry.kind, entry.account) for entry in book.history() if entry.kind != "open"]
+    return [(entry.kind, entry.account) for entry in ledger.history() if entry.kind != "open"]
 
 
 @dataclass
@@ -34,7 +34,7 @@ class PlainRelease:
     """A release that says what happens to it.
 
     Args:
-        book: the ledger.
+        ledger: the ledger.
         accounts: which pay.
         event: what is charged.
         releases: what is released in fact; the event unless given.
@@ -44,7 +44,7 @@ class PlainRelease:
         refuses: what is raised before the charge.
     """
 
-    book: Ledger
+    ledger: Ledger
     accounts: tuple[str, ...] = ("patients",)
     event: Event = field(default_factory=lambda: events.Pure(1))
     releases: Event | None = None
@@ -63,7 +63,7 @@ class PlainRelease:
 
     def find(self) -> str | None:
         self.seen.append("find")
-        found = self.book.read_answers(f"release of {self.question}")
+        found = self.ledger.read_answers(f"release of {self.question}")
         return json.loads(found[-1].payload)["result"] if found else None
 
     def prepare(self) -> None:

@@ -159,7 +159,7 @@ def made(found: Case, rows: list[Row], frozen: list[MechanismCall] | None = None
 
 
 def charged_in(curator: Curator) -> list[Event]:
-    """The events of all charges, as they are written in the book."""
+    """The events of all charges, as they are written in the ledger."""
     return [from_json(entry.content["event"]) for entry in curator.entries() if entry.kind == "charge"]
 
 

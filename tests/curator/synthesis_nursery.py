@@ -57,7 +57,7 @@ def digest(table: SyntheticTable) -> str:
 def work(pipe: int, path: str, key: str, engine: Memory | None = None, step: int | None = None) -> None:
     asked = curator(path, engine)
     if step is not None:
-        fall_at(asked._book, step)
+        fall_at(asked._ledger, step)
     os.write(pipe, f"made {key} {digest(made(asked, key))}\n".encode())
 
 

@@ -52,7 +52,7 @@ def test_counts_are_not_negative() -> None:
 @pytest.mark.ci
 def test_no_answer_carries_the_secret_of_its_account() -> None:
     curator = clinic(unit="patient")
-    salt = curator._book.account("visits").salt.hex()
+    salt = curator._ledger.account("visits").salt.hex()
     first = one(curator, "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward", 10)
     derived = one(curator, "SELECT COUNT(*) AS n FROM visits WHERE ward = 'A'", "0.01")
     assert derived.replayed

@@ -47,7 +47,7 @@ def test_an_answer_has_intervals_cost_and_rest() -> None:
     assert "<table>" in answer._repr_html_()
 
 
-def test_the_charge_is_in_the_book_before_a_row_is_read() -> None:
+def test_the_charge_is_in_the_ledger_before_a_row_is_read() -> None:
     spy = Spy()
     curator = clinic(Budget(epsilon=1), engine=spy)
     seen: list[str] = []

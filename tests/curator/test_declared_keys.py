@@ -32,7 +32,7 @@ from discreet.presentation.ledger_report.release_cards import stored_releases
 from discreet.presentation.ledger_report.released_numbers import released_numbers
 from discreet.presentation.ledger_view.ledger_history import read_history
 from discreet.privacy import Neighbours
-from tests.ledger.books import tamper
+from tests.ledger.ledgers import tamper
 
 LONG = [f"{number:03d}" + "x" * 100 for number in range(150)]
 """More characters than a declaration may have where `short` makes it shorter."""
@@ -167,12 +167,12 @@ def test_a_table_with_long_lists_is_declared_asked_and_declared_again(tmp_path: 
     curator = opened(path)
     answer = curator.ask(COUNTS, epsilon=1)
     assert [record["g"] for record in answer.records] == LONG
-    before = curator._book.head()
+    before = curator._ledger.head()
     again = opened(path)
-    assert again._book.head() == before
+    assert again._ledger.head() == before
     assert again.ask(COUNTS, epsilon=1).records == answer.records  # the stored one
-    assert again._book.head() == before
-    again._book.verify()
+    assert again._ledger.head() == before
+    again._ledger.verify()
 
 
 @pytest.mark.usefixtures("short")
@@ -187,33 +187,33 @@ def test_other_keys_are_entered_by_a_steward_alone(tmp_path: Path) -> None:
     with pytest.raises(DeclarationChanged, match="150 keys -> 149 keys"):
         curator.ask(COUNTS, epsilon=1)  # it was opened before
     assert opened(path, change=True).ask(COUNTS, epsilon=1).records == first.records
-    changed._book.verify()
+    changed._ledger.verify()
 
 
 @pytest.mark.usefixtures("short")
 def test_a_changed_list_is_found_by_verifying(tmp_path: Path) -> None:
     path = tmp_path / "ledger"
-    opened(path)._book.close()
+    opened(path)._ledger.close()
     tamper(path, "UPDATE answers SET payload = CAST(replace(payload, '149x', '150x') AS BLOB)")
-    with Ledger(str(path)) as book, pytest.raises(LedgerTampered, match="list of keys was changed"):
-        book.verify()
+    with Ledger(str(path)) as ledger, pytest.raises(LedgerTampered, match="list of keys was changed"):
+        ledger.verify()
 
 
 @pytest.mark.usefixtures("short")
 def test_released_numbers_are_told_with_the_keys_of_the_ledger(tmp_path: Path) -> None:
     curator = opened(tmp_path / "ledger")
     answer = curator.ask(COUNTS, epsilon=1)
-    book = curator._book
-    history = read_history(book)
+    ledger = curator._ledger
+    history = read_history(ledger)
     (charge,) = history.charges.values()
-    ((payload, plan),) = [(kept.payload, charge.entry.plan) for kept in book.read_answers(charge.replay_key)]
+    ((payload, plan),) = [(kept.payload, charge.entry.plan) for kept in ledger.read_answers(charge.replay_key)]
     assert plan is not None
     declared = history.declared_at(charge.entry.sequence)
-    found = released_numbers(plan, payload, declared, lambda told: book.read_answers(keys_place(told))[0].payload)
+    found = released_numbers(plan, payload, declared, lambda told: ledger.read_answers(keys_place(told))[0].payload)
     assert found is not None
     assert found.records == answer.records
     assert released_numbers(plan, payload, declared) is None  # without the keys
-    assert len(stored_releases(book, history).cards) == 1
+    assert len(stored_releases(ledger, history).cards) == 1
 
 
 @pytest.mark.usefixtures("short")
@@ -269,7 +269,7 @@ def test_a_million_keys_are_declared_and_planned_in_a_moment(tmp_path: Path) -> 
     for _ in range(2):  # declared, and declared again
         with of_numbers(1_000_000, path) as curator:
             curator.explain(COUNTS, epsilon=1)
-            curator._book.verify()
+            curator._ledger.verify()
             begun = time.process_time()
             curator.explain("SELECT g, COUNT(*) AS n, AVG(x) AS x FROM visits WHERE x > 1 GROUP BY g", epsilon=1)
             assert time.process_time() - begun < 0.5  # seconds if lists are walked through

@@ -120,7 +120,7 @@ def test_a_charge_of_before_is_run_by_the_rules_of_today(tmp_path: Path) -> None
     assert not answer.replayed
     assert now.ask(QUANTILE, epsilon=1, key="once").records == answer.records
     assert now.ask(QUANTILE, epsilon=1).replayed
-    (last,) = now._book.read_answers(now.entries()[-1].content["replay_key"])
+    (last,) = now._ledger.read_answers(now.entries()[-1].content["replay_key"])
     assert json.loads(last.payload)["version"] == ReleaseFormat.NOW
     assert str(now.budget("t").spent) == spent
 

@@ -39,7 +39,9 @@ def test_credits_that_run_out_meanwhile_do_not_stop_a_question_that_was_let_in()
 
     def use_up() -> None:
         if spy.reads == 1:  # while bounds are being found, which are remembered by an entry of their own
-            curator._book.fail(*(curator._book.charge("visits", events.Pure("0.01")) for _ in range(FAILURE_CREDITS)))
+            curator._ledger.fail(
+                *(curator._ledger.charge("visits", events.Pure("0.01")) for _ in range(FAILURE_CREDITS))
+            )
 
     spy.before = use_up
     assert not curator.ask("SELECT AVG(age) AS a FROM visits", epsilon=2).replayed

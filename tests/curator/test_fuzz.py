@@ -340,9 +340,9 @@ def test_mutant_everything_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_mutant_half_is_charged(monkeypatch: pytest.MonkeyPatch) -> None:
     right = Ledger.charge
 
-    def cheap(book: Ledger, account: str, event: events.Event, **options: Any) -> Any:
+    def cheap(ledger: Ledger, account: str, event: events.Event, **options: Any) -> Any:
         assert isinstance(event, events.Composed)
-        return right(book, account, events.Composed(event.events[:1]), **options)
+        return right(ledger, account, events.Composed(event.events[:1]), **options)
 
     monkeypatch.setattr(Ledger, "charge", cheap)
     noticed()

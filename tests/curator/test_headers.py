@@ -127,7 +127,7 @@ def test_releases_without_headers_are_found_and_opened_once(tmp_path: Path, monk
         for age in range(50, 55):
             assert not one(now, f"{COUNT} WHERE age > {age}", "0.1").replayed
         assert len(looks) == 1
-        assert now._book.verify() == now._book.head()
+        assert now._ledger.verify() == now._ledger.head()
 
 
 def test_a_body_of_a_later_edition_is_not_guessed_at(tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_a_body_of_a_later_edition_is_not_guessed_at(tmp_path: Path) -> None:
 def test_a_header_says_what_it_was_judged_by() -> None:
     curator = clinic()
     one(curator, BY_BOTH, 1)
-    (stored,) = curator._book.read_answers(curator.entries()[-1].content["replay_key"])
+    (stored,) = curator._ledger.read_answers(curator.entries()[-1].content["replay_key"])
     fields = read_header(stored.payload)
     assert {"columns", "noisy"}.isdisjoint(fields)
     assert (fields["groups"], fields["body"], len(fields["variances"]), fields["private"]) == (6, LISTS, 3, False)
@@ -159,7 +159,7 @@ def test_mutant_seeded_releases_are_served_as_private(tmp_path: Path, monkeypatc
         path.mkdir()
         with clinic_at(path) as seeded:
             one(seeded, COUNT, 5)
-            private = replay.Replay(seeded._book, private=True)
+            private = replay.Replay(seeded._ledger, private=True)
             measurement = seeded._planner.plan(seeded._catalog.read(COUNT), limits=None, other=None)
             terms = QueryBudget.of(5, None, Budget(epsilon=100))
             assert seeded._replay.find(measurement, terms) is not None

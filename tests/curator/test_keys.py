@@ -61,7 +61,7 @@ def test_many_threads_with_one_key(tmp_path: Path) -> None:
 
 def announce(curator: Curator, told: threading.Semaphore) -> None:
     """Counts the charges that were found under their key."""
-    charge = curator._book.charge
+    charge = curator._ledger.charge
 
     def counting(*arguments: Any, **options: Any) -> Receipt:
         receipt = charge(*arguments, **options)
@@ -69,7 +69,7 @@ def announce(curator: Curator, told: threading.Semaphore) -> None:
             told.release()
         return receipt
 
-    curator._book.charge = counting  # type: ignore[method-assign]
+    curator._ledger.charge = counting  # type: ignore[method-assign]
 
 
 def test_a_failed_question_fails_again_and_is_charged_once() -> None:

@@ -18,7 +18,7 @@ PROGRAM = """
 import json, os, signal, sys
 from discreet.curator import paid_release
 from discreet.errors import RunsUsedUp
-from discreet.ledger import Book
+from discreet.ledger import Ledger
 from tests.curator.paid_verbs import VERBS, hospital
 
 paid_release.WAIT = 0.0
@@ -33,7 +33,7 @@ def die(_book, _receipt, _key, payload, **_):
 def child(name, seed):
     for stream in (1, 2):
         os.dup2(os.open(f"{folder}/left {name} {seed}", os.O_CREAT | os.O_WRONLY | os.O_APPEND), stream)
-    Book.store_answer = die
+    Ledger.store_answer = die
     try:
         with hospital(f"{folder}/{name}", seed=seed) as curator:
             kept[name].call(curator, key="k", progress=lambda stage: print(stage, flush=True))
@@ -70,15 +70,15 @@ def check(folder: Path, verbs: list[str]) -> None:
         assert len(set(told)) == 1
         assert told[0].splitlines()[-2] == "Charging the account"
         assert told[0].splitlines()[-1].startswith("Reading visits and ")
-        with Ledger(str(folder / name)) as book:
-            kinds = [entry.kind for entry in book.history()]
+        with Ledger(str(folder / name)) as ledger:
+            kinds = [entry.kind for entry in ledger.history()]
             assert [kind for kind in kinds if kind in ("charge", "claim", "answer", "fail")] == [
                 "charge",
                 *["claim"] * 2,
             ]
-            assert book.balance("patients").spent != PureDP(0)
-            assert book.balance("patients").failures == 0
-            book.verify()
+            assert ledger.balance("patients").spent != PureDP(0)
+            assert ledger.balance("patients").failures == 0
+            ledger.verify()
 
 
 @pytest.mark.ci

@@ -219,15 +219,15 @@ def test_an_identity_is_a_name(file: Path, bad: str) -> None:
 
 def ledger_gone(path: Path) -> None:
     """Removes a ledger with its anchor, or it would be missed."""
-    with AnchoredLedger(str(path), read_only=True) as book:
-        Path(book.anchor_file).unlink()
+    with AnchoredLedger(str(path), read_only=True) as ledger:
+        Path(ledger.anchor_file).unlink()
     path.unlink()
 
 
-def test_books_without_files_are_read_and_learn_them_once(file: Path) -> None:
+def test_ledgers_without_files_are_read_and_learn_them_once(file: Path) -> None:
     curator = curator_of(file.parent)
     protect(curator, file, "visits")
-    declaration = curator._book.declaration("visits")
+    declaration = curator._ledger.declaration("visits")
     curator.close()
     ledger_gone(file.parent / "book.ledger")
     with Ledger(str(file.parent / "book.ledger")) as old:  # as earlier versions wrote it
@@ -247,16 +247,16 @@ def _unit() -> Any:
         return curator.account("visits").unit
 
 
-def test_the_book_itself_refuses(file: Path) -> None:
+def test_the_ledger_itself_refuses(file: Path) -> None:
     """Inside the transaction that attaches: two processes cannot both be the first."""
     curator = curator_of(file.parent)
     protect(curator, file, "visits")
     state = file.stat()
     origin = DataOrigin({"/elsewhere.csv": f"{state.st_dev}:{state.st_ino}"}, "")
-    with AnchoredLedger(str(file.parent / "book.ledger")) as book:
-        book.stewardship.open_account("staff", unit=curator.account("visits").unit, budget=BUDGET)
+    with AnchoredLedger(str(file.parent / "book.ledger")) as ledger:
+        ledger.stewardship.open_account("staff", unit=curator.account("visits").unit, budget=BUDGET)
         with pytest.raises(InvalidParameter):
-            book.stewardship.attach("staff", account="staff", declaration="{}", origin=origin)
+            ledger.stewardship.attach("staff", account="staff", declaration="{}", origin=origin)
 
 
 # --------------------------------------------------------------------------------------------------------------- public

@@ -23,7 +23,7 @@ from discreet.ledger import FAILURE_CREDITS, Caller, Ledger, Receipt
 from discreet.ledger.outcomes import MOST_RUNS
 from discreet.privacy import Budget, PureDP, events
 from tests.curator.paid_verbs import VERBS, PaidVerb, hospital
-from tests.curator.plain_release import ANA, BOTH, PlainRelease, book_of, kinds
+from tests.curator.plain_release import ANA, BOTH, PlainRelease, kinds, ledger_of
 
 pytestmark = pytest.mark.usefixtures("ctrl_c")
 
@@ -31,7 +31,7 @@ QUICK = {verb.name for verb in VERBS if verb.name.startswith(("ask", "profile"))
 
 
 def released(paid: PlainRelease, caller: Caller = ANA) -> Any:
-    return release_once(paid.book, paid, caller, paid.show)
+    return release_once(paid.ledger, paid, caller, paid.show)
 
 
 def stop(*_: Any, **__: Any) -> None:
@@ -45,8 +45,8 @@ def stopped_when_all_was_drawn(paid: PlainRelease) -> None:
             released(paid)
 
 
-def spent(book: Ledger) -> list[str]:
-    return [str(book.balance(account).spent) for account in book.accounts()]
+def spent(ledger: Ledger) -> list[str]:
+    return [str(ledger.balance(account).spent) for account in ledger.accounts()]
 
 
 def stopped(paid: PlainRelease, caller: Caller = ANA) -> list[str]:
@@ -62,15 +62,15 @@ def stopped(paid: PlainRelease, caller: Caller = ANA) -> list[str]:
 
 
 def test_all_accounts_are_charged_before_anything_is_read_and_it_is_stored_before_it_is_shown() -> None:
-    paid = PlainRelease(book_of(), BOTH)
+    paid = PlainRelease(ledger_of(), BOTH)
     seen: list[Any] = []
-    paid.before = lambda: seen.append(kinds(paid.book))
+    paid.before = lambda: seen.append(kinds(paid.ledger))
 
     def show(bought: PricedResult[str]) -> str:
-        seen.append(kinds(paid.book))
+        seen.append(kinds(paid.ledger))
         return bought.result
 
-    assert release_once(paid.book, paid, ANA, show) == "run 0"
+    assert release_once(paid.ledger, paid, ANA, show) == "run 0"
     charges = [("charge", "patients"), ("charge", "shop")]
     assert seen == [charges, [*charges, ("answer", "patients")]]
     assert paid.seen == ["find", "prepare", "read", "stored"]
@@ -78,7 +78,7 @@ def test_all_accounts_are_charged_before_anything_is_read_and_it_is_stored_befor
 
 def test_what_is_found_is_shown_for_nothing_and_to_others_too() -> None:
     """The replay key is the account's."""
-    paid = PlainRelease(book_of())
+    paid = PlainRelease(ledger_of())
     first = released(paid)
     for caller in (Caller(analyst="ben", key="k"), Caller(analyst="ana")):
         again = released(paid, caller)
@@ -87,16 +87,16 @@ def test_what_is_found_is_shown_for_nothing_and_to_others_too() -> None:
 
 
 def test_what_is_refused_for_public_reasons_is_refused_before_the_charge() -> None:
-    paid = PlainRelease(book_of(), refuses=InvalidParameter("x", 1, "to be 2"))
+    paid = PlainRelease(ledger_of(), refuses=InvalidParameter("x", 1, "to be 2"))
     with pytest.raises(InvalidParameter):
         released(paid)
-    assert (kinds(paid.book), paid.seen) == ([], ["find", "prepare"])
+    assert (kinds(paid.ledger), paid.seen) == ([], ["find", "prepare"])
 
 
 def test_who_may_not_ask_on_one_account_is_not_even_given_what_is_stored() -> None:
-    paid = PlainRelease(book_of(), BOTH)
+    paid = PlainRelease(ledger_of(), BOTH)
     released(paid)
-    paid.book.stewardship.appoint("ana", "analyst", account="shop")
+    paid.ledger.stewardship.appoint("ana", "analyst", account="shop")
     with pytest.raises(NotPermitted):
         released(paid, Caller(analyst="ben"))
     assert released(paid, Caller(analyst="ana")).found
@@ -106,39 +106,39 @@ def test_who_may_not_ask_on_one_account_is_not_even_given_what_is_stored() -> No
 
 
 def test_two_accounts_are_charged_in_full() -> None:
-    paid = PlainRelease(book_of(), BOTH)
+    paid = PlainRelease(ledger_of(), BOTH)
     released(paid)
-    assert spent(paid.book) == ["epsilon=1", "epsilon=1"]
-    paid.book.verify()
+    assert spent(paid.ledger) == ["epsilon=1", "epsilon=1"]
+    paid.ledger.verify()
 
 
 def test_if_one_account_cannot_pay_none_is_charged_and_nothing_is_read() -> None:
-    book = book_of(budgets={"patients": Budget(epsilon=10), "shop": Budget(epsilon="1/2")})
-    paid = PlainRelease(book, BOTH)
+    ledger = ledger_of(budgets={"patients": Budget(epsilon=10), "shop": Budget(epsilon="1/2")})
+    paid = PlainRelease(ledger, BOTH)
     with pytest.raises(InsufficientBudget):
         released(paid)
-    assert (kinds(book), spent(book)) == ([], ["epsilon=0", "epsilon=0"])
+    assert (kinds(ledger), spent(ledger)) == ([], ["epsilon=0", "epsilon=0"])
     assert "read" not in paid.seen
 
 
 def test_a_failure_uses_up_a_credit_on_all_accounts() -> None:
-    book = book_of()
+    ledger = ledger_of()
     for place in range(FAILURE_CREDITS):
-        paid = PlainRelease(book, BOTH, question=f'{{"count":{place}}}', before=lambda: 1 / 0)
+        paid = PlainRelease(ledger, BOTH, question=f'{{"count":{place}}}', before=lambda: 1 / 0)
         with pytest.raises(QueryFailed):
             released(paid, Caller(analyst="ana"))
-    assert [book.balance(account).failures for account in BOTH] == [FAILURE_CREDITS] * 2
+    assert [ledger.balance(account).failures for account in BOTH] == [FAILURE_CREDITS] * 2
     for account in BOTH:
         with pytest.raises(AccountLocked):
-            released(PlainRelease(book, (account,), question='{"count":9}'), Caller(analyst="ana"))
-    book.verify()
+            released(PlainRelease(ledger, (account,), question='{"count":9}'), Caller(analyst="ana"))
+    ledger.verify()
 
 
 @pytest.mark.parametrize("account", BOTH)
 def test_a_stopped_release_is_not_run_again_after_one_of_its_accounts_was_renewed(account: str) -> None:
-    paid = PlainRelease(book_of(), BOTH)
+    paid = PlainRelease(ledger_of(), BOTH)
     stopped(paid)
-    paid.book.stewardship.renew(account)
+    paid.ledger.stewardship.renew(account)
     with pytest.raises(LedgerError, match="renewed"):
         released(paid)
     assert "read" not in paid.seen
@@ -146,10 +146,10 @@ def test_a_stopped_release_is_not_run_again_after_one_of_its_accounts_was_renewe
 
 @pytest.mark.parametrize("account", BOTH)
 def test_a_stopped_release_is_not_run_again_by_who_was_locked_out_of_one_account(account: str) -> None:
-    paid = PlainRelease(book_of(), BOTH)
+    paid = PlainRelease(ledger_of(), BOTH)
     stopped(paid)
     for _ in range(FAILURE_CREDITS):
-        paid.book.fail(paid.book.charge(account, events.Pure("1/100"), analyst="ana"))
+        paid.ledger.fail(paid.ledger.charge(account, events.Pure("1/100"), analyst="ana"))
     with pytest.raises(AccountLocked):
         released(paid)
     assert "read" not in paid.seen
@@ -158,57 +158,57 @@ def test_a_stopped_release_is_not_run_again_by_who_was_locked_out_of_one_account
 # ------------------------------------------------------------------------------------------------- event and its price
 
 
-def header(book: Ledger) -> events.Event:
+def header(ledger: Ledger) -> events.Event:
     """What the last answer says that was released."""
-    last = book.history()[-1]
+    last = ledger.history()[-1]
     assert last.kind == "answer"
-    (charge,) = [entry for entry in book.history() if entry.sequence == last.about]
+    (charge,) = [entry for entry in ledger.history() if entry.sequence == last.about]
     return events.from_json(last.content.get("event") or charge.content["event"])
 
 
 def test_the_header_holds_the_event_of_all_that_was_released() -> None:
     probes = {"bounds": events.Pure("1/4"), "limits": events.Pure("1/8")}
-    paid = PlainRelease(book_of(), probes=probes, releases=events.Pure("1/2"))
+    paid = PlainRelease(ledger_of(), probes=probes, releases=events.Pure("1/2"))
     released(paid)
     parts = [events.Pure("1/4"), events.Pure("1/8"), events.Pure("1/2")]
-    assert header(paid.book) == events.Composed(parts)
-    assert paid.book.read_answers(f"release of {paid.question}")[0].event == events.to_json(events.Composed(parts))
+    assert header(paid.ledger) == events.Composed(parts)
+    assert paid.ledger.read_answers(f"release of {paid.question}")[0].event == events.to_json(events.Composed(parts))
 
 
 def test_what_an_interrupted_run_released_is_in_the_header_of_the_next() -> None:
     """Also if the next finds the fact known, and does not probe."""
-    paid = PlainRelease(book_of(), probes={"bounds": events.Pure("1/4")}, releases=events.Pure("1/2"))
+    paid = PlainRelease(ledger_of(), probes={"bounds": events.Pure("1/4")}, releases=events.Pure("1/2"))
     stopped_when_all_was_drawn(paid)
     paid.probes = {}
     released(paid)
-    assert header(paid.book) == events.Composed([events.Pure("1/4"), events.Pure("1/2")])
+    assert header(paid.ledger) == events.Composed([events.Pure("1/4"), events.Pure("1/2")])
 
 
 def test_a_release_that_costs_more_than_its_charge_is_not_stored() -> None:
-    paid = PlainRelease(book_of(), BOTH, releases=events.Pure("1001/1000"))
+    paid = PlainRelease(ledger_of(), BOTH, releases=events.Pure("1001/1000"))
     with pytest.raises(QueryFailed):
         released(paid)
-    assert kinds(paid.book) == [("charge", "patients"), ("charge", "shop"), ("fail", "patients"), ("fail", "shop")]
-    assert not paid.book.read_answers(f"release of {paid.question}")
+    assert kinds(paid.ledger) == [("charge", "patients"), ("charge", "shop"), ("fail", "patients"), ("fail", "shop")]
+    assert not paid.ledger.read_answers(f"release of {paid.question}")
 
 
 def test_probes_count_for_the_price() -> None:
-    paid = PlainRelease(book_of(), probes={"bounds": events.Pure("1/2")}, releases=events.Pure("3/4"))
+    paid = PlainRelease(ledger_of(), probes={"bounds": events.Pure("1/2")}, releases=events.Pure("3/4"))
     with pytest.raises(QueryFailed):
         released(paid)
-    assert not paid.book.read_answers(f"release of {paid.question}")
-    assert paid.book.read_answers("bounds")  # the charge has paid for it
+    assert not paid.ledger.read_answers(f"release of {paid.question}")
+    assert paid.ledger.read_answers("bounds")  # the charge has paid for it
 
 
 def test_a_probe_that_costs_more_than_the_charge_is_not_stored() -> None:
-    paid = PlainRelease(book_of(), probes={"bounds": events.Pure(1), "limits": events.Pure("1/8")})
+    paid = PlainRelease(ledger_of(), probes={"bounds": events.Pure(1), "limits": events.Pure("1/8")})
     with pytest.raises(QueryFailed):
         released(paid)
-    assert (len(paid.book.read_answers("bounds")), paid.book.read_answers("limits")) == (1, ())
+    assert (len(paid.ledger.read_answers("bounds")), paid.ledger.read_answers("limits")) == (1, ())
 
 
 def test_what_earlier_runs_kept_counts_for_the_price() -> None:
-    paid = PlainRelease(book_of(), probes={"bounds": events.Pure("1/2")}, releases=events.Pure("1/2"))
+    paid = PlainRelease(ledger_of(), probes={"bounds": events.Pure("1/2")}, releases=events.Pure("1/2"))
     stopped_when_all_was_drawn(paid)
     paid.probes, paid.releases = {}, events.Pure("3/4")
     with pytest.raises(QueryFailed):
@@ -217,11 +217,11 @@ def test_what_earlier_runs_kept_counts_for_the_price() -> None:
 
 def test_the_price_is_compared_on_all_accounts() -> None:
     """A release that costs as much in epsilon may cost more in rho."""
-    book = book_of(budgets={"patients": Budget(epsilon=10), "shop": Budget(rho=10)})
+    ledger = ledger_of(budgets={"patients": Budget(epsilon=10), "shop": Budget(rho=10)})
     charged = events.Composed([events.Pure("1/2"), events.Pure("1/2")])
-    paid = PlainRelease(book, ("patients",), event=charged, releases=events.Pure(1))
+    paid = PlainRelease(ledger, ("patients",), event=charged, releases=events.Pure(1))
     assert released(paid).result == "run 0"
-    paid = PlainRelease(book, BOTH, event=charged, releases=events.Pure(1), question='{"count":2}')
+    paid = PlainRelease(ledger, BOTH, event=charged, releases=events.Pure(1), question='{"count":2}')
     with pytest.raises(QueryFailed):
         released(paid, Caller(analyst="ana", key="another"))
 
@@ -232,11 +232,11 @@ def test_the_price_is_compared_on_all_accounts() -> None:
 def test_every_verb_says_what_it_released_and_releases_no_more_than_its_charge(verb: PaidVerb) -> None:
     with hospital() as curator:
         verb.call(curator, key="k")
-        book = curator._book
-        (charge,) = [entry for entry in book.history() if entry.kind == "charge" and entry.key]
-        receipt = Receipt.again(charge, book.admit("patients", "owner"))
-        told, kept = book.read_released_event(receipt), book.all_beside(receipt)
-        assert costs_no_more(told, receipt.event, book.account("patients"))
+        ledger = curator._ledger
+        (charge,) = [entry for entry in ledger.history() if entry.kind == "charge" and entry.key]
+        receipt = Receipt.again(charge, ledger.admit("patients", "owner"))
+        told, kept = ledger.read_released_event(receipt), ledger.all_beside(receipt)
+        assert costs_no_more(told, receipt.event, ledger.account("patients"))
         beside = [one for one in map(paid_release._event_of, (one.payload for one in kept)) if one is not None]
         assert bool(beside) is verb.beside
         if beside:
@@ -260,66 +260,66 @@ def test_an_answer_that_is_given_again_says_all_that_was_released_for_it(name: s
 
 
 def test_the_same_request_under_a_key_is_charged_once() -> None:
-    paid = PlainRelease(book_of(), BOTH)
+    paid = PlainRelease(ledger_of(), BOTH)
     released(paid)
     again = released(paid)
     assert (again.cost, again.found, paid.seen.count("read"), paid.seen.count("find")) == (None, False, 1, 1)
-    assert spent(paid.book) == ["epsilon=1", "epsilon=1"]
+    assert spent(paid.ledger) == ["epsilon=1", "epsilon=1"]
 
 
 def test_another_request_under_a_key_is_refused_whether_or_not_it_is_stored() -> None:
-    book = book_of()
-    released(PlainRelease(book, question='{"count":2}'), Caller(analyst="ben"))
-    first = PlainRelease(book)
+    ledger = ledger_of()
+    released(PlainRelease(ledger, question='{"count":2}'), Caller(analyst="ben"))
+    first = PlainRelease(ledger)
     released(first)
-    entries = len(book.history())
-    others = [PlainRelease(book, question='{"count":2}'), PlainRelease(book, BOTH), PlainRelease(book, ("shop",))]
+    entries = len(ledger.history())
+    others = [PlainRelease(ledger, question='{"count":2}'), PlainRelease(ledger, BOTH), PlainRelease(ledger, ("shop",))]
     for other in others:
         with pytest.raises(KeyConflict):
             released(other)
         assert other.seen == []
-    assert len(book.history()) == entries
+    assert len(ledger.history()) == entries
 
 
 def test_a_key_is_its_callers_own() -> None:
-    book = book_of()
-    stopped(PlainRelease(book))
-    other = PlainRelease(book)
+    ledger = ledger_of()
+    stopped(PlainRelease(ledger))
+    other = PlainRelease(ledger)
     assert released(other, Caller(analyst="ben", key="k")).cost == PureDP(1)
-    assert spent(book)[0] == "epsilon=2"
+    assert spent(ledger)[0] == "epsilon=2"
 
 
 # -------------------------------------------------------------------------------------------------------- interrupts
 
 
 def test_a_stop_while_it_reads_says_that_the_charge_stays() -> None:
-    paid = PlainRelease(book_of(), BOTH)
+    paid = PlainRelease(ledger_of(), BOTH)
     assert stopped(paid) == [STAYS, AGAIN]
-    assert stopped(PlainRelease(paid.book, question='{"count":2}'), Caller(analyst="ana")) == [STAYS, LOST]
+    assert stopped(PlainRelease(paid.ledger, question='{"count":2}'), Caller(analyst="ana")) == [STAYS, LOST]
     assert released(paid).result == "run 1"
-    assert spent(paid.book) == ["epsilon=2", "epsilon=1"]
+    assert spent(paid.ledger) == ["epsilon=2", "epsilon=1"]
 
 
 def test_a_stop_while_it_is_shown_says_that_it_is_stored() -> None:
-    paid = PlainRelease(book_of(), BOTH)
+    paid = PlainRelease(ledger_of(), BOTH)
     with pytest.raises(KeyboardInterrupt) as caught:
-        release_once(paid.book, paid, ANA, stop)
+        release_once(paid.ledger, paid, ANA, stop)
     assert caught.value.__notes__ == [STAYS, STORED]
     assert released(paid).result == "run 0"
 
 
 def test_a_release_of_two_accounts_is_run_three_times() -> None:
-    paid = PlainRelease(book_of(), BOTH)
+    paid = PlainRelease(ledger_of(), BOTH)
     for _ in range(MOST_RUNS):
         stopped(paid)
     with pytest.raises(RunsUsedUp):
         released(paid)
-    assert spent(paid.book) == ["epsilon=1", "epsilon=1"]
+    assert spent(paid.ledger) == ["epsilon=1", "epsilon=1"]
 
 
 def test_a_fault_while_it_is_stored_shows_nothing_that_was_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Error reporters print the variables of frames."""
-    paid = PlainRelease(book_of())
+    paid = PlainRelease(ledger_of())
     monkeypatch.setattr(Ledger, "store_answer", lambda *_, **__: 1 / 0)
     with pytest.raises(ZeroDivisionError) as caught:
         released(paid)
@@ -331,7 +331,7 @@ def test_a_fault_while_it_is_shown_keeps_its_frames() -> None:
     def show(bought: PricedResult[str]) -> None:
         raise ValueError(bought.result)
 
-    paid = PlainRelease(book_of())
+    paid = PlainRelease(ledger_of())
     with pytest.raises(ValueError, match="run 0") as caught:
-        release_once(paid.book, paid, ANA, show)
+        release_once(paid.ledger, paid, ANA, show)
     assert "show" in {frame.name for frame in traceback.extract_tb(caught.value.__traceback__)}

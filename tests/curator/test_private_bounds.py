@@ -246,7 +246,7 @@ def pair(rows: list[Row], other: list[Row], **declared: Any) -> list[tuple[Curat
 
 
 def entries(made: Curator) -> list[Any]:
-    """What the book says, but for times, hashes, salts and noise."""
+    """What the ledger says, but for times, hashes, salts and noise."""
     hidden = ("account", "digest", "replay_key", "salt", "declaration")
     return [
         (e.kind, e.who, e.price, e.about, {k: v for k, v in e.content.items() if k not in hidden})
@@ -398,7 +398,9 @@ def check_spent_once(made: Curator, answer: Answer) -> None:
     beside = [e for e in made.history("visits") if e.content.get("beside") == charge.sequence]
     assert len(beside) == 1
     (stored,) = [e for e in made.history("visits") if e.about == charge.sequence]
-    (main,) = [kept for kept in made._book.read_answers(stored.content["replay_key"]) if kept.charge == charge.sequence]
+    (main,) = [
+        kept for kept in made._ledger.read_answers(stored.content["replay_key"]) if kept.charge == charge.sequence
+    ]
     spent = Fraction(json.loads(main.payload)["epsilon"])
     assert spent <= 2 * (1 - SHARE)
     assert perform.costs_no_more(answer.event, _event(charge), made.account("visits"))

@@ -161,7 +161,7 @@ def test_a_table_is_public_or_protected(tmp_path: Path) -> None:
     assert [row["ward"] for row in curator.ask(BY_WARD, epsilon=1)] == ["A", "B", "C"]
 
 
-def test_registering_again_is_fine_and_leaves_no_trace_in_the_book() -> None:
+def test_registering_again_is_fine_and_leaves_no_trace_in_the_ledger() -> None:
     curator = opened()
     curator.public(WARDS, name="wards", types=TYPES)
     protect(curator)

@@ -369,7 +369,7 @@ def test_a_question_that_has_begun_is_finished_as_it_was_charged(tmp_path: Path)
 
 def test_two_who_change_at_once_cannot_both_have_seen_the_same(tmp_path: Path) -> None:
     with curator(ledger=str(tmp_path / "book")) as held:
-        seen = held._book.declaration("visits")
+        seen = held._ledger.declaration("visits")
         held.protect(CROWD, **DECLARED | WIDER, change=True)
         with pytest.raises(DeclarationChanged, match="meanwhile"):
             held._catalog.protect(CROWD, **DECLARED | {"max_rows": 5}, replacing=seen)
@@ -407,11 +407,11 @@ def test_mistakes_are_seen(tmp_path: Path, mistake: Callable[[Any], None], check
     assert not isinstance(caught.value, KeyboardInterrupt)
 
 
-def test_the_book_tells_every_change(tmp_path: Path) -> None:
+def test_the_ledger_tells_every_change(tmp_path: Path) -> None:
     stale, fresh, _ = both(tmp_path / "book")
     stale.close()
     fresh.close()
-    with Ledger(str(tmp_path / "book"), read_only=True) as book:
-        kinds = [entry.kind for entry in book.history("visits")]
+    with Ledger(str(tmp_path / "book"), read_only=True) as ledger:
+        kinds = [entry.kind for entry in ledger.history("visits")]
         assert kinds == ["open", "attach", "attach"]
-        book.verify()
+        ledger.verify()

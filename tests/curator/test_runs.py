@@ -49,12 +49,12 @@ def stopped_at(method: str, outside: Outside) -> Iterator[None]:
     kept = {name: getattr(Ledger, name) for name in ("store_answer", "store_beside")}
 
     def storing(name: str) -> Callable[..., Any]:
-        def store(book: Ledger, receipt: Any, replay_key: str, payload: Any, **how: Any) -> Any:
+        def store(ledger: Ledger, receipt: Any, replay_key: str, payload: Any, **how: Any) -> Any:
             outside.drawn.append(payload)
             if name == method and ("batch" not in json.loads(payload) or name == "store_answer"):
                 outside.seen.append("STORE")
                 raise KeyboardInterrupt
-            return kept[name](book, receipt, replay_key, payload, **how)  # how a batch is laid out draws nothing
+            return kept[name](ledger, receipt, replay_key, payload, **how)  # how a batch is laid out draws nothing
 
         return store
 
@@ -228,7 +228,7 @@ def test_the_count_survives_another_process_and_a_copy(tmp_path: Path, monkeypat
         with hospital(ledger) as curator:
             run_stopped(verb, curator, Outside())
     with hospital(ledger) as curator:
-        curator._book.backup(str(tmp_path / "copy"))
+        curator._ledger.backup(str(tmp_path / "copy"))
     for place in (ledger, str(tmp_path / "copy")):
         with hospital(place) as curator, pytest.raises(RunsUsedUp):
             verb.call(curator, key="k")
@@ -298,13 +298,13 @@ def test_an_exit_is_noted_as_a_stop() -> None:
 
 
 def test_what_was_open_in_a_restored_copy_is_not_run(tmp_path: Path) -> None:
-    """It may have been answered in the book that was lost, also where nothing was spent in between."""
+    """It may have been answered in the ledger that was lost, also where nothing was spent in between."""
     anchor, copy, again = (str(tmp_path / name) for name in ("anchor", "copy", "again"))
     verb = BY_NAME["ask"]
-    book = AnchoredLedger(str(tmp_path / "book"), anchor_file=anchor)
-    with hospital(book) as curator:
+    ledger = AnchoredLedger(str(tmp_path / "book"), anchor_file=anchor)
+    with hospital(ledger) as curator:
         run_stopped(verb, curator, Outside())
-        book.keep_anchor(backup=book.backup(copy))
+        ledger.keep_anchor(backup=ledger.backup(copy))
         assert not verb.call(curator, key="k").replayed
     restored = restore_anchored(copy, again, anchor_file=anchor, accept_loss=True)
     assert (restored.missing, restored.lost) == (2, {})
@@ -317,16 +317,16 @@ def test_what_was_open_in_a_restored_copy_is_not_run(tmp_path: Path) -> None:
         curator.verify()
 
 
-def test_what_was_open_when_a_book_was_frozen_is_not_run(tmp_path: Path) -> None:
+def test_what_was_open_when_a_ledger_was_frozen_is_not_run(tmp_path: Path) -> None:
     copy, verb = str(tmp_path / "copy"), BY_NAME["ask"]
     with hospital(str(tmp_path / "book")) as curator:
         run_stopped(verb, curator, Outside())
-        curator._book.backup(copy)
+        curator._ledger.backup(copy)
         verb.call(curator, key="k")
-        head = curator._book.head()
-    with restore(copy, str(tmp_path / "again"), anchor=head) as book:
-        assert book.is_frozen
-        book.resume()
+        head = curator._ledger.head()
+    with restore(copy, str(tmp_path / "again"), anchor=head) as ledger:
+        assert ledger.is_frozen
+        ledger.resume()
     with hospital(str(tmp_path / "again")) as curator, pytest.raises(LedgerError, match="restored from a copy"):
         verb.call(curator, key="k")
 
@@ -352,13 +352,13 @@ def _charges(node: ast.AST) -> bool:
     call = node.func if isinstance(node, ast.Call) else None
     if isinstance(call, ast.Name):
         return call.id in ("charge_request", "release_once")
-    return isinstance(call, ast.Attribute) and call.attr in CHARGING and _is_book(call)
+    return isinstance(call, ast.Attribute) and call.attr in CHARGING and _is_ledger(call)
 
 
-def _is_book(call: ast.Attribute) -> bool:
+def _is_ledger(call: ast.Attribute) -> bool:
     value = call.value
-    return (isinstance(value, ast.Name) and value.id == "book") or (
-        isinstance(value, ast.Attribute) and value.attr in ("_book", "book")
+    return (isinstance(value, ast.Name) and value.id == "ledger") or (
+        isinstance(value, ast.Attribute) and value.attr in ("_ledger", "ledger")
     )
 
 

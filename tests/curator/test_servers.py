@@ -75,8 +75,8 @@ def test_a_file_moves_to_a_server_by_one_line(tmp_path: Path, visits: str, monke
         assert ("free" in told.out) == (source != "visits.csv")
         other = run("ask", f"{BY_WARD.replace('age', 'age + 1')}", "--epsilon", "1")
         assert other.code == 0
-    book = b"".join(path.read_bytes() for path in tmp_path.glob("clinic.ledger*"))
-    assert READER.encode() not in book
+    ledger = b"".join(path.read_bytes() for path in tmp_path.glob("clinic.ledger*"))
+    assert READER.encode() not in ledger
 
 
 def test_the_answer_is_that_of_a_file(visits: str) -> None:

@@ -283,9 +283,9 @@ def test_ctrl_c_stops_an_endless_question_and_the_process_goes_on(tmp_path: Path
         code = asking.wait()
         watch.cancel()
     assert (code, told, after.split()[:1]) == (0, f"{STAYS} {AGAIN}\n", ["n"])
-    with Ledger(str(tmp_path / "book"), read_only=True) as book:
-        kinds = [entry.kind for entry in book.history("t")]
+    with Ledger(str(tmp_path / "book"), read_only=True) as ledger:
+        kinds = [entry.kind for entry in ledger.history("t")]
         assert kinds == ["open", "attach", "charge", "interrupt", "charge", "answer"]
-        assert book.balance("t").spent == PureDP("0.75")
-        assert book.balance("t").failures == 0
-        book.verify()
+        assert ledger.balance("t").spent == PureDP("0.75")
+        assert ledger.balance("t").failures == 0
+        ledger.verify()

@@ -263,14 +263,14 @@ def test_ids_that_tell_the_period_need_no_memory(tmp_path: Path) -> None:
 
 
 def test_a_restart_goes_on_and_charges_nothing(tmp_path: Path) -> None:
-    book = tmp_path / "book"
+    ledger = tmp_path / "book"
     declared: dict[str, Any] = {"budget": Budget(rho=1), "max_groups": 1}
-    with curator_of(ROWS, book, **declared) as curator:
+    with curator_of(ROWS, ledger, **declared) as curator:
         first = started(curator, rho="0.5", name="daily").release()
         assert curator.stream(name="daily") is started(curator, rho="0.5", name="daily")
     shown = [first.records[0]]
     for t in range(1, 4):
-        with curator_of(ROWS, book, **declared) as again:
+        with curator_of(ROWS, ledger, **declared) as again:
             stream = again.stream(name="daily") if t % 2 else started(again, rho="0.5", name="daily")
             assert stream.released == t
             assert list(stream.answers()) == shown
@@ -278,10 +278,10 @@ def test_a_restart_goes_on_and_charges_nothing(tmp_path: Path) -> None:
             shown.append(stream.release().records[0])
             assert again.budget("visits").remaining.loss == Budget(rho="0.5")
             with pytest.raises(StreamError, match="has the stream"):
-                curator_of(ROWS, book, **declared).stream(name="daily")
+                curator_of(ROWS, ledger, **declared).stream(name="daily")
             with pytest.raises(KeyConflict):
                 started(again, rho="0.4", name="daily")
-    with curator_of(ROWS, book, **declared) as last:
+    with curator_of(ROWS, ledger, **declared) as last:
         assert last.verify()
 
 
@@ -301,26 +301,26 @@ def test_streams_of_two_analysts_are_two(tmp_path: Path) -> None:
             curator.stream(name="daily")
 
 
-def states(book: Path) -> Path:
-    (found,) = Path(f"{book}.streams").glob("*.state")
+def states(ledger: Path) -> Path:
+    (found,) = Path(f"{ledger}.streams").glob("*.state")
     return found
 
 
 def test_old_and_lost_states_are_refused(tmp_path: Path) -> None:
-    book, old = tmp_path / "book", tmp_path / "old"
-    with curator_of(ROWS, book) as curator:
+    ledger, old = tmp_path / "book", tmp_path / "old"
+    with curator_of(ROWS, ledger) as curator:
         stream = started(curator, name="daily")
         stream.release()
-        shutil.copy(states(book), old)
+        shutil.copy(states(ledger), old)
         stream.release()
         stream.release()
-    newest = states(book).read_bytes()
+    newest = states(ledger).read_bytes()
     for content, match in ((old.read_bytes(), "old copy"), (b"", "empty")):
-        states(book).write_bytes(content)
-        with curator_of(ROWS, book) as again, pytest.raises(StreamError, match=match):
+        states(ledger).write_bytes(content)
+        with curator_of(ROWS, ledger) as again, pytest.raises(StreamError, match=match):
             started(again, name="daily")
-    states(book).write_bytes(newest)
-    with curator_of(ROWS, book) as again:
+    states(ledger).write_bytes(newest)
+    with curator_of(ROWS, ledger) as again:
         assert started(again, name="daily").released == 3
 
 
@@ -332,14 +332,14 @@ def test_a_stream_goes_on_where_doubles_round_in_another_way(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, off: Fraction, goes_on: bool
 ) -> None:
     """It draws the noise that was charged; noise of another size than rounding explains is refused."""
-    book, terms = tmp_path / "book", dict[str, Any](epsilon=2, delta="1e-5", name="daily")
+    ledger, terms = tmp_path / "book", dict[str, Any](epsilon=2, delta="1e-5", name="daily")
     budget = Budget(epsilon=3, delta="1e-4")
-    with curator_of(ROWS, book, budget=budget) as curator:
+    with curator_of(ROWS, ledger, budget=budget) as curator:
         first = started(curator, **terms)
         charged, told = first.event, first.release().records
     found = accounting.gaussian_sigma
     monkeypatch.setattr(accounting, "gaussian_sigma", lambda *given, **named: found(*given, **named) * off)
-    with curator_of(ROWS, book, budget=budget) as again:
+    with curator_of(ROWS, ledger, budget=budget) as again:
         if not goes_on:
             with pytest.raises(StreamError, match="other noise"):
                 started(again, **terms)
@@ -357,12 +357,12 @@ class Crash(BaseException):
 @every("step", ["state", "ledger before", "ledger after"])
 def test_a_crash_shows_nothing_and_loses_nothing(step: str, tmp_path: Path) -> None:
     """Between the state and the ledger, and after both: the period is then released with the noise it had."""
-    book = tmp_path / step.replace(" ", "-")
+    ledger = tmp_path / step.replace(" ", "-")
     with pytest.MonkeyPatch.context() as patch:
-        curator = curator_of(ROWS, book, max_groups=1)
+        curator = curator_of(ROWS, ledger, max_groups=1)
         stream = started(curator, name="daily")
         stream.release()
-        keep: Callable[..., Any] = type(curator._book).store_beside
+        keep: Callable[..., Any] = type(curator._ledger).store_beside
 
         def crash(*arguments: Any, **named: Any) -> Any:
             if step == "ledger after":
@@ -372,12 +372,12 @@ def test_a_crash_shows_nothing_and_loses_nothing(step: str, tmp_path: Path) -> N
         if step == "state":
             patch.setattr("discreet.stream.state_file.StateFile._write", crash)
         else:
-            patch.setattr(type(curator._book), "store_beside", crash)
+            patch.setattr(type(curator._ledger), "store_beside", crash)
         with pytest.raises(Crash):
             stream.release()
     curator.close()
-    noisy = [json.loads(line)["noisy"] for line in states(book).read_text().splitlines()[1:]]
-    with curator_of(ROWS, book, max_groups=1) as again:
+    noisy = [json.loads(line)["noisy"] for line in states(ledger).read_text().splitlines()[1:]]
+    with curator_of(ROWS, ledger, max_groups=1) as again:
         resumed = started(again, name="daily")
         resumed.close()
         resumed = started(again, name="daily")  # closed, it is opened anew

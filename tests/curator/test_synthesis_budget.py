@@ -114,9 +114,9 @@ def test_before_a_row_is_read_the_whole_charge_is_on_disk_and_nothing_was_drawn(
     seen: list[Any] = []
 
     def look() -> None:
-        with Ledger(str(path)) as book:
-            charges = [entry for entry in book.history() if entry.kind == "charge"]
-            seen.append((bits.drawn, len(charges), book.verify().sequence == charges[-1].sequence))
+        with Ledger(str(path)) as ledger:
+            charges = [entry for entry in ledger.history() if entry.kind == "charge"]
+            seen.append((bits.drawn, len(charges), ledger.verify().sequence == charges[-1].sequence))
 
     spy.before, before = look, bits.drawn
     curator.synthesize(ROWS, epsilon=1, generator=name)
@@ -150,7 +150,7 @@ def run(*arguments: object) -> dict[str, str]:
 @pytest.mark.ci
 @pytest.mark.parametrize("where", ["read", pytest.param("fit", marks=pytest.mark.slow)])
 def test_a_kill_loses_the_charge_and_nothing_else(where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The charge is in the book. The same key makes the table for it, once; another key pays again, and is told so."""
+    """The charge is in the ledger. The same key makes the table for it, once; another key pays again, and says so."""
     monkeypatch.setattr(paid_release, "WAIT", 0.0)
     path = str(tmp_path / "book")
     assert run(where, path) == {}

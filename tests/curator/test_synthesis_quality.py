@@ -60,7 +60,7 @@ def test_history_says_what_was_made_of_rows(tmp_path: Path) -> None:
         told = [asked_text(entry.content) for entry in curator.history("visits") if entry.kind == "charge"]
         assert told[0] == f"synthetic table by Independent of {ROWS}"
         assert told[1] == "GaussianNB fitted to SELECT age, ward FROM visits"
-        assert f"synthetic table by Independent of {ROWS}" in ledger_report(curator._book).text
+        assert f"synthetic table by Independent of {ROWS}" in ledger_report(curator._ledger).text
 
 
 @pytest.mark.parametrize("question", ["", "no", "[]", "3", '{"fit": 3}', '{"synthesize": {}}', None])

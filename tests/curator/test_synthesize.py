@@ -116,11 +116,11 @@ def test_stages_are_told_by_name() -> None:
 
 
 def test_the_same_again_is_free_and_the_same(tmp_path: Path) -> None:
-    book = str(tmp_path / "book.db")
-    with clinic(Budget(epsilon=4, delta=1e-6), ledger=book) as curator:
+    ledger = str(tmp_path / "book.db")
+    with clinic(Budget(epsilon=4, delta=1e-6), ledger=ledger) as curator:
         first = curator.synthesize(ROWS, **QUICK)
     spy = Spy()
-    with clinic(Budget(epsilon=4, delta=1e-6), ledger=book, engine=spy) as curator:
+    with clinic(Budget(epsilon=4, delta=1e-6), ledger=ledger, engine=spy) as curator:
         again = curator.synthesize("select WARD, age from visits", **QUICK)
         assert again.table.equals(first.table)
         assert (again.replayed, str(again.cost), spy.reads, charges(curator)) == (True, "rho=0", 0, 1)
@@ -154,10 +154,10 @@ def test_another_table_is_paid(other: dict[str, Any]) -> None:
 
 
 def test_a_table_of_seeded_noise_never_comes_back_as_private(tmp_path: Path) -> None:
-    book = str(tmp_path / "book.db")
-    with clinic(Budget(epsilon=4, delta=1e-6), ledger=book) as curator:
+    ledger = str(tmp_path / "book.db")
+    with clinic(Budget(epsilon=4, delta=1e-6), ledger=ledger) as curator:
         curator.synthesize(ROWS, **QUICK)
-    with Curator(book, engine=Memory()) as curator:
+    with Curator(ledger, engine=Memory()) as curator:
         curator.protect(visits(3, patients=200), name="visits", budget=Budget(epsilon=4, delta=1e-6), **OPTIONS)
         made = curator.synthesize(ROWS, **QUICK)
         assert (made.replayed, made.private) == (False, True)
@@ -209,17 +209,17 @@ def test_a_failure_stays_charged_and_says_nothing() -> None:
 
 def test_a_crash_after_the_charge_loses_nothing_but_the_charge(tmp_path: Path) -> None:
     """The process ends between charge and read: the charge is durable, and the same key makes the table for it."""
-    book, spy = str(tmp_path / "book.db"), Spy()
+    ledger, spy = str(tmp_path / "book.db"), Spy()
 
     def stop() -> None:
         raise KeyboardInterrupt
 
     spy.before = stop
-    with clinic(Budget(epsilon=4, delta=1e-6), ledger=book, engine=spy) as curator:
+    with clinic(Budget(epsilon=4, delta=1e-6), ledger=ledger, engine=spy) as curator:
         with pytest.raises(KeyboardInterrupt) as stopped:
             curator.synthesize(ROWS, **QUICK, key="k")
         assert STAYS in stopped.value.__notes__
-    with clinic(Budget(epsilon=4, delta=1e-6), ledger=book) as curator:
+    with clinic(Budget(epsilon=4, delta=1e-6), ledger=ledger) as curator:
         assert charges(curator) == 1
         spent = curator.budget("visits")
         made = curator.synthesize(ROWS, **QUICK, key="k")

@@ -86,9 +86,9 @@ def check_linked(found: SyntheticTables) -> None:
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("generator", GENERATORS)
 def test_two_tables_are_made_for_one_charge_and_given_again_for_nothing(generator: str, tmp_path: Path) -> None:
-    spy, book = Spy(), str(tmp_path / "book.db")
+    spy, ledger = Spy(), str(tmp_path / "book.db")
     how = QUICK | {"generator": generator, "within": "histogram"}
-    with curator(engine=spy, ledger=book) as made:
+    with curator(engine=spy, ledger=ledger) as made:
         plan = made.plan_synthesize("people", "visits", **how)
         assert (spy.reads, charges(made), plan.free) == (0, 0, False)
         seen: list[int] = []
@@ -103,7 +103,7 @@ def test_two_tables_are_made_for_one_charge_and_given_again_for_nothing(generato
         assert asked_text(entry.content).startswith("synthetic tables by")
         made.verify()
     again = Spy()
-    with curator(engine=again, ledger=book) as made:
+    with curator(engine=again, ledger=ledger) as made:
         same = made.synthesize_tables("people", "visits", **how)
         assert (same.replayed, again.reads, charges(made)) == (True, 0, 1)
         assert same.people.equals(found.people)

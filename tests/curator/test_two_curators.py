@@ -18,7 +18,7 @@ from discreet.privacy import Budget, PureDP
 from tests.curator import nursery
 from tests.curator.spies import COUNT, Spy, clinic, filtered
 from tests.effort import rounds
-from tests.ledger.books import spoil
+from tests.ledger.ledgers import spoil
 
 ROOT = Path(__file__).parents[2]
 CAP = 20  # questions that the nursery's budget allows
@@ -35,7 +35,7 @@ def run(*arguments: object) -> list[tuple[int, int]]:
 
 
 def check(path: Path, answered: list[tuple[int, int]], patch: pytest.MonkeyPatch) -> int:
-    """Charges within the budget, an answer in the book for all that was answered, and the same when asked again."""
+    """Charges within the budget, an answer in the ledger for all that was answered, and the same when asked again."""
     patch.setattr(module, "WAIT", 0.0)
     with nursery.curator(str(path)) as curator:
         head = curator.verify()
@@ -135,10 +135,10 @@ def test_a_race_for_a_charge_without_an_answer_has_one_answer(tmp_path: Path) ->
     answered = run("race", path, 4)
     assert len(answered) == 4
     assert len(set(answered)) == 1
-    with Ledger(str(path), read_only=True) as book:
-        kinds = [entry.kind for entry in book.history()]
+    with Ledger(str(path), read_only=True) as ledger:
+        kinds = [entry.kind for entry in ledger.history()]
         assert (kinds.count("charge"), kinds.count("answer")) == (1, 1)
-        book.verify()
+        ledger.verify()
 
 
 def killed(path: Path, runs: int, seed: int, patch: pytest.MonkeyPatch) -> None:
@@ -178,8 +178,8 @@ def test_a_read_only_ledger_gives_no_answer_and_reads_nothing(tmp_path: Path) ->
     spy, ledger = Spy(), str(tmp_path / "book")
     curator = clinic(Budget(epsilon=1), ledger=ledger, engine=spy)
     curator.ask(COUNT, epsilon=0.25)
-    for connection in (curator._book._journal.store._writer, curator._book._journal.store._reader):  # type: ignore[attr-defined]
-        connection.execute("PRAGMA query_only=ON")  # as of a book that is opened to be read only
+    for connection in (curator._ledger._journal.store._writer, curator._ledger._journal.store._reader):  # type: ignore[attr-defined]
+        connection.execute("PRAGMA query_only=ON")  # as of a ledger that is opened to be read only
     with pytest.raises(LedgerError, match="SQLITE_READONLY"):
         curator.ask(filtered(1), epsilon=0.25)
     assert spy.reads == 1
@@ -189,7 +189,7 @@ def test_a_read_only_ledger_gives_no_answer_and_reads_nothing(tmp_path: Path) ->
 def test_a_full_disk_gives_no_answer_and_reads_nothing(tmp_path: Path) -> None:
     spy = Spy()
     curator = clinic(Budget(epsilon=1), ledger=str(tmp_path / "book"), engine=spy)
-    connection: Any = curator._book._journal.store._writer  # type: ignore[attr-defined]
+    connection: Any = curator._ledger._journal.store._writer  # type: ignore[attr-defined]
     (pages,) = connection.execute("PRAGMA page_count").fetchone()
     connection.execute(f"PRAGMA max_page_count={pages}")
     long = f"{COUNT} WHERE age IN ({', '.join(map(str, range(900)))})"
@@ -205,7 +205,7 @@ def test_an_answer_that_cannot_be_kept_is_not_given(tmp_path: Path, statement: s
     """The disk fails after the charge: the charge stays, the answer is lost, and nothing more is read."""
     spy, path = Spy(), tmp_path / "book"
     curator = clinic(Budget(epsilon=1), ledger=str(path), engine=spy)
-    spy.before = lambda: spoil(curator._book, statement)
+    spy.before = lambda: spoil(curator._ledger, statement)
     with pytest.raises(LedgerError):
         curator.ask(COUNT, epsilon=0.25)
     spy.before = lambda: None
@@ -219,7 +219,7 @@ def test_an_answer_that_cannot_be_kept_is_not_given(tmp_path: Path, statement: s
 def test_a_commit_that_fails_reads_nothing(tmp_path: Path) -> None:
     spy, path = Spy(), tmp_path / "book"
     curator = clinic(Budget(epsilon=1), ledger=str(path), engine=spy)
-    spoil(curator._book, "COMMIT")
+    spoil(curator._ledger, "COMMIT")
     for _ in range(2):
         with pytest.raises(LedgerError):
             curator.ask(COUNT, epsilon=0.25)

@@ -179,12 +179,12 @@ def test_only_the_lower_end_of_a_released_count_is_used() -> None:
     prices, elsewhere = set(), clinic(LARGE)
     elsewhere.ask(VALUES, epsilon=1)
     (stored,) = [e for e in elsewhere.history("visits") if e.kind == "answer"]
-    (kept,) = elsewhere._book.read_answers(stored.content["replay_key"])
+    (kept,) = elsewhere._ledger.read_answers(stored.content["replay_key"])
     for rows in (visits(3, patients=200), visits(4, patients=150), []):
         curator = Curator.for_tests(engine=Memory(), bits=SeededBits(11))
         curator.protect(rows, name="visits", budget=LARGE, **OPTIONS)
-        receipt = curator._book.charge("visits", curator.explain(VALUES, epsilon=1).event)
-        curator._book.store_answer(receipt, kept.replay_key, kept.payload)
+        receipt = curator._ledger.charge("visits", curator.explain(VALUES, epsilon=1).event)
+        curator._ledger.store_answer(receipt, kept.replay_key, kept.payload)
         prices.add(cost(curator, MEAN, 5))
     assert len(prices) == 1
 

@@ -76,7 +76,7 @@ def test_rare_diagnoses_stay_hidden(told: tuple[Story, str], report: str) -> Non
         assert rare not in report
 
 
-def test_the_book_adds_up(told: tuple[Story, str]) -> None:
+def test_the_ledger_adds_up(told: tuple[Story, str]) -> None:
     story = told[0]
     paid = [said.line.epsilon for said in story.said if said.answer is not None and not said.answer.replayed]
     kinds = Counter(entry.kind for entry in story.entries)

@@ -87,17 +87,17 @@ def test_lessons_are_valid_notebooks_without_outputs(lesson: Path) -> None:
 
 
 _BROKEN: dict[str, Callable[[Notebook], Any]] = {
-    "an output": lambda book: book["cells"][1].update(outputs=[{"output_type": "stream"}]),
-    "a count": lambda book: book["cells"][1].update(execution_count=3),
-    "an id twice": lambda book: book["cells"][1].update(id=book["cells"][0]["id"]),
-    "no id": lambda book: book["cells"][0].pop("id"),
-    "a bad id": lambda book: book["cells"][0].update(id="a b"),
-    "an older format": lambda book: book.update(nbformat_minor=4),
-    "a strange cell": lambda book: book["cells"][0].update(cell_type="heading"),
-    "metadata of an editor": lambda book: book["cells"][0]["metadata"].update(collapsed=True),
-    "more metadata": lambda book: book["metadata"].update(author="me"),
-    "one line": lambda book: book["cells"][0].update(source="# Title"),
-    "outputs of text": lambda book: book["cells"][0].update(outputs=[]),
+    "an output": lambda ledger: ledger["cells"][1].update(outputs=[{"output_type": "stream"}]),
+    "a count": lambda ledger: ledger["cells"][1].update(execution_count=3),
+    "an id twice": lambda ledger: ledger["cells"][1].update(id=ledger["cells"][0]["id"]),
+    "no id": lambda ledger: ledger["cells"][0].pop("id"),
+    "a bad id": lambda ledger: ledger["cells"][0].update(id="a b"),
+    "an older format": lambda ledger: ledger.update(nbformat_minor=4),
+    "a strange cell": lambda ledger: ledger["cells"][0].update(cell_type="heading"),
+    "metadata of an editor": lambda ledger: ledger["cells"][0]["metadata"].update(collapsed=True),
+    "more metadata": lambda ledger: ledger["metadata"].update(author="me"),
+    "one line": lambda ledger: ledger["cells"][0].update(source="# Title"),
+    "outputs of text": lambda ledger: ledger["cells"][0].update(outputs=[]),
 }
 
 

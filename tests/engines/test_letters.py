@@ -84,7 +84,7 @@ def test_texts_keep_their_length_and_folding_twice_changes_nothing() -> None:
 
 
 def test_ascii_letters_alone_stay_what_they_were() -> None:
-    """Questions of earlier books say upper and lower, and mean ASCII."""
+    """Questions of earlier ledgers say upper and lower, and mean ASCII."""
     assert evaluate(call("upper", T, col("a", T)), {"a": "köln"}) == "KöLN"
     assert evaluate(call("lower", T, col("a", T)), {"a": "KÖLN"}) == "kÖln"
 

@@ -43,19 +43,19 @@ from discreet.errors import QueryFailed
 from discreet.engines.spark import engine as module
 from discreet.measurement.releases.open_exact import open_exact
 from discreet.engines.sql.statement import Statement
-from discreet.plan.model.nodes import Column
-from discreet.plan.model.readings import Bounding, Reading, Statistic
+from discreet.plan.model.nodes import ColumnRef
+from discreet.plan.model.readings import ContributionBounding, Reading, Statistic
 from discreet.plan.model.types import Type
 
 columns = {"u": Type.TEXT, "k": Type.TEXT, "x": Type.FLOAT}
 reading = Reading(
     table="t",
-    keys=(Column("k", Type.TEXT),),
-    bounding=Bounding(unit="u", groups=1, rows=2, salt="salt"),
+    keys=(ColumnRef("k", Type.TEXT),),
+    bounding=ContributionBounding(unit="u", groups=1, rows=2, salt="salt"),
     statistics=(
         Statistic(kind="rows"),
         Statistic(kind="units"),
-        Statistic(kind="sum", argument=Column("x", Type.FLOAT), exponent=-4, low=0, high=160),
+        Statistic(kind="sum", argument=ColumnRef("x", Type.FLOAT), exponent=-4, low=0, high=160),
     ),
 )
 answers = {}
@@ -67,18 +67,18 @@ with Spark(sys.argv[1], deadline=200) as engine:
     answers["frame"] = sorted(map(list, open_exact(engine.read(reading)).groups.items()))
     view = engine._tables["t"].view
     failing = Statement(sql=f"SELECT CAST(u AS INT) FROM {view}", parameters={}, keys=(), finish=({0: 1},))
-    module.translated, usual = lambda *_: failing, module.translated
+    module.translate_reading, usual = lambda *_: failing, module.translate_reading
     try:
         engine.read(reading)
     except QueryFailed as failed:
         answers["failed"] = str(failed)
     endless = Statement(sql="SELECT SUM(id % 7) FROM range(1000000000000)", parameters={}, keys=(), finish=({0: 1},))
-    module.translated, engine._deadline = lambda *_: endless, 3
+    module.translate_reading, engine._deadline = lambda *_: endless, 3
     try:
         engine.read(reading)
     except QueryFailed as failed:
         answers["stopped"] = str(failed)
-    module.translated, engine._deadline = usual, 200
+    module.translate_reading, engine._deadline = usual, 200
     answers["again"] = sorted(map(list, open_exact(engine.read(reading)).groups.items()))
     engine._open.sql(f"CREATE SCHEMA clinic LOCATION '{sys.argv[2]}.clinic'")
     frame.write.saveAsTable("clinic.visits")

@@ -23,7 +23,7 @@ from typing import Annotated, Any, ClassVar
 
 from discreet.ledger import Caller
 from discreet.privacy import Loss
-from discreet.requests.argument_kinds import Arg, Kind
+from discreet.requests.argument_kinds import Arg, ArgumentKind
 from discreet.requests.question_requests import Ask
 from discreet.requests.request import Request
 
@@ -43,8 +43,8 @@ class CountRows(Request[RowCount]):
     """Count the rows of a table, and pay for it."""
 
     verb: ClassVar[str] = "count_rows"
-    table: Annotated[str, Arg(Kind.NAME, "A protected table.", example="visits")]
-    epsilon: Annotated[Fraction, Arg(Kind.AMOUNT, "What it may cost.", example="0.1", spends=True)]
+    table: Annotated[str, Arg(ArgumentKind.NAME, "A protected table.", example="visits")]
+    epsilon: Annotated[Fraction, Arg(ArgumentKind.AMOUNT, "What it may cost.", example="0.1", spends=True)]
 
 
 def count_rows(curator: Any, request: CountRows, caller: Caller) -> RowCount:

@@ -113,7 +113,9 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         curator.appoint("stella", "steward")
         desk = CuratorDesk(curator=curator)
         with running(
-            create_api(ServiceContext(desk, identities, StewardActions(curator._book, identities), limits, Settings()))
+            create_api(
+                ServiceContext(desk, identities, StewardActions(curator._ledger, identities), limits, Settings())
+            )
         ) as url:
             yield Served(url, desk, identities, keys)
 

@@ -1,4 +1,4 @@
-"""A database for ledgers on PostgreSQL, shared by the tests of one process: each book gets a schema of its own."""
+"""A database for ledgers on PostgreSQL, shared by the tests of one process: each ledger gets a schema of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs a nursery of spenders and judges what they acknowledged against what the book says."""
+"""Runs a nursery of spenders and judges what they acknowledged against what the ledger says."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def run(*arguments: object, mutant: str = "") -> list[list[str]]:
 
 
 def entries_of(path: Path) -> list[Entry]:
-    with Ledger(str(path)) as book:
-        return list(book.history())
+    with Ledger(str(path)) as ledger:
+        return list(ledger.history())
 
 
 def check(path: Path, lines: list[list[str]], cap: int) -> int:
@@ -44,7 +44,7 @@ def check(path: Path, lines: list[list[str]], cap: int) -> int:
     assert len(set(sent)) == len(sent)
     assert set(sent) <= answers
     assert len(sent) <= len(charges)
-    with Ledger(str(path)) as book:
-        book.verify()
-        assert book.balance("patients").spent == PureDP(f"{len(charges)}/10")
+    with Ledger(str(path)) as ledger:
+        ledger.verify()
+        assert ledger.balance("patients").spent == PureDP(f"{len(charges)}/10")
     return len(charges)

@@ -29,17 +29,17 @@ from discreet.privacy import events
 TENTH = events.Pure("0.1")
 
 
-def spend(book: Ledger, who: str, pipe: int, keys: Callable[[], str]) -> None:
+def spend(ledger: Ledger, who: str, pipe: int, keys: Callable[[], str]) -> None:
     """Charges and answers until the budget refuses."""
     while True:
         key = keys()
         try:
-            receipt = book.charge("patients", TENTH, analyst=who, question=key, key=key)
+            receipt = ledger.charge("patients", TENTH, analyst=who, question=key, key=key)
         except InsufficientBudget:
             return
         os.write(pipe, f"charged {key} {receipt.sequence} {receipt.hash}\n".encode())
         with contextlib.suppress(LedgerError):  # a repeated charge is not answered again
-            book.store_answer(receipt, f"replay {key}", key)
+            ledger.store_answer(receipt, f"replay {key}", key)
             os.write(pipe, f"answered {key}\n".encode())
 
 
@@ -71,9 +71,9 @@ def collect(process: int, read: int) -> None:
 
 def crowd(path: str, processes: int, threads: int) -> None:
     def work(pipe: int) -> None:
-        with Ledger(path) as book:
+        with Ledger(path) as ledger:
             names = [f"{os.getpid()}-{place}" for place in range(threads)]
-            crew = [threading.Thread(target=spend, args=(book, who, pipe, counter(who))) for who in names]
+            crew = [threading.Thread(target=spend, args=(ledger, who, pipe, counter(who))) for who in names]
             for thread in crew:
                 thread.start()
             for thread in crew:
@@ -91,10 +91,10 @@ def killed(path: str, runs: int, seed: int) -> None:
         step, acknowledged = 1 + bits.word() % 60, bits.word() % 6
 
         def work(pipe: int, run: int = run, step: int = step) -> None:
-            book = Ledger(path)
+            ledger = Ledger(path)
             if run % 2 == 0:
-                fall_at(book, step)
-            spend(book, "ana", pipe, counter("key", run // 3))  # keys overlap with those of earlier runs
+                fall_at(ledger, step)
+            spend(ledger, "ana", pipe, counter("key", run // 3))  # keys overlap with those of earlier runs
 
         process, read = forked(work)
         if run % 2:
@@ -110,7 +110,7 @@ def pass_on(read: int, lines: int) -> None:
         lines -= byte == b"\n"
 
 
-def fall_at(book: Ledger, step: int) -> None:
+def fall_at(ledger: Ledger, step: int) -> None:
     """Dies at the start of the n-th SQL statement: every step of a charge and of an answer is one."""
     left = [step]
 
@@ -119,7 +119,7 @@ def fall_at(book: Ledger, step: int) -> None:
         if left[0] == 0:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    store: Any = book._journal.store
+    store: Any = ledger._journal.store
     store._writer.set_trace_callback(count)
 
 
@@ -162,11 +162,11 @@ def race() -> None:
     admitted, charged = charges._admit_analyst, Ledger.charge_all
     seen = threading.local()
 
-    def look(book: Ledger, asked: Any, **details: Any) -> tuple[charges.Receipt, ...]:
-        with book._journal.reading() as rows:
+    def look(ledger: Ledger, asked: Any, **details: Any) -> tuple[charges.Receipt, ...]:
+        with ledger._journal.reading() as rows:
             seen.standing = admitted(rows, "patients", details["analyst"])
         threading.Event().wait(0.003)  # the others look, too
-        return charged(book, asked, **details)
+        return charged(ledger, asked, **details)
 
     def remember(_rows: Transaction, _account: str, _who: str) -> tuple[AccountState, AccountMember]:
         standing, member = seen.standing

@@ -12,16 +12,18 @@ import pytest
 from discreet.errors import InsufficientBudget, InvalidParameter, NotPermitted, UnsupportedEvent
 from discreet.ledger import Ledger, RemainingBudget, Role
 from discreet.privacy import GDP, ZCDP, ApproxDP, Budget, Loss, Neighbours, PureDP, Unit, events
-from tests.ledger.books import PATIENTS, TENTH, opened, spend
+from tests.ledger.ledgers import PATIENTS, TENTH, opened, spend
 
 
 def test_opening_again_with_the_same_declarations_changes_nothing() -> None:
-    book = opened()
-    before, account = book.head(), book.account("patients")
-    again = book.stewardship.open_account("patients", unit=PATIENTS, neighbours="add_remove", budget=Budget(epsilon=1))
+    ledger = opened()
+    before, account = ledger.head(), ledger.account("patients")
+    again = ledger.stewardship.open_account(
+        "patients", unit=PATIENTS, neighbours="add_remove", budget=Budget(epsilon=1)
+    )
     assert again == account
-    assert book.stewardship.open_account("patients", unit=PATIENTS) == account
-    assert book.head() == before
+    assert ledger.stewardship.open_account("patients", unit=PATIENTS) == account
+    assert ledger.head() == before
     assert len(account.salt) == 32
     assert account.salt.hex() not in repr(account)
 
@@ -36,19 +38,19 @@ def test_opening_again_with_the_same_declarations_changes_nothing() -> None:
     ],
 )
 def test_opening_again_otherwise_is_refused(unit: Unit, neighbours: str, budget: Loss, field: str) -> None:
-    book = opened()
-    before = book.head()
+    ledger = opened()
+    before = ledger.head()
     with pytest.raises(InvalidParameter) as caught:
-        book.stewardship.open_account("patients", unit=unit, neighbours=neighbours, budget=budget)
+        ledger.stewardship.open_account("patients", unit=unit, neighbours=neighbours, budget=budget)
     assert caught.value.name == field
-    assert book.head() == before
+    assert ledger.head() == before
 
 
 def test_an_amended_account_opens_with_either_budget() -> None:
-    book = opened()
-    book.stewardship.amend("patients", budget=Budget(epsilon=3))
+    ledger = opened()
+    ledger.stewardship.amend("patients", budget=Budget(epsilon=3))
     for budget in (None, Budget(epsilon=1), Budget(epsilon=3)):
-        book.stewardship.open_account("patients", unit=PATIENTS, budget=budget)
+        ledger.stewardship.open_account("patients", unit=PATIENTS, budget=budget)
 
 
 @pytest.mark.parametrize("budget", [None, GDP(1), PureDP(0), ApproxDP(1, 0), ApproxDP(0, "1e-6"), ZCDP(0), 1])
@@ -60,182 +62,182 @@ def test_budgets_of_other_currencies_or_nothing_are_refused(budget: Loss) -> Non
 
 @pytest.mark.parametrize("bad", ["", " ", "a\nb", "x" * 201, "\ud800", None, 7])
 def test_names_are_short_and_on_one_line(bad: str) -> None:
-    book = opened()
+    ledger = opened()
     with pytest.raises(InvalidParameter):
-        book.stewardship.open_account(bad, unit=PATIENTS, budget=Budget(epsilon=1))
+        ledger.stewardship.open_account(bad, unit=PATIENTS, budget=Budget(epsilon=1))
     with pytest.raises(InvalidParameter):
-        book.charge("patients", TENTH, analyst=bad)
+        ledger.charge("patients", TENTH, analyst=bad)
     with pytest.raises(InvalidParameter):
-        book.charge(bad, TENTH)
+        ledger.charge(bad, TENTH)
 
 
 def test_tables_stay_as_declared_in_their_account() -> None:
-    book = opened()
-    book.stewardship.open_account("staff", unit=Unit("nurse", "id"), budget=Budget(epsilon=1))
-    book.stewardship.attach("visits", account="patients", declaration='{"a":1}', version="2026-11")
-    before = book.head()
-    book.stewardship.attach("visits", account="patients", declaration='{"a":1}', version="2026-11")
-    assert book.head() == before
-    book.stewardship.attach("visits", account="patients", declaration='{"a":1}', version="2026-12")
-    book.stewardship.attach("visits", account="patients", declaration='{"a":1}', version="2026-11")
-    assert book.head().sequence == before.sequence + 1
+    ledger = opened()
+    ledger.stewardship.open_account("staff", unit=Unit("nurse", "id"), budget=Budget(epsilon=1))
+    ledger.stewardship.attach("visits", account="patients", declaration='{"a":1}', version="2026-11")
+    before = ledger.head()
+    ledger.stewardship.attach("visits", account="patients", declaration='{"a":1}', version="2026-11")
+    assert ledger.head() == before
+    ledger.stewardship.attach("visits", account="patients", declaration='{"a":1}', version="2026-12")
+    ledger.stewardship.attach("visits", account="patients", declaration='{"a":1}', version="2026-11")
+    assert ledger.head().sequence == before.sequence + 1
     for account, declaration, field in (("staff", '{"a":1}', "account"), ("patients", '{"a":2}', "declaration")):
         with pytest.raises(InvalidParameter) as caught:
-            book.stewardship.attach("visits", account=account, declaration=declaration, version="2027-01")
+            ledger.stewardship.attach("visits", account=account, declaration=declaration, version="2027-01")
         assert caught.value.name == field
     with pytest.raises(InvalidParameter):
-        book.stewardship.attach("other", account="nobody", declaration="{}")
-    assert book.tables() == {"visits": "patients"}
-    assert book.declaration("visits") == '{"a":1}'
-    assert book.declaration("nothing") is None
-    assert book.accounts() == ("patients", "staff")
+        ledger.stewardship.attach("other", account="nobody", declaration="{}")
+    assert ledger.tables() == {"visits": "patients"}
+    assert ledger.declaration("visits") == '{"a":1}'
+    assert ledger.declaration("nothing") is None
+    assert ledger.accounts() == ("patients", "staff")
 
 
 def test_amendment_keeps_what_was_spent() -> None:
-    book = opened()
-    assert spend(book) == 10
-    balance = book.stewardship.amend("patients", budget=Budget(epsilon="1.5"), note="board")
+    ledger = opened()
+    assert spend(ledger) == 10
+    balance = ledger.stewardship.amend("patients", budget=Budget(epsilon="1.5"), note="board")
     assert (balance.spent, balance.remaining.loss, balance.total) == (PureDP(1), PureDP("0.5"), PureDP("1.5"))
-    assert spend(book) == 5
-    balance = book.stewardship.amend("patients", budget=Budget(epsilon="0.2"))
+    assert spend(ledger) == 5
+    balance = ledger.stewardship.amend("patients", budget=Budget(epsilon="0.2"))
     assert (balance.spent, balance.remaining) == (PureDP("1.5"), RemainingBudget(PureDP(0), Fraction(0)))
-    assert spend(book) == 0
+    assert spend(ledger) == 0
     with pytest.raises(InvalidParameter):
-        book.stewardship.amend("patients", budget=Budget(rho=1))
-    book.verify()
+        ledger.stewardship.amend("patients", budget=Budget(rho=1))
+    ledger.verify()
 
 
 def test_renewal_starts_a_period_and_the_lifetime_goes_on() -> None:
-    book = opened()
-    book.stewardship.appoint("ana", Role.ANALYST, account="patients", cap=Budget(epsilon="0.3"))
+    ledger = opened()
+    ledger.stewardship.appoint("ana", Role.ANALYST, account="patients", cap=Budget(epsilon="0.3"))
     for _ in range(3):
-        book.charge("patients", TENTH, analyst="ana")
-    assert spend(book) == 7
-    balance = book.stewardship.renew("patients", note="a new year")
+        ledger.charge("patients", TENTH, analyst="ana")
+    assert spend(ledger) == 7
+    balance = ledger.stewardship.renew("patients", note="a new year")
     assert (balance.spent, balance.remaining.loss, balance.period) == (PureDP(0), PureDP(1), 2)
     assert balance.lifetime == PureDP(1)
     for _ in range(3):
-        book.charge("patients", TENTH, analyst="ana")
+        ledger.charge("patients", TENTH, analyst="ana")
     with pytest.raises(InsufficientBudget):
-        book.charge("patients", TENTH, analyst="ana")
-    person = book.balance("patients", analyst="ana")
+        ledger.charge("patients", TENTH, analyst="ana")
+    person = ledger.balance("patients", analyst="ana")
     assert (person.spent, person.lifetime, person.total) == (PureDP("0.3"), PureDP("0.6"), PureDP("0.3"))
-    assert book.balance("patients").lifetime == PureDP("1.3")
-    book.verify()
+    assert ledger.balance("patients").lifetime == PureDP("1.3")
+    ledger.verify()
 
 
 def test_the_account_wins_over_generous_caps() -> None:  # RT-072
-    book = opened()
+    ledger = opened()
     names = [f"analyst {i}" for i in range(10)]
     for who in names:
-        book.stewardship.appoint(who, "analyst", account="patients", cap=Budget(epsilon=5))
+        ledger.stewardship.appoint(who, "analyst", account="patients", cap=Budget(epsilon=5))
     passed = 0
     for _ in range(3):
         for who in names:
             with contextlib.suppress(InsufficientBudget):
-                book.charge("patients", TENTH, analyst=who)
+                ledger.charge("patients", TENTH, analyst=who)
                 passed += 1
     assert passed == 10
     with pytest.raises(InsufficientBudget) as caught:
-        book.charge("patients", TENTH, analyst=names[0])
+        ledger.charge("patients", TENTH, analyst=names[0])
     assert (caught.value.requested, caught.value.remaining) == (PureDP("0.1"), PureDP(0))
 
 
 def test_a_cap_counts_what_was_spent_before_it() -> None:
-    book = opened()
+    ledger = opened()
     for _ in range(3):
-        book.charge("patients", TENTH, analyst="ana")
-    book.stewardship.appoint("ana", "analyst", account="patients", cap=Budget(epsilon="0.35"))
+        ledger.charge("patients", TENTH, analyst="ana")
+    ledger.stewardship.appoint("ana", "analyst", account="patients", cap=Budget(epsilon="0.35"))
     with pytest.raises(InsufficientBudget) as caught:
-        book.charge("patients", TENTH, analyst="ana")
+        ledger.charge("patients", TENTH, analyst="ana")
     assert caught.value.remaining == PureDP("0.05")
     assert "the cap of" in str(caught.value)
-    assert book.balance("patients").spent == PureDP("0.3")
+    assert ledger.balance("patients").spent == PureDP("0.3")
 
 
 def test_roles() -> None:
-    book = opened()
-    book.charge("patients", TENTH, analyst="anybody")
-    book.stewardship.appoint("ana", "analyst", account="patients")
-    book.stewardship.appoint("otto", "auditor", account="patients")
-    book.stewardship.appoint("sue", "steward", account="patients")
-    book.stewardship.appoint("bob", "steward")
+    ledger = opened()
+    ledger.charge("patients", TENTH, analyst="anybody")
+    ledger.stewardship.appoint("ana", "analyst", account="patients")
+    ledger.stewardship.appoint("otto", "auditor", account="patients")
+    ledger.stewardship.appoint("sue", "steward", account="patients")
+    ledger.stewardship.appoint("bob", "steward")
     for who in ("ana", "sue", "bob", "owner"):
-        book.charge("patients", events.Pure("0.01"), analyst=who)
+        ledger.charge("patients", events.Pure("0.01"), analyst=who)
     for who in ("otto", "anybody"):
         with pytest.raises(NotPermitted) as caught:
-            book.charge("patients", TENTH, analyst=who)
+            ledger.charge("patients", TENTH, analyst=who)
         assert caught.value.who == who
     acts: tuple[Callable[[str], object], ...] = (
-        lambda who: book.stewardship.amend("patients", budget=Budget(epsilon=9), by=who),
-        lambda who: book.stewardship.renew("patients", by=who),
-        lambda who: book.stewardship.unlock("patients", by=who),
-        lambda who: book.stewardship.appoint(who, "steward", account="patients", by=who),
-        lambda who: book.stewardship.attach("new", account="patients", declaration="{}", by=who),
-        lambda who: book.stewardship.open_account("mine", unit=PATIENTS, budget=Budget(epsilon=9), by=who),
-        lambda who: book.resume(by=who),
+        lambda who: ledger.stewardship.amend("patients", budget=Budget(epsilon=9), by=who),
+        lambda who: ledger.stewardship.renew("patients", by=who),
+        lambda who: ledger.stewardship.unlock("patients", by=who),
+        lambda who: ledger.stewardship.appoint(who, "steward", account="patients", by=who),
+        lambda who: ledger.stewardship.attach("new", account="patients", declaration="{}", by=who),
+        lambda who: ledger.stewardship.open_account("mine", unit=PATIENTS, budget=Budget(epsilon=9), by=who),
+        lambda who: ledger.resume(by=who),
     )
     for who in ("ana", "otto", "anybody"):
         for act in acts:
             with pytest.raises(NotPermitted):
                 act(who)
-    with pytest.raises(NotPermitted):  # a steward of one account is no steward of the book
-        book.stewardship.open_account("mine", unit=PATIENTS, budget=Budget(epsilon=9), by="sue")
-    book.stewardship.renew("patients", by="sue")
-    book.stewardship.open_account("more", unit=PATIENTS, budget=Budget(epsilon=9), by="bob")
-    assert [book.role("patients", who) for who in ("ana", "bob", "anybody")] == [Role.ANALYST, Role.STEWARD, None]
+    with pytest.raises(NotPermitted):  # a steward of one account is no steward of the ledger
+        ledger.stewardship.open_account("mine", unit=PATIENTS, budget=Budget(epsilon=9), by="sue")
+    ledger.stewardship.renew("patients", by="sue")
+    ledger.stewardship.open_account("more", unit=PATIENTS, budget=Budget(epsilon=9), by="bob")
+    assert [ledger.role("patients", who) for who in ("ana", "bob", "anybody")] == [Role.ANALYST, Role.STEWARD, None]
     with pytest.raises(NotPermitted):
-        book.stewardship.appoint("owner", "auditor", account="patients")
+        ledger.stewardship.appoint("owner", "auditor", account="patients")
     with pytest.raises(InvalidParameter):
-        book.stewardship.appoint("ana", "king", account="patients")
+        ledger.stewardship.appoint("ana", "king", account="patients")
     with pytest.raises(InvalidParameter):
-        book.stewardship.appoint("ana", "analyst", cap=Budget(epsilon=1))
+        ledger.stewardship.appoint("ana", "analyst", cap=Budget(epsilon=1))
     with pytest.raises(InvalidParameter):
-        book.stewardship.appoint("ana", "analyst", account="patients", cap=Budget(rho=1))
-    book.verify()
+        ledger.stewardship.appoint("ana", "analyst", account="patients", cap=Budget(rho=1))
+    ledger.verify()
 
 
 def test_a_joint_charge_is_all_or_nothing() -> None:
-    book = opened()
-    book.stewardship.open_account("staff", unit=Unit("nurse", "id"), budget=Budget(epsilon="0.25"))
+    ledger = opened()
+    ledger.stewardship.open_account("staff", unit=Unit("nurse", "id"), budget=Budget(epsilon="0.25"))
     both = {"patients": TENTH, "staff": TENTH}
-    receipts = book.charge_all(both, analyst="ana", key="one")
+    receipts = ledger.charge_all(both, analyst="ana", key="one")
     assert [(r.account, r.remaining) for r in receipts] == [("patients", PureDP("0.9")), ("staff", PureDP("0.15"))]
-    repeated = book.charge_all(both, analyst="ana", key="one")
+    repeated = ledger.charge_all(both, analyst="ana", key="one")
     assert [r.sequence for r in repeated] == [r.sequence for r in receipts]
     assert all(r.repeated for r in repeated)
-    book.charge_all(both)
-    before = book.head()
+    ledger.charge_all(both)
+    before = ledger.head()
     with pytest.raises(InsufficientBudget):
-        book.charge_all(both)
-    assert book.head() == before
-    assert book.balance("patients").spent == PureDP("0.2")
+        ledger.charge_all(both)
+    assert ledger.head() == before
+    assert ledger.balance("patients").spent == PureDP("0.2")
     with pytest.raises(InvalidParameter):
-        book.charge_all({})
-    book.verify()
+        ledger.charge_all({})
+    ledger.verify()
 
 
 def test_very_many_accounts_are_charged_at_once() -> None:
-    book = opened()
+    ledger = opened()
     names = [f"account {place}" for place in range(200)]
     for name in names:
-        book.stewardship.open_account(name, unit=PATIENTS, budget=Budget(epsilon=1))
-    receipts = book.charge_all(dict.fromkeys(names, TENTH), analyst="ana")
+        ledger.stewardship.open_account(name, unit=PATIENTS, budget=Budget(epsilon=1))
+    receipts = ledger.charge_all(dict.fromkeys(names, TENTH), analyst="ana")
     assert {receipt.remaining for receipt in receipts} == {PureDP("0.9")}
-    book.verify()
+    ledger.verify()
 
 
 def test_relations_and_prices_belong_to_the_account() -> None:
-    book = Ledger()
-    book.stewardship.open_account("people", unit=PATIENTS, neighbours=Neighbours.REPLACE, budget=Budget(epsilon=1))
+    ledger = Ledger()
+    ledger.stewardship.open_account("people", unit=PATIENTS, neighbours=Neighbours.REPLACE, budget=Budget(epsilon=1))
     with pytest.raises(UnsupportedEvent):
-        book.charge("people", events.PoissonSampled("0.1", events.Pure(1)))
+        ledger.charge("people", events.PoissonSampled("0.1", events.Pure(1)))
     with pytest.raises(UnsupportedEvent):
-        book.charge("people", events.Gaussian(noise_multiplier=1))
+        ledger.charge("people", events.Gaussian(noise_multiplier=1))
     with pytest.raises(InvalidParameter):
-        book.charge("people", "an event")  # type: ignore[arg-type]
-    assert len(book.history()) == 1
-    assert book.balance("people").remaining.epsilon == Fraction(1)
+        ledger.charge("people", "an event")  # type: ignore[arg-type]
+    assert len(ledger.history()) == 1
+    assert ledger.balance("people").remaining.epsilon == Fraction(1)
 
 
 def test_a_balance_prints_its_figures() -> None:

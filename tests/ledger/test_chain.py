@@ -1,4 +1,4 @@
-"""What was written stays as it was written: changes are found and named, a book of yesterday only by its anchor."""
+"""What was written stays as it was written: changes are found and named, a ledger of yesterday only by its anchor."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from discreet.ledger.journal import Journal
 from discreet.ledger.tallies import Tallies, prices
 from discreet.noise import SeededBits, uniform_below
 from discreet.privacy import Budget, Neighbours, PureDP, events
-from tests.ledger.books import TENTH, busy_book, tamper
+from tests.ledger.ledgers import TENTH, busy_ledger, tamper
 
 DELETE_ONE = "DELETE FROM entries WHERE sequence = 5"
 COPIED = "time, kind, account, who, price"
@@ -28,27 +28,27 @@ FROZEN = Path(__file__).parent / "ledger_v1.sql"
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    busy_book(tmp_path / "book")
+    busy_ledger(tmp_path / "book")
     return tmp_path / "book"
 
 
 def first_bad(path: Path) -> int:
-    with Ledger(str(path)) as book, pytest.raises(LedgerTampered) as caught:
-        book.verify()
-    with Ledger(str(path)) as book:
+    with Ledger(str(path)) as ledger, pytest.raises(LedgerTampered) as caught:
+        ledger.verify()
+    with Ledger(str(path)) as ledger:
         with pytest.raises(LedgerTampered):
-            book.verify()
+            ledger.verify()
         with pytest.raises(LedgerTampered):  # this process writes no more
-            book.charge("patients", TENTH)
+            ledger.charge("patients", TENTH)
     return caught.value.sequence
 
 
-def test_an_honest_book_verifies(path: Path) -> None:
-    with Ledger(str(path)) as book:
-        assert book.verify() == book.head()
-        book.check_anchor(book.head())
-        book.check_anchor(Head(0, GENESIS))
-        book.check_anchor(Head.parse(str(book.head())))
+def test_an_honest_ledger_verifies(path: Path) -> None:
+    with Ledger(str(path)) as ledger:
+        assert ledger.verify() == ledger.head()
+        ledger.check_anchor(ledger.head())
+        ledger.check_anchor(Head(0, GENESIS))
+        ledger.check_anchor(Head.parse(str(ledger.head())))
 
 
 @pytest.mark.parametrize("column", ["time", "kind", "account", "who", "price", "key", "about", "body", "hash"])
@@ -76,8 +76,8 @@ def test_a_changed_field_is_found(path: Path, column: str) -> None:
     ids=["deleted", "closed up", "swapped", "inserted"],
 )
 def test_missing_moved_and_inserted_entries_are_named(path: Path, statements: tuple[str, ...], sequence: int) -> None:
-    with Ledger(str(path)) as book:
-        assert book.head().sequence == 16
+    with Ledger(str(path)) as ledger:
+        assert ledger.head().sequence == 16
     tamper(path, *statements)
     assert first_bad(path) == sequence
 
@@ -98,22 +98,22 @@ def test_missing_moved_and_inserted_entries_are_named(path: Path, statements: tu
 )
 def test_other_changes_are_found(path: Path, statement: str) -> None:
     tamper(path, statement)
-    with Ledger(str(path)) as book, pytest.raises(LedgerTampered):
-        book.verify()
+    with Ledger(str(path)) as ledger, pytest.raises(LedgerTampered):
+        ledger.verify()
 
 
 def test_a_changed_answer_is_never_given(path: Path) -> None:
-    with Ledger(str(path)) as book:
-        assert book.read_answers("visits@2026-11/count")[0].payload == b"\x00answer\xff"
+    with Ledger(str(path)) as ledger:
+        assert ledger.read_answers("visits@2026-11/count")[0].payload == b"\x00answer\xff"
     tamper(path, "UPDATE answers SET payload = x'01'")
-    with Ledger(str(path)) as book, pytest.raises(LedgerTampered):
-        book.read_answers("visits@2026-11/count")
+    with Ledger(str(path)) as ledger, pytest.raises(LedgerTampered):
+        ledger.read_answers("visits@2026-11/count")
 
 
 def test_a_changed_balance_is_never_spent(path: Path) -> None:
     tamper(path, "UPDATE states SET text = replace(text, '1/4', '1/5') WHERE scope = 'standing'")
-    with Ledger(str(path)) as book, pytest.raises(LedgerTampered):
-        book.charge("patients", TENTH)
+    with Ledger(str(path)) as ledger, pytest.raises(LedgerTampered):
+        ledger.charge("patients", TENTH)
 
 
 def rows_of(path: Path) -> list[object]:
@@ -132,8 +132,8 @@ def test_a_flipped_bit_is_found_or_changes_nothing(path: Path, bits: SeededBits,
         data[place // 8] ^= 1 << place % 8
         path.write_bytes(data)
         try:
-            with Ledger(str(path)) as book:
-                book.verify()
+            with Ledger(str(path)) as ledger:
+                ledger.verify()
         except LedgerError:
             found += 1
         else:
@@ -159,7 +159,7 @@ def test_a_flipped_bit_is_found_or_changes_nothing(path: Path, bits: SeededBits,
         "DELETE FROM states",
     ],
 )
-def test_plain_sql_cannot_rewrite_the_book(path: Path, statement: str) -> None:
+def test_plain_sql_cannot_rewrite_the_ledger(path: Path, statement: str) -> None:
     before = rows_of(path)
     with closing(sqlite3.connect(path)) as connection, pytest.raises(sqlite3.IntegrityError):
         connection.execute(statement)
@@ -183,60 +183,60 @@ def test_altered_triggers_are_noticed_on_opening(path: Path, statement: str) -> 
 
 def test_yesterdays_file_verifies_and_only_the_anchor_tells(path: Path) -> None:  # RT-073
     shutil.copy(path, path.with_name("yesterday"))
-    with Ledger(str(path)) as book:
-        book.charge("patients", TENTH)
-        anchor = book.head()
+    with Ledger(str(path)) as ledger:
+        ledger.charge("patients", TENTH)
+        anchor = ledger.head()
     shutil.copy(path.with_name("yesterday"), path)
-    with Ledger(str(path)) as book:
-        book.verify()
+    with Ledger(str(path)) as ledger:
+        ledger.verify()
         with pytest.raises(LedgerTampered) as caught:
-            book.check_anchor(anchor)
+            ledger.check_anchor(anchor)
         assert caught.value.sequence == anchor.sequence
-        assert book.is_frozen
-    with Ledger(str(path)) as book:  # also for everybody who opens it later
+        assert ledger.is_frozen
+    with Ledger(str(path)) as ledger:  # also for everybody who opens it later
         for act in (
-            lambda: book.charge("patients", TENTH),
-            lambda: book.stewardship.renew("patients"),
-            lambda: book.stewardship.appoint("eve", "steward"),
+            lambda: ledger.charge("patients", TENTH),
+            lambda: ledger.stewardship.renew("patients"),
+            lambda: ledger.stewardship.appoint("eve", "steward"),
         ):
             with pytest.raises(LedgerError):
                 act()
         with pytest.raises(LedgerTampered):
-            book.check_anchor(anchor)
+            ledger.check_anchor(anchor)
         with pytest.raises(NotPermitted):
-            book.resume(by="ana")
-        book.resume(note="compared with the log of the proxy; budget lowered")
-        book.charge("patients", TENTH)
-        assert [entry.kind for entry in book.history()][-3:] == ["freeze", "resume", "charge"]
-        book.verify()
+            ledger.resume(by="ana")
+        ledger.resume(note="compared with the log of the proxy; budget lowered")
+        ledger.charge("patients", TENTH)
+        assert [entry.kind for entry in ledger.history()][-3:] == ["freeze", "resume", "charge"]
+        ledger.verify()
     for read_only in (False, True):
         with pytest.raises(LedgerTampered):
             Ledger(str(path), anchor=anchor, read_only=read_only)
 
 
-def test_a_process_notices_that_its_book_grew_younger(path: Path, tmp_path: Path) -> None:
-    with Ledger(str(path)) as book:
-        book.backup(str(tmp_path / "copy"))
-        book.charge("patients", TENTH)
+def test_a_process_notices_that_its_ledger_grew_younger(path: Path, tmp_path: Path) -> None:
+    with Ledger(str(path)) as ledger:
+        ledger.backup(str(tmp_path / "copy"))
+        ledger.charge("patients", TENTH)
         with closing(sqlite3.connect(tmp_path / "copy")) as old, closing(sqlite3.connect(path)) as file:
             old.backup(file)
         with pytest.raises(LedgerTampered):
-            book.charge("patients", TENTH)
+            ledger.charge("patients", TENTH)
 
 
-def freeze(book: Ledger) -> None:
+def freeze(ledger: Ledger) -> None:
     with pytest.raises(LedgerTampered):
-        book.check_anchor(Head(1, "f" * 64))
+        ledger.check_anchor(Head(1, "f" * 64))
 
 
 def check_freezing_stops_who_just_charged(path: Path) -> None:
-    with Ledger(str(path)) as book, Ledger(str(path)) as other:
-        for freezer in (book, other):
-            book.charge("patients", TENTH)
+    with Ledger(str(path)) as ledger, Ledger(str(path)) as other:
+        for freezer in (ledger, other):
+            ledger.charge("patients", TENTH)
             freeze(freezer)
             for _ in range(2):
                 with pytest.raises(LedgerError, match="read-only"):
-                    book.charge("patients", TENTH)
+                    ledger.charge("patients", TENTH)
             freezer.resume(note="compared")
 
 
@@ -253,19 +253,19 @@ def test_freezing_stops_who_just_charged(path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_backup_and_restore(path: Path, tmp_path: Path) -> None:
-    with Ledger(str(path)) as book:
-        head = book.backup(str(tmp_path / "copy"))
-        assert head == book.head()
+    with Ledger(str(path)) as ledger:
+        head = ledger.backup(str(tmp_path / "copy"))
+        assert head == ledger.head()
         assert (tmp_path / "copy").stat().st_mode & 0o777 == 0o600
         with pytest.raises(LedgerError):
-            book.backup(str(tmp_path / "copy"))
-        spent = book.balance("patients").spent
+            ledger.backup(str(tmp_path / "copy"))
+        spent = ledger.balance("patients").spent
         with restore(str(tmp_path / "copy"), str(tmp_path / "same"), anchor=head) as same:
             assert not same.is_frozen
             assert same.balance("patients").spent == spent
             same.charge("patients", TENTH)
-        book.charge("patients", TENTH)
-        with restore(str(tmp_path / "copy"), str(tmp_path / "older"), anchor=book.head()) as older:
+        ledger.charge("patients", TENTH)
+        with restore(str(tmp_path / "copy"), str(tmp_path / "older"), anchor=ledger.head()) as older:
             assert older.is_frozen
             with pytest.raises(LedgerError):
                 older.charge("patients", TENTH)
@@ -289,26 +289,26 @@ def thawed(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_book_of_version_1_verifies_for_ever(tmp_path: Path) -> None:
+def test_a_ledger_of_version_1_verifies_for_ever(tmp_path: Path) -> None:
     """The file was written once and is never made again; its head stands here as its anchor."""
-    with Ledger(str(thawed(tmp_path))) as book:
-        head = book.verify()
+    with Ledger(str(thawed(tmp_path))) as ledger:
+        head = ledger.verify()
         assert str(head) == FROZEN.read_text().splitlines()[0].removeprefix("-- head ")
-        book.check_anchor(head)
-        balance = book.balance("patients")
+        ledger.check_anchor(head)
+        balance = ledger.balance("patients")
         assert (balance.total, balance.spent, balance.lifetime) == (PureDP(2), PureDP("1/4"), PureDP("41/60"))
-        assert book.read_answers("visits@2026-11/count")[0].payload == b"\x00answer\xff"
-        book.charge("patients", TENTH, analyst="ana")
-        book.verify()
+        assert ledger.read_answers("visits@2026-11/count")[0].payload == b"\x00answer\xff"
+        ledger.charge("patients", TENTH, analyst="ana")
+        ledger.verify()
 
 
 def test_the_charges_of_version_1_have_the_same_prices(tmp_path: Path) -> None:
     """Also with accounts of the other currencies, whose filters are asked again."""
-    with Ledger(str(thawed(tmp_path))) as book:
-        for name in book.accounts():
-            account = book.account(name)
+    with Ledger(str(thawed(tmp_path))) as ledger:
+        for name in ledger.accounts():
+            account = ledger.account(name)
             reference = Filter(account.budget, neighbours=account.neighbours)
-            for entry in book.history(name):
+            for entry in ledger.history(name):
                 if entry.kind != "charge":
                     continue
                 event = events.from_json(entry.content["event"])
@@ -317,11 +317,11 @@ def test_the_charges_of_version_1_have_the_same_prices(tmp_path: Path) -> None:
                 if name != "patients":  # that one was amended
                     reference.charge(event)
             if name != "patients":
-                assert book.balance(name).spent == reference.spent
+                assert ledger.balance(name).spent == reference.spent
 
 
 def test_the_hash_covers_every_field_and_the_entry_before(path: Path) -> None:
-    with Ledger(str(path)) as book, book._journal.reading() as rows:  # as they are written, with the salt
+    with Ledger(str(path)) as ledger, ledger._journal.reading() as rows:  # as they are written, with the salt
         first, second = islice(rows.entries(), 2)
     assert first.hash == compute_entry_hash(GENESIS, first)
     assert second.hash == compute_entry_hash(first.hash, second)
@@ -333,7 +333,7 @@ def test_the_hash_covers_every_field_and_the_entry_before(path: Path) -> None:
 
 
 def test_the_order_is_the_sequence_not_the_clock(path: Path) -> None:
-    with Ledger(str(path)) as book:
-        assert [entry.sequence for entry in book.history()] == list(range(1, 17))
-        assert Neighbours.ADD_REMOVE is book.account("patients").neighbours
-        assert book.account("patients").budget == Budget(epsilon=1)
+    with Ledger(str(path)) as ledger:
+        assert [entry.sequence for entry in ledger.history()] == list(range(1, 17))
+        assert Neighbours.ADD_REMOVE is ledger.account("patients").neighbours
+        assert ledger.account("patients").budget == Budget(epsilon=1)

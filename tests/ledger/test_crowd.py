@@ -8,8 +8,8 @@ import pytest
 
 from discreet.ledger import Ledger
 from discreet.privacy import Budget
-from tests.ledger.books import TENTH, opened
 from tests.ledger.crowds import check, run
+from tests.ledger.ledgers import TENTH, opened
 
 
 @pytest.mark.ci
@@ -31,8 +31,8 @@ def killed(path: Path, runs: int, seed: int) -> None:
     opened(path, Budget(epsilon=10**6)).close()
     lines = run("killed", path, runs, seed)
     assert check(path, lines, 10**7) > runs / 10  # enough of them came far enough
-    with Ledger(str(path)) as book:  # nothing needs repairing
-        assert not book.charge("patients", TENTH).repeated
+    with Ledger(str(path)) as ledger:  # nothing needs repairing
+        assert not ledger.charge("patients", TENTH).repeated
 
 
 @pytest.mark.ci

@@ -16,7 +16,7 @@ from discreet.ledger.redeclaration import differences, keys_place, named_keys
 from discreet.ledger.serialization import canonical
 from discreet.ledger.store import sqlite
 from discreet.privacy import Budget
-from tests.ledger.books import PATIENTS, TENTH, opened, tamper
+from tests.ledger.ledgers import PATIENTS, TENTH, opened, tamper
 from tests.ledger.test_chain import thawed
 from tests.ledger.test_redeclaration import column, declared
 from tests.ledger.test_service_acts import version
@@ -34,37 +34,37 @@ def in_wards(block: bytes = KEYS, count: int | None = None) -> str:
     return declared(ward={**column("text"), "keys": named(block, count)})
 
 
-def attach(book: Ledger, declaration: str, *blocks: bytes, table: str = "visits", **told: Any) -> None:
+def attach(ledger: Ledger, declaration: str, *blocks: bytes, table: str = "visits", **told: Any) -> None:
     kept = {digest(block): block for block in blocks}
     usual: dict[str, Any] = {"account": "patients", "version": "1", "blocks": kept.__getitem__}
-    book.stewardship.attach(table, declaration=declaration, **usual | told)
+    ledger.stewardship.attach(table, declaration=declaration, **usual | told)
 
 
-def kept(book: Ledger, block: bytes = KEYS) -> list[bytes]:
-    return [stored.payload for stored in book.read_answers(keys_place(digest(block)))]
+def kept(ledger: Ledger, block: bytes = KEYS) -> list[bytes]:
+    return [stored.payload for stored in ledger.read_answers(keys_place(digest(block)))]
 
 
 def test_keys_are_kept_once_and_found_again(tmp_path: Path) -> None:
     path = tmp_path / "ledger"
-    with opened(path) as book:
-        attach(book, in_wards(), KEYS)
-        attach(book, in_wards(), KEYS, table="stays")
-        attach(book, in_wards(), KEYS, version="2")
-    with Ledger(str(path)) as book:
-        attach(book, in_wards(), version="3")  # it is there: nobody writes it again
-        assert [entry.kind for entry in book.history()] == ["open", "keys", *["attach"] * 4]
-        assert kept(book) == [KEYS]
-        assert book.declaration("visits") == in_wards()
-        head = book.head()
-        attach(book, in_wards(), version="3")
-        assert book.verify() == head
+    with opened(path) as ledger:
+        attach(ledger, in_wards(), KEYS)
+        attach(ledger, in_wards(), KEYS, table="stays")
+        attach(ledger, in_wards(), KEYS, version="2")
+    with Ledger(str(path)) as ledger:
+        attach(ledger, in_wards(), version="3")  # it is there: nobody writes it again
+        assert [entry.kind for entry in ledger.history()] == ["open", "keys", *["attach"] * 4]
+        assert kept(ledger) == [KEYS]
+        assert ledger.declaration("visits") == in_wards()
+        head = ledger.head()
+        attach(ledger, in_wards(), version="3")
+        assert ledger.verify() == head
     assert path.stat().st_size < 8 * len(KEYS)
 
 
 def test_an_entry_tells_how_many_keys_there_are_and_their_digest() -> None:
-    book = opened()
-    attach(book, in_wards(), KEYS)
-    entry = book.history()[1]
+    ledger = opened()
+    attach(ledger, in_wards(), KEYS)
+    entry = ledger.history()[1]
     assert entry.content == {"count": 1000, "digest": digest(KEYS), "replay_key": keys_place(digest(KEYS))}
     assert (entry.account, entry.who, entry.about) == ("patients", "owner", 0)
     assert named_keys(in_wards()) == {digest(KEYS): 1000}
@@ -84,30 +84,30 @@ def test_an_entry_tells_how_many_keys_there_are_and_their_digest() -> None:
 )
 def test_altered_keys_are_found(tmp_path: Path, statement: str, said: str) -> None:
     path = tmp_path / "ledger"
-    with opened(path) as book:
-        attach(book, in_wards(), KEYS)
+    with opened(path) as ledger:
+        attach(ledger, in_wards(), KEYS)
     tamper(path, statement)
-    with Ledger(str(path)) as book, pytest.raises(LedgerTampered, match=said):
-        book.verify()
+    with Ledger(str(path)) as ledger, pytest.raises(LedgerTampered, match=said):
+        ledger.verify()
 
 
 def test_altered_keys_are_not_given(tmp_path: Path) -> None:
     path = tmp_path / "ledger"
-    with opened(path) as book:
-        attach(book, in_wards(), KEYS)
+    with opened(path) as ledger:
+        attach(ledger, in_wards(), KEYS)
     tamper(path, "UPDATE answers SET payload = CAST('[]' AS BLOB)")
-    with Ledger(str(path)) as book, pytest.raises(LedgerTampered):
-        kept(book)
+    with Ledger(str(path)) as ledger, pytest.raises(LedgerTampered):
+        kept(ledger)
 
 
 def test_a_check_that_forgets_keys_would_miss_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "ledger"
-    with opened(path) as book:
-        attach(book, in_wards(), KEYS)
+    with opened(path) as ledger:
+        attach(ledger, in_wards(), KEYS)
     tamper(path, "UPDATE answers SET payload = CAST('[]' AS BLOB)")
     monkeypatch.setattr("discreet.ledger.journal._check_block", lambda _, blocks: next(blocks))
-    with Ledger(str(path)) as book:
-        book.verify()  # so that it is this check that finds the others
+    with Ledger(str(path)) as ledger:
+        ledger.verify()  # so that it is this check that finds the others
 
 
 @pytest.mark.parametrize(
@@ -116,30 +116,30 @@ def test_a_check_that_forgets_keys_would_miss_it(tmp_path: Path, monkeypatch: py
     ids=["none", "others", "fewer"],
 )
 def test_keys_that_the_declaration_does_not_name_are_refused(declaration: str, blocks: tuple[bytes, ...]) -> None:
-    book, head = (made := opened()), made.head()
+    ledger, head = (made := opened()), made.head()
     with pytest.raises(InvalidParameter, match="keys"):
-        attach(book, declaration, *blocks)
-    assert book.head() == head
+        attach(ledger, declaration, *blocks)
+    assert ledger.head() == head
 
 
 def test_another_list_under_a_digest_is_refused() -> None:
-    book, head = (made := opened()), made.head()
+    ledger, head = (made := opened()), made.head()
     with pytest.raises(InvalidParameter, match="to be those that the declaration names"):
-        attach(book, in_wards(), blocks=lambda _: OTHERS)
-    assert book.head() == head
+        attach(ledger, in_wards(), blocks=lambda _: OTHERS)
+    assert ledger.head() == head
 
 
 def test_too_long_lists_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stewardship, "LONGEST_BLOCK", len(KEYS) - 1)
-    book = opened()
+    ledger = opened()
     with pytest.raises(InvalidParameter, match="Declare fewer or shorter keys"):
-        attach(book, in_wards(), KEYS)
+        attach(ledger, in_wards(), KEYS)
 
 
 def test_a_declaration_names_no_keys_that_the_ledger_does_not_hold() -> None:
-    book = opened()
+    ledger = opened()
     body = {"declaration": in_wards(), "table": "visits", "version": ""}
-    with book._journal.writing() as rows:
+    with ledger._journal.writing() as rows:
         entry = rows.add("attach", body, who="owner", account="patients")
         with pytest.raises(LedgerTampered, match="keys that the ledger does not hold"):
             changes.apply(rows, entry)
@@ -166,34 +166,34 @@ def test_many_listed_keys_are_compared_at_once() -> None:
 
 def test_a_steward_replaces_long_lists(tmp_path: Path) -> None:
     path = tmp_path / "ledger"
-    with opened(path) as book:
-        attach(book, in_wards(), KEYS)
+    with opened(path) as ledger:
+        attach(ledger, in_wards(), KEYS)
         with pytest.raises(DeclarationChanged, match="1000 keys -> other 1000 keys"):
-            attach(book, in_wards(OTHERS), OTHERS)
-        attach(book, in_wards(OTHERS), OTHERS, replacing=in_wards())
-        attach(book, in_wards(), replacing=in_wards(OTHERS))  # the first list is still there
-        assert [entry.kind for entry in book.history()] == ["open", "keys", "attach", "keys", "attach", "attach"]
-        assert kept(book) == [KEYS]
-        assert kept(book, OTHERS) == [OTHERS]
-        book.verify()
+            attach(ledger, in_wards(OTHERS), OTHERS)
+        attach(ledger, in_wards(OTHERS), OTHERS, replacing=in_wards())
+        attach(ledger, in_wards(), replacing=in_wards(OTHERS))  # the first list is still there
+        assert [entry.kind for entry in ledger.history()] == ["open", "keys", "attach", "keys", "attach", "attach"]
+        assert kept(ledger) == [KEYS]
+        assert kept(ledger, OTHERS) == [OTHERS]
+        ledger.verify()
 
 
 # ------------------------------------------------------------------------------------------------- versions and copies
 
 
-def test_a_book_becomes_a_newer_one_with_its_first_long_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_ledger_becomes_a_newer_one_with_its_first_long_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = thawed(tmp_path)
     before = version(path)
-    with Ledger(str(path)) as book:
-        anchor, account = book.head(), book.accounts()[0]
-        book.stewardship.attach("shifts", account=account, declaration=declared())
-        book.verify()
+    with Ledger(str(path)) as ledger:
+        anchor, account = ledger.head(), ledger.accounts()[0]
+        ledger.stewardship.attach("shifts", account=account, declaration=declared())
+        ledger.verify()
     assert version(path) == before == 1  # nothing in it that old code does not know
-    with Ledger(str(path)) as book:
-        attach(book, in_wards(), KEYS, table="stays", account=account)
-        book.charge(account, TENTH)
-        book.verify()
-        book.check_anchor(anchor)
+    with Ledger(str(path)) as ledger:
+        attach(ledger, in_wards(), KEYS, table="stays", account=account)
+        ledger.charge(account, TENTH)
+        ledger.verify()
+        ledger.check_anchor(anchor)
     assert version(path) == 5
     monkeypatch.setattr(sqlite, "VERSION", 4)
     with pytest.raises(LedgerError, match=r"newer version \(schema 5\). Upgrade discreet"):
@@ -203,22 +203,22 @@ def test_a_book_becomes_a_newer_one_with_its_first_long_list(tmp_path: Path, mon
 @pytest.mark.parametrize("take", [Ledger.backup, Ledger.move], ids=["backup", "move"])
 def test_copies_hold_the_keys(tmp_path: Path, take: Callable[[Ledger, str], object]) -> None:
     path, copy = tmp_path / "ledger", tmp_path / "copy"
-    with opened(path) as book:
-        attach(book, in_wards(), KEYS)
-        take(book, str(copy))
-    with Ledger(str(copy), read_only=True) as book:
-        assert kept(book) == [KEYS]
-        book.verify()
+    with opened(path) as ledger:
+        attach(ledger, in_wards(), KEYS)
+        take(ledger, str(copy))
+    with Ledger(str(copy), read_only=True) as ledger:
+        assert kept(ledger) == [KEYS]
+        ledger.verify()
     assert version(copy) == 5
 
 
-def test_an_anchored_book_opens_again(tmp_path: Path) -> None:
+def test_an_anchored_ledger_opens_again(tmp_path: Path) -> None:
     path, anchor = str(tmp_path / "ledger"), str(tmp_path / "anchor")
-    with AnchoredLedger(path, anchor_file=anchor) as book:
-        book.stewardship.open_account("patients", unit=PATIENTS, budget=Budget(epsilon=1))
-        attach(book, in_wards(), KEYS)
-        book.charge("patients", TENTH)
-    with AnchoredLedger(path, anchor_file=anchor) as book:
-        attach(book, in_wards())
-        assert kept(book) == [KEYS]
-        book.verify()
+    with AnchoredLedger(path, anchor_file=anchor) as ledger:
+        ledger.stewardship.open_account("patients", unit=PATIENTS, budget=Budget(epsilon=1))
+        attach(ledger, in_wards(), KEYS)
+        ledger.charge("patients", TENTH)
+    with AnchoredLedger(path, anchor_file=anchor) as ledger:
+        attach(ledger, in_wards())
+        assert kept(ledger) == [KEYS]
+        ledger.verify()

@@ -24,7 +24,7 @@ from discreet.ledger import Ledger
 from discreet.ledger.store import ledger_store, sqlite
 from discreet.ledger.store.sqlite import SqliteTransaction
 from discreet.privacy import Budget, PureDP, events
-from tests.ledger.books import PATIENTS, TENTH, opened, spend, spoil
+from tests.ledger.ledgers import PATIENTS, TENTH, opened, spend, spoil
 
 pytestmark = pytest.mark.usefixtures("ctrl_c")
 
@@ -39,8 +39,8 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_files_are_private(path: Path) -> None:
-    with Ledger(str(path)) as book:
-        book.charge("patients", TENTH)
+    with Ledger(str(path)) as ledger:
+        ledger.charge("patients", TENTH)
         modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()}
     assert modes == {"book": 0o600, "book-wal": 0o600, "book-shm": 0o600}
 
@@ -52,45 +52,45 @@ def test_a_copied_file_becomes_private_again(path: Path) -> None:
 
 
 def test_every_commit_is_synced(path: Path) -> None:
-    with Ledger(str(path)) as book:
-        connection = book._journal.store._writer  # type: ignore[attr-defined]
+    with Ledger(str(path)) as ledger:
+        connection = ledger._journal.store._writer  # type: ignore[attr-defined]
         assert connection.execute("PRAGMA synchronous").fetchone() == (2,)
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
 def test_a_full_disk_refuses_and_recovers(path: Path) -> None:  # RT-076
-    with Ledger(str(path)) as book:
-        connection = book._journal.store._writer  # type: ignore[attr-defined]
+    with Ledger(str(path)) as ledger:
+        connection = ledger._journal.store._writer  # type: ignore[attr-defined]
         pages = connection.execute("PRAGMA page_count").fetchone()[0]
         connection.execute(f"PRAGMA max_page_count={pages}")
         with pytest.raises(LedgerError) as caught:
-            book.charge("patients", TENTH, question="x" * 20_000)
+            ledger.charge("patients", TENTH, question="x" * 20_000)
         assert "SQLITE_FULL" in caught.value.reason
-        assert book.balance("patients").spent == PureDP(0)
+        assert ledger.balance("patients").spent == PureDP(0)
         connection.execute("PRAGMA max_page_count=1000000")
-        book.charge("patients", TENTH)
-        book.verify()
+        ledger.charge("patients", TENTH)
+        ledger.verify()
 
 
 @pytest.mark.parametrize("statement", ["BEGIN", "SELECT", "INSERT INTO entries", "INSERT INTO states"])
 def test_an_error_before_the_commit_writes_nothing(path: Path, statement: str) -> None:
-    with Ledger(str(path)) as book:
-        spoil(book, statement)
+    with Ledger(str(path)) as ledger:
+        spoil(ledger, statement)
         with pytest.raises(LedgerError):
-            book.charge("patients", TENTH)
-    with Ledger(str(path)) as book:
-        assert spend(book) == 10
-        book.verify()
+            ledger.charge("patients", TENTH)
+    with Ledger(str(path)) as ledger:
+        assert spend(ledger) == 10
+        ledger.verify()
 
 
 @pytest.mark.parametrize("after", [False, True])
 def test_after_a_failed_commit_this_process_writes_no_more(path: Path, after: bool) -> None:  # RT-063, RT-076
-    with Ledger(str(path)) as book:
-        spoil(book, "COMMIT", after=after)
+    with Ledger(str(path)) as ledger:
+        spoil(ledger, "COMMIT", after=after)
         with pytest.raises(LedgerError, match="not known"):
-            book.charge("patients", TENTH, key="k")
+            ledger.charge("patients", TENTH, key="k")
         with pytest.raises(LedgerError, match="earlier commit"):
-            book.charge("patients", TENTH, key="k")
+            ledger.charge("patients", TENTH, key="k")
     with Ledger(str(path)) as again:
         with pytest.raises(LedgerError, match="earlier commit"):
             again.charge("patients", TENTH, key="k")
@@ -102,12 +102,12 @@ def test_after_a_failed_commit_this_process_writes_no_more(path: Path, after: bo
         assert other.balance("patients").spent == PureDP("1/10")
 
 
-def test_a_read_only_book_answers_nothing(path: Path) -> None:  # RT-077
-    with Ledger(str(path), read_only=True) as book:
-        assert book.balance("patients").remaining.loss == PureDP(1)
-        book.verify()
+def test_a_read_only_ledger_answers_nothing(path: Path) -> None:  # RT-077
+    with Ledger(str(path), read_only=True) as ledger:
+        assert ledger.balance("patients").remaining.loss == PureDP(1)
+        ledger.verify()
         with pytest.raises(LedgerError, match="SQLITE_READONLY"):
-            book.charge("patients", TENTH)
+            ledger.charge("patients", TENTH)
 
 
 def test_unreachable_and_foreign_files_are_refused(tmp_path: Path, path: Path) -> None:
@@ -132,30 +132,30 @@ def test_unreachable_and_foreign_files_are_refused(tmp_path: Path, path: Path) -
         Ledger(str(path))
 
 
-def test_a_file_replaced_under_an_open_book_is_noticed(path: Path, tmp_path: Path) -> None:
+def test_a_file_replaced_under_an_open_ledger_is_noticed(path: Path, tmp_path: Path) -> None:
     opened(tmp_path / "fresh").close()
-    with Ledger(str(path)) as book:
-        book.charge("patients", TENTH)
+    with Ledger(str(path)) as ledger:
+        ledger.charge("patients", TENTH)
         os.replace(tmp_path / "fresh", path)
-        for act in (lambda: book.charge("patients", TENTH), lambda: book.balance("patients")):
+        for act in (lambda: ledger.charge("patients", TENTH), lambda: ledger.balance("patients")):
             with pytest.raises(LedgerError, match="moved or replaced"):
                 act()
         path.unlink()
         with pytest.raises(LedgerError):
-            book.charge("patients", TENTH)
+            ledger.charge("patients", TENTH)
 
 
 def test_waiting_for_others_ends(path: Path) -> None:
-    with Ledger(str(path), timeout=0.05) as book, closing(sqlite3.connect(path, isolation_level=None)) as other:
+    with Ledger(str(path), timeout=0.05) as ledger, closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(LedgerError, match="SQLITE_BUSY"):
-            book.charge("patients", TENTH)
-        assert book.balance("patients").spent == PureDP(0)  # readers do not wait
+            ledger.charge("patients", TENTH)
+        assert ledger.balance("patients").spent == PureDP(0)  # readers do not wait
         other.execute("ROLLBACK")
-        book.charge("patients", TENTH)
+        ledger.charge("patients", TENTH)
 
 
-def test_two_books_on_one_file(path: Path) -> None:
+def test_two_ledgers_on_one_file(path: Path) -> None:
     with Ledger(str(path)) as one, Ledger(str(path)) as two:
         for _ in range(5):
             one.charge("patients", TENTH)
@@ -166,13 +166,13 @@ def test_two_books_on_one_file(path: Path) -> None:
 
 
 def test_what_was_rolled_back_is_not_remembered(path: Path) -> None:
-    with opened(path) as book:
-        book.stewardship.open_account("staff", unit=PATIENTS, budget=Budget(epsilon="0.25"))
-        book.charge_all({"patients": TENTH, "staff": TENTH})
+    with opened(path) as ledger:
+        ledger.stewardship.open_account("staff", unit=PATIENTS, budget=Budget(epsilon="0.25"))
+        ledger.charge_all({"patients": TENTH, "staff": TENTH})
         with pytest.raises(InsufficientBudget):  # the first of the two is written, then undone
-            book.charge_all({"patients": TENTH, "staff": events.Pure("0.2")})
-        assert book.charge("patients", TENTH).remaining == PureDP("0.8")
-        book.verify()
+            ledger.charge_all({"patients": TENTH, "staff": events.Pure("0.2")})
+        assert ledger.charge("patients", TENTH).remaining == PureDP("0.8")
+        ledger.verify()
 
 
 def test_what_others_wrote_is_seen_by_the_next_charge(path: Path) -> None:
@@ -189,14 +189,14 @@ def test_an_interrupted_charge_is_undone(path: Path, monkeypatch: pytest.MonkeyP
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    with Ledger(str(path)) as book:
+    with Ledger(str(path)) as ledger:
         with monkeypatch.context() as patch:
             patch.setattr(SqliteTransaction, "append", interrupted)
             with pytest.raises(KeyboardInterrupt):
-                book.charge("patients", TENTH)
-        assert book.balance("patients").spent == PureDP(0)
-        assert spend(book) == 10
-        book.verify()
+                ledger.charge("patients", TENTH)
+        assert ledger.balance("patients").spent == PureDP(0)
+        assert spend(ledger) == 10
+        ledger.verify()
 
 
 class Signalling:
@@ -217,9 +217,9 @@ class Signalling:
 
 
 @contextmanager
-def signalled_at(book: Ledger, step: int) -> Iterator[list[int]]:
+def signalled_at(ledger: Ledger, step: int) -> Iterator[list[int]]:
     """Sends Ctrl-C during the n-th SQL statement; gives how many are still to come."""
-    left, store = [step], cast("Any", book._journal.store)
+    left, store = [step], cast("Any", ledger._journal.store)
     real = store._writer, store._cursor
     store._writer, store._cursor = (Signalling(each, left) for each in real)
     try:
@@ -229,7 +229,7 @@ def signalled_at(book: Ledger, step: int) -> Iterator[list[int]]:
 
 
 @contextmanager
-def signalled_at_line(_book: Ledger, step: int) -> Iterator[list[int]]:
+def signalled_at_line(_ledger: Ledger, step: int) -> Iterator[list[int]]:
     """Sends Ctrl-C before the n-th line of the ledger's own code; gives how many are still to come.
 
     A line with `with` comes twice: Python hears nothing between the end of its block and the call that leaves it.
@@ -263,10 +263,10 @@ def check_whole(
     *,
     patience: float = 0,
 ) -> int:
-    """Whatever Ctrl-C meets, a charge is in the book or is not, nothing is held, and this process and others go on.
+    """Whatever Ctrl-C meets, a charge is in the ledger or is not, nothing is held, and this process and others go on.
 
     Args:
-        path: of the book.
+        path: of the ledger.
         signalled: presses Ctrl-C at a step.
         by: how many steps to go on each time.
         patience: seconds that others wait, where a server needs some to see that a client has let go.
@@ -275,19 +275,19 @@ def check_whole(
         How many steps a charge and an answer have.
     """
     step, left = 1 - by, [0]
-    with Ledger(str(path)) as book, Ledger(str(path), timeout=patience) as other:
+    with Ledger(str(path)) as ledger, Ledger(str(path), timeout=patience) as other:
         while left[0] <= 0:
             step += by
-            with signalled(book, step) as left, suppress(KeyboardInterrupt):
-                book.store_answer(book.charge("patients", SMALL), "replay", b"bytes")
+            with signalled(ledger, step) as left, suppress(KeyboardInterrupt):
+                ledger.store_answer(ledger.charge("patients", SMALL), "replay", b"bytes")
             before = len(other.history())
             other.charge("patients", SMALL)
-            assert book.charge("patients", SMALL).state == book.admit("patients", "ana")
-            entries = book.history()
+            assert ledger.charge("patients", SMALL).state == ledger.admit("patients", "ana")
+            entries = ledger.history()
             assert len(entries) == before + 2
             spent = sum(entry.kind == "charge" for entry in entries)
-            assert book.balance("patients").spent == PureDP(SMALL.epsilon * spent)
-            free = threading.Thread(target=book._journal.head)  # nor is a lock of this process held
+            assert ledger.balance("patients").spent == PureDP(SMALL.epsilon * spent)
+            free = threading.Thread(target=ledger._journal.head)  # nor is a lock of this process held
             free.start()
             free.join(SOON)
             assert not free.is_alive()
@@ -295,56 +295,56 @@ def check_whole(
     return step
 
 
-def test_ctrl_c_during_each_statement_leaves_the_book_whole(path: Path) -> None:
+def test_ctrl_c_during_each_statement_leaves_the_ledger_whole(path: Path) -> None:
     assert check_whole(path, signalled_at) >= 8  # begin, states, entries, commit, twice
 
 
 @pytest.mark.parametrize("by", [7, pytest.param(1, marks=pytest.mark.slow)])
-def test_ctrl_c_at_each_line_leaves_the_book_whole(path: Path, by: int) -> None:
+def test_ctrl_c_at_each_line_leaves_the_ledger_whole(path: Path, by: int) -> None:
     assert check_whole(path, signalled_at_line, by) > 100
 
 
-def charge_until_signal(book: Ledger) -> None:
-    """Charges a book that others write to; Ctrl-C, which any thread of the process may receive, ends the wait."""
+def charge_until_signal(ledger: Ledger) -> None:
+    """Charges a ledger that others write to; Ctrl-C, which any thread of the process may receive, ends the wait."""
     threading.Timer(0.1, signal.raise_signal, [signal.SIGINT]).start()
     started = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
-        book.charge("patients", TENTH)
+        ledger.charge("patients", TENTH)
     assert time.monotonic() - started < SOON
 
 
 def test_ctrl_c_is_heard_while_others_write(path: Path) -> None:
-    with Ledger(str(path), timeout=2 * SOON) as book, closing(sqlite3.connect(path, isolation_level=None)) as other:
+    with Ledger(str(path), timeout=2 * SOON) as ledger, closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
-        charge_until_signal(book)
+        charge_until_signal(ledger)
         other.execute("ROLLBACK")
-        assert spend(book) == 10
+        assert spend(ledger) == 10
 
 
 def test_ctrl_c_is_heard_while_other_threads_write(path: Path) -> None:
-    with Ledger(str(path)) as book:
+    with Ledger(str(path)) as ledger:
         writing, done = threading.Event(), threading.Event()
 
         def write() -> None:
-            with book._journal.acting():
+            with ledger._journal.acting():
                 writing.set()
                 done.wait(2 * SOON)
 
         writer = threading.Thread(target=write)
         writer.start()
         writing.wait()
-        charge_until_signal(book)
+        charge_until_signal(ledger)
         done.set()
         writer.join()
-        assert spend(book) == 10
+        assert spend(ledger) == 10
 
 
 def test_a_handler_of_somebody_else_is_called_after_the_transaction(path: Path) -> None:
     heard: list[int] = []
     before = signal.signal(signal.SIGINT, lambda number, _frame: heard.append(number))
     try:
-        with Ledger(str(path)) as book, signalled_at(book, 2):
-            assert book.charge("patients", TENTH).remaining == PureDP("0.9")
+        with Ledger(str(path)) as ledger, signalled_at(ledger, 2):
+            assert ledger.charge("patients", TENTH).remaining == PureDP("0.9")
     finally:
         signal.signal(signal.SIGINT, before)
     assert heard == [signal.SIGINT]
@@ -365,20 +365,20 @@ def child(work: Any) -> int:
 
 
 def test_a_forked_process_opens_its_own_connection(path: Path) -> None:
-    with Ledger(str(path)) as book:
-        book.charge("patients", TENTH)
-        assert child(lambda: book.charge("patients", TENTH)) == 0
-        assert book.charge("patients", TENTH).remaining == PureDP("0.7")
-        book.verify()
+    with Ledger(str(path)) as ledger:
+        ledger.charge("patients", TENTH)
+        assert child(lambda: ledger.charge("patients", TENTH)) == 0
+        assert ledger.charge("patients", TENTH).remaining == PureDP("0.7")
+        ledger.verify()
 
 
-def test_a_book_in_memory_does_not_survive_a_fork() -> None:
-    book = opened()
-    assert child(lambda: book.charge("patients", TENTH)) == 1
-    assert book.charge("patients", TENTH).remaining == PureDP("0.9")
+def test_a_ledger_in_memory_does_not_survive_a_fork() -> None:
+    ledger = opened()
+    assert child(lambda: ledger.charge("patients", TENTH)) == 1
+    assert ledger.charge("patients", TENTH).remaining == PureDP("0.9")
 
 
-def test_books_in_memory_are_apart() -> None:
+def test_ledgers_in_memory_are_apart() -> None:
     one, two = opened(), opened()
     one.charge("patients", TENTH)
     assert two.balance("patients").spent == PureDP(0)
@@ -386,7 +386,7 @@ def test_books_in_memory_are_apart() -> None:
     assert one.accounts() == ("patients",)
 
 
-def test_a_book_that_is_being_made_by_another_is_recognised(tmp_path: Path) -> None:
+def test_a_ledger_that_is_being_made_by_another_is_recognised(tmp_path: Path) -> None:
     """Whatever the other process does between two looks at a new file, they see one state of it."""
     path = str(tmp_path / "book")
     Path(path).touch()

@@ -1,4 +1,4 @@
-"""Money in the book is exact, is what a filter in memory would count, and costs the same however much was spent."""
+"""Money in the ledger is exact, is what a filter in memory would count, and costs the same however much was spent."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from discreet.ledger.tallies import ChargePrice, Tallies, prices
 from discreet.privacy import Budget, Loss, Neighbours, PureDP, events
 from discreet.privacy.amounts import short
 from discreet.privacy.events import Event
-from tests.ledger.books import PATIENTS, TENTH, opened, spend
+from tests.ledger.ledgers import PATIENTS, TENTH, opened, spend
 
 BUDGETS = (
     Budget(epsilon=1),
@@ -53,15 +53,15 @@ def test_ten_tenths_are_one_through_the_file_and_across_reopening(tmp_path: Path
     path = tmp_path / "book"
     opened(path).close()
     for place in range(10):
-        with Ledger(str(path)) as book:
-            assert book.charge("patients", TENTH).remaining == PureDP(Fraction(9 - place, 10))
-    with Ledger(str(path)) as book:
-        assert book.balance("patients").remaining.loss == PureDP(0)
+        with Ledger(str(path)) as ledger:
+            assert ledger.charge("patients", TENTH).remaining == PureDP(Fraction(9 - place, 10))
+    with Ledger(str(path)) as ledger:
+        assert ledger.balance("patients").remaining.loss == PureDP(0)
         for least in (TENTH, events.Pure("1e-300")):
             with pytest.raises(InsufficientBudget) as caught:
-                book.charge("patients", least)
+                ledger.charge("patients", least)
             assert caught.value.remaining == PureDP(0)
-        book.verify()
+        ledger.verify()
 
 
 @pytest.mark.parametrize(("each", "count"), [("1/3", 3), ("1/7", 7), ("0.01", 100)])
@@ -71,7 +71,7 @@ def test_parts_of_one(each: str, count: int) -> None:
 
 
 def passes(charge: Callable[[Event], object], event: Event) -> bool:
-    """Whether a charge passes; the book and the filter may name the same refusal differently."""
+    """Whether a charge passes; the ledger and the filter may name the same refusal differently."""
     try:
         charge(event)
     except (InsufficientBudget, UnsupportedEvent):
@@ -80,40 +80,40 @@ def passes(charge: Callable[[Event], object], event: Event) -> bool:
 
 
 @given(budget=st.sampled_from(BUDGETS), chosen=st.lists(st.sampled_from(EVENTS), min_size=1, max_size=25))
-def test_the_book_agrees_with_the_filter(budget: Loss, chosen: list[Event]) -> None:
-    book, reference = opened(budget=budget), accounting.Filter(budget)
+def test_the_ledger_agrees_with_the_filter(budget: Loss, chosen: list[Event]) -> None:
+    ledger, reference = opened(budget=budget), accounting.Filter(budget)
     for event in chosen:
-        assert passes(partial(book.charge, "patients"), event) == passes(reference.charge, event)
-        assert book.balance("patients").spent == reference.spent
-        assert book.balance("patients").remaining.loss == reference.remaining
-    book.verify()
+        assert passes(partial(ledger.charge, "patients"), event) == passes(reference.charge, event)
+        assert ledger.balance("patients").spent == reference.spent
+        assert ledger.balance("patients").remaining.loss == reference.remaining
+    ledger.verify()
 
 
 @given(budget=st.sampled_from(BUDGETS), chosen=st.lists(st.sampled_from(EVENTS), max_size=8))
 def test_the_largest_pure_question_passes_and_a_larger_one_does_not(budget: Loss, chosen: list[Event]) -> None:
-    book = opened(budget=budget)
+    ledger = opened(budget=budget)
     for event in chosen:
-        passes(partial(book.charge, "patients"), event)
-    largest = book.balance("patients").remaining.epsilon
+        passes(partial(ledger.charge, "patients"), event)
+    largest = ledger.balance("patients").remaining.epsilon
     if largest:
         with pytest.raises(InsufficientBudget):
-            book.charge("patients", events.Pure(largest * (1 + Fraction(1, 2**50))))
-        book.charge("patients", events.Pure(largest))
+            ledger.charge("patients", events.Pure(largest * (1 + Fraction(1, 2**50))))
+        ledger.charge("patients", events.Pure(largest))
     else:
         with pytest.raises(InsufficientBudget):
-            book.charge("patients", events.Pure("1e-9"))
+            ledger.charge("patients", events.Pure("1e-9"))
 
 
 def test_unrelated_denominators_do_not_let_the_sums_grow() -> None:
-    book = opened(budget=Budget(epsilon=1000))
+    ledger = opened(budget=Budget(epsilon=1000))
     parts = [Fraction(1, 2**127 + 2 * place + 1) for place in range(120)]
     for part in parts:
-        book.charge("patients", events.Pure(part))
-    spent = book.balance("patients").spent
+        ledger.charge("patients", events.Pure(part))
+    spent = ledger.balance("patients").spent
     assert isinstance(spent, PureDP)
     assert spent.epsilon.denominator.bit_length() < 2500
     assert sum(parts) <= spent.epsilon <= sum(parts) * (1 + Fraction(1, 2**200))
-    book.verify()  # rounded sums depend on order: the walk repeats it
+    ledger.verify()  # rounded sums depend on order: the walk repeats it
 
 
 def test_sums_survive_being_written() -> None:
@@ -132,11 +132,13 @@ def test_deltas_that_reach_one_bound_nothing() -> None:
 
 
 def test_units_and_relations_survive_the_file(tmp_path: Path) -> None:
-    with Ledger(str(tmp_path / "book")) as book:
-        book.stewardship.open_account("a", unit=PATIENTS, neighbours="replace", budget=Budget(rho="1/3", delta="1e-9"))
-        first = book.account("a")
-    with Ledger(str(tmp_path / "book")) as book:
-        assert book.account("a") == first
+    with Ledger(str(tmp_path / "book")) as ledger:
+        ledger.stewardship.open_account(
+            "a", unit=PATIENTS, neighbours="replace", budget=Budget(rho="1/3", delta="1e-9")
+        )
+        first = ledger.account("a")
+    with Ledger(str(tmp_path / "book")) as ledger:
+        assert ledger.account("a") == first
 
 
 @given(budget=st.sampled_from(BUDGETS), cap=st.sampled_from([None, *BUDGETS]), chosen=st.lists(st.sampled_from(EVENTS)))
@@ -192,8 +194,8 @@ def test_what_is_found_by_identity_belongs_to_the_object() -> None:
 
 def collections_of(charges: int) -> int:
     """How often the garbage collector ran during so many charges, after as many to get going."""
-    book = opened(budget=Budget(epsilon=10**6))
-    assert spend(book, most=charges) == charges
+    ledger = opened(budget=Budget(epsilon=10**6))
+    assert spend(ledger, most=charges) == charges
     gc.collect()
     runs: list[str] = []
     count = lambda phase, _: runs.append(phase)  # noqa: E731 - the very object is taken out again
@@ -201,7 +203,7 @@ def collections_of(charges: int) -> int:
     before = gc.get_threshold()
     gc.set_threshold(700, 10, 10)  # as in every program; tests have another
     try:
-        assert spend(book, most=charges) == charges
+        assert spend(ledger, most=charges) == charges
     finally:
         gc.set_threshold(*before)
         gc.callbacks.remove(count)
@@ -210,7 +212,7 @@ def collections_of(charges: int) -> int:
 
 @pytest.mark.ci
 def test_charges_leave_nothing_to_the_garbage_collector(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It looks at every object of the process while all others wait for the book."""
+    """It looks at every object of the process while all others wait for the ledger."""
     assert collections_of(400) == 0
     honest, written = SqliteTransaction.put, []
 

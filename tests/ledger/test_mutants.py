@@ -18,8 +18,8 @@ from discreet.ledger.store.ledger_store import Deferral, Places, Transaction
 from discreet.ledger.store.sqlite import SqliteTransaction
 from discreet.ledger.tallies import Tallies
 from discreet.privacy import Budget, PureDP, events
-from tests.ledger.books import PATIENTS, TENTH, opened, spend
 from tests.ledger.crowds import check, run
+from tests.ledger.ledgers import PATIENTS, TENTH, opened, spend
 from tests.ledger.test_faults import check_whole, signalled_at_line
 
 Patch = pytest.MonkeyPatch
@@ -48,18 +48,18 @@ def test_kills_kill_an_acknowledgement_before_the_commit(tmp_path: Path) -> None
 
 
 def check_synced(path: Path) -> None:
-    with opened(path) as book:
-        assert book._journal.store._writer.execute("PRAGMA synchronous").fetchone() == (2,)  # type: ignore[attr-defined]
+    with opened(path) as ledger:
+        assert ledger._journal.store._writer.execute("PRAGMA synchronous").fetchone() == (2,)  # type: ignore[attr-defined]
 
 
 def check_caps(_: Path) -> None:
-    book = opened()
-    book.stewardship.appoint("ana", "analyst", account="patients", cap=Budget(epsilon=5))
+    ledger = opened()
+    ledger.stewardship.appoint("ana", "analyst", account="patients", cap=Budget(epsilon=5))
     with pytest.raises(InsufficientBudget):
-        book.charge("patients", events.Pure(2), analyst="ana")
-    book.stewardship.appoint("ana", "analyst", account="patients", cap=Budget(epsilon="0.1"))
+        ledger.charge("patients", events.Pure(2), analyst="ana")
+    ledger.stewardship.appoint("ana", "analyst", account="patients", cap=Budget(epsilon="0.1"))
     with pytest.raises(InsufficientBudget):
-        book.charge("patients", events.Pure("0.2"), analyst="ana")
+        ledger.charge("patients", events.Pure("0.2"), analyst="ana")
 
 
 def check_exact(_: Path) -> None:
@@ -67,18 +67,18 @@ def check_exact(_: Path) -> None:
 
 
 def check_lifetime(_: Path) -> None:
-    book = opened()
-    book.charge("patients", TENTH)
-    assert book.stewardship.renew("patients").lifetime == PureDP("0.1")
+    ledger = opened()
+    ledger.charge("patients", TENTH)
+    assert ledger.stewardship.renew("patients").lifetime == PureDP("0.1")
 
 
 def check_one_answer(_: Path) -> None:
-    book = opened()
-    receipt = book.charge("patients", TENTH, key="k")
-    again = book.charge("patients", TENTH, key="k")
-    book.store_answer(receipt, "r", b"one")
+    ledger = opened()
+    receipt = ledger.charge("patients", TENTH, key="k")
+    again = ledger.charge("patients", TENTH, key="k")
+    ledger.store_answer(receipt, "r", b"one")
     with pytest.raises(Exception, match="Charge 2"):
-        book.store_answer(again, "r", b"two")
+        ledger.store_answer(again, "r", b"two")
 
 
 def unsynced(patch: Patch) -> None:
@@ -117,12 +117,12 @@ def floats(patch: Patch) -> None:
 
 
 def check_undone(_: Path) -> None:
-    book = opened()
-    book.stewardship.open_account("staff", unit=PATIENTS, budget=Budget(epsilon="0.05"))
-    book.charge("patients", TENTH)
+    ledger = opened()
+    ledger.stewardship.open_account("staff", unit=PATIENTS, budget=Budget(epsilon="0.05"))
+    ledger.charge("patients", TENTH)
     with pytest.raises(InsufficientBudget):
-        book.charge_all({"patients": TENTH, "staff": TENTH})
-    assert book.charge("patients", TENTH).remaining == PureDP("0.8")
+        ledger.charge_all({"patients": TENTH, "staff": TENTH})
+    assert ledger.charge("patients", TENTH).remaining == PureDP("0.8")
 
 
 def remembered_too_much(patch: Patch) -> None:
@@ -161,23 +161,23 @@ def forgotten_life(patch: Patch) -> None:
 
 
 def check_credits(_: Path) -> None:
-    book = opened()
-    book.stewardship.appoint("ana", "analyst", account="patients")
-    book.stewardship.appoint("ben", "analyst", account="patients")
+    ledger = opened()
+    ledger.stewardship.appoint("ana", "analyst", account="patients")
+    ledger.stewardship.appoint("ben", "analyst", account="patients")
     for _failed in range(FAILURE_CREDITS):
-        book.fail(book.charge("patients", TENTH, analyst="ana"))
+        ledger.fail(ledger.charge("patients", TENTH, analyst="ana"))
     try:
-        book.charge("patients", TENTH, analyst="ben")
+        ledger.charge("patients", TENTH, analyst="ben")
     except AccountLocked:
         pytest.fail("ben had no failure")
 
 
 def check_made_up_names(_: Path) -> None:
-    book = opened()
+    ledger = opened()
     for place in range(FAILURE_CREDITS):
-        book.fail(book.charge("patients", TENTH, analyst=f"name {place}"))
+        ledger.fail(ledger.charge("patients", TENTH, analyst=f"name {place}"))
     with pytest.raises(AccountLocked):
-        book.charge("patients", TENTH, analyst="another")
+        ledger.charge("patients", TENTH, analyst="another")
 
 
 def credits_by_account(patch: Patch) -> None:
@@ -204,35 +204,35 @@ def interrupted_anywhere(patch: Patch) -> None:
 
 
 def check_claims(_: Path) -> None:
-    book = opened()
-    book.charge("patients", TENTH, key="k")
-    again = book.charge("patients", TENTH, key="k")
-    mine, late = book.claim(again), outcomes._claim
+    ledger = opened()
+    ledger.charge("patients", TENTH, key="k")
+    again = ledger.charge("patients", TENTH, key="k")
+    mine, late = ledger.claim(again), outcomes._claim
     assert mine is not None
-    assert [entry.kind for entry in book.history()][-1] == "claim"
-    with book._journal.acting() as rows:  # who has seen the charge without a claim
+    assert [entry.kind for entry in ledger.history()][-1] == "claim"
+    with ledger._journal.acting() as rows:  # who has seen the charge without a claim
         assert late(rows, again, 0) is None
 
 
 def check_runs(path: Path) -> None:
     """Of eight who want to run a charge at once, and of all who come later, two may; the count is in the file."""
-    with opened(path) as book:
-        book.charge("patients", TENTH, key="k")
+    with opened(path) as ledger:
+        ledger.charge("patients", TENTH, key="k")
 
     def claim(_: int) -> Receipt | None:
-        with Ledger(str(path)) as book:
+        with Ledger(str(path)) as ledger:
             try:
-                return book.claim(book.charge("patients", TENTH, key="k"))
+                return ledger.claim(ledger.charge("patients", TENTH, key="k"))
             except RunsUsedUp:
                 return None
 
     with ThreadPoolExecutor(8) as threads:
         claimed = [found.claim for found in threads.map(claim, range(8)) if found is not None]
     assert sorted(claimed) == [1, 2]
-    with Ledger(str(path)) as book:
+    with Ledger(str(path)) as ledger:
         assert claim(0) is None
-        assert book.balance("patients").spent == PureDP("0.1")
-        book.verify()
+        assert ledger.balance("patients").spent == PureDP("0.1")
+        ledger.verify()
 
 
 def uncounted(patch: Patch) -> None:

@@ -1,4 +1,4 @@
-"""The tests of the book again, on PostgreSQL: every path and every book in memory becomes a schema of its own there."""
+"""The tests of the ledger again, on PostgreSQL: every path and every ledger in memory becomes a schema there."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["path"]
 QUICK = {test_projects}
 """These run in the quick suite, all others in the slow one."""
 
-MOST_OPEN = 20  # books at once: a server takes only so many connections, and a property opens one for each example
+MOST_OPEN = 20  # ledgers at once: a server takes only so many connections, and a property opens one for each example
 
 FILES = {
     "test_a_crash_leaves_the_charge_and_uses_no_credit_or_one",  # fails in the way of SQLite
@@ -31,11 +31,11 @@ FILES = {
     "test_backup_and_restore",
     "test_a_changed_balance_is_never_spent",  # looks into the file
     "test_a_flipped_bit_is_found_or_changes_nothing",
-    "test_plain_sql_cannot_rewrite_the_book",
+    "test_plain_sql_cannot_rewrite_the_ledger",
     "test_altered_triggers_are_noticed_on_opening",
     "test_yesterdays_file_verifies_and_only_the_anchor_tells",
-    "test_a_process_notices_that_its_book_grew_younger",
-    "test_a_book_of_version_1_verifies_for_ever",
+    "test_a_process_notices_that_its_ledger_grew_younger",
+    "test_a_ledger_of_version_1_verifies_for_ever",
     "test_the_charges_of_version_1_have_the_same_prices",
     "test_failures_of_earlier_versions_verify_and_count_for_whoever_had_them",
     "test_old_and_new_failures_add_up_until_a_steward_unlocks",
@@ -45,7 +45,7 @@ FILES = {
 
 
 def _found() -> dict[str, Any]:
-    """Every other test of the book, by its name; one that needs no book runs once, where it is written."""
+    """Every other test of the ledger, by its name; one that needs no ledger runs once, where it is written."""
     found: dict[str, Any] = {}
     for module in (test_accounts, test_answers, test_chain, test_failures, test_money, test_projects):
         tests = {name: test for name, test in vars(module).items() if name.startswith("test_") and name not in FILES}
@@ -67,7 +67,7 @@ globals().update(_found())
 
 @pytest.fixture(autouse=True)
 def on_postgres(monkeypatch: pytest.MonkeyPatch, new_place: Callable[[], str]) -> Iterator[None]:
-    """Whoever opens a book gets one on the server."""
+    """Whoever opens a ledger gets one on the server."""
     known: dict[str, str] = {}
     opened: list[Store] = []
     honest = places.store_at

@@ -43,8 +43,8 @@ from tests.cases import try_all
 from tests.cli.clinic import TOML, write
 from tests.cli.clinic import run as run_command
 from tests.effort import SLOW
-from tests.ledger.books import PATIENTS, TENTH, busy_book, opened
 from tests.ledger.crowds import check, run
+from tests.ledger.ledgers import PATIENTS, TENTH, busy_ledger, opened
 from tests.ledger.proxy import Proxy
 from tests.ledger.test_faults import check_whole, signalled_at_line
 from tests.postgres_server import PostgresServer
@@ -120,32 +120,32 @@ FORBIDDEN = (
 )
 
 
-def test_the_role_that_keeps_the_book_can_do_that_and_nothing_else(granted: str) -> None:
-    with opened(granted.replace("postgres@", "keeping@")) as book:
-        receipt = book.charge("patients", TENTH, key="k")
-        assert book.store_answer(receipt, "replay", b"\x00\xff")
-        assert book.charge("patients", TENTH, key="k").repeated
-        head = book.verify()
-        assert [stored.payload for stored in book.read_answers("replay")] == [b"\x00\xff"]
+def test_the_role_that_keeps_the_ledger_can_do_that_and_nothing_else(granted: str) -> None:
+    with opened(granted.replace("postgres@", "keeping@")) as ledger:
+        receipt = ledger.charge("patients", TENTH, key="k")
+        assert ledger.store_answer(receipt, "replay", b"\x00\xff")
+        assert ledger.charge("patients", TENTH, key="k").repeated
+        head = ledger.verify()
+        assert [stored.payload for stored in ledger.read_answers("replay")] == [b"\x00\xff"]
 
     def refuse(statement: str) -> None:
         with pytest.raises((psycopg.errors.InsufficientPrivilege, psycopg.errors.RaiseException)):
             run_sql(granted, statement, user="keeping")
 
     try_all(FORBIDDEN, refuse)
-    with Ledger(granted.replace("postgres@", "looking@"), read_only=True) as book:
-        assert book.verify() == head
+    with Ledger(granted.replace("postgres@", "looking@"), read_only=True) as ledger:
+        assert ledger.verify() == head
         with pytest.raises(LedgerError):
-            book.charge("patients", TENTH)
-    with Ledger(granted.replace("postgres@", "looking@")) as book, pytest.raises(LedgerError, match="lacks a right"):
-        book.charge("patients", TENTH)
+            ledger.charge("patients", TENTH)
+    with Ledger(granted.replace("postgres@", "looking@")) as ledger, pytest.raises(LedgerError, match="lacks a right"):
+        ledger.charge("patients", TENTH)
     for place in (granted, granted.replace(schema_of(granted), "of_their_own")):
         with pytest.raises(LedgerError, match="The role may not"):
             Ledger(place.replace("postgres@", "nobody_special@"))
 
 
 def test_triggers_stop_the_owner_as_well(granted: str) -> None:
-    busy_book(granted)  # type: ignore[arg-type]
+    busy_ledger(granted)  # type: ignore[arg-type]
 
     def refuse(statement: str) -> None:
         with pytest.raises(psycopg.errors.RaiseException):
@@ -158,8 +158,8 @@ def test_triggers_stop_the_owner_as_well(granted: str) -> None:
 
 
 def test_an_entry_is_taken_at_the_end_and_with_its_hash_only(granted: str) -> None:
-    with opened(granted) as book:
-        head = book.head()
+    with opened(granted) as ledger:
+        head = ledger.head()
     fields = "2026-01-01", "charge", "patients", "owner", "{}", "", 0, "{}"
     right = seal(head.hash, 2, fields)
 
@@ -170,24 +170,24 @@ def test_an_entry_is_taken_at_the_end_and_with_its_hash_only(granted: str) -> No
 
     wrong = [right._replace(hash=right.hash[::-1]), right._replace(who="ana"), seal(head.hash, 3, fields)]
     try_all([*wrong, seal("0" * 64, 1, fields), seal("0" * 64, 2, fields)], refuse)
-    with Ledger(granted) as book:
-        assert book.verify() == head
+    with Ledger(granted) as ledger:
+        assert ledger.verify() == head
 
 
 def test_a_state_that_no_entry_made_is_found_and_one_without_its_seal_never_used(place: str) -> None:
-    with opened(place) as book:
-        book.charge("patients", TENTH)
+    with opened(place) as ledger:
+        ledger.charge("patients", TENTH)
         ((name, text),) = run_sql(place, "SELECT name, text FROM states WHERE scope = 'standing'")
         less = text.replace("1/10", "0/1")
         assert less != text
         run_sql(place, f"UPDATE states SET text = '{less}' WHERE scope = 'standing'")
         with pytest.raises(LedgerTampered, match="seal"):
-            book.balance("patients")
+            ledger.balance("patients")
         run_sql(place, f"UPDATE states SET seal = '{_seal('standing', name, less)}' WHERE scope = 'standing'")
         with pytest.raises(LedgerTampered, match="not what the entries amount to"):
-            book.verify()
+            ledger.verify()
         with pytest.raises(LedgerTampered):
-            book.charge("patients", TENTH)
+            ledger.charge("patients", TENTH)
 
 
 ALTERED = (
@@ -209,10 +209,10 @@ ALTERED = (
 def test_altered_tables_and_triggers_are_noticed(new_place: Callable[[], str]) -> None:
     def notice(statement: str) -> None:
         place = new_place()
-        with opened(place) as book:
+        with opened(place) as ledger:
             run_sql(place, statement)
             with pytest.raises(LedgerTampered, match="altered"):
-                book.verify()
+                ledger.verify()
         with pytest.raises(LedgerTampered, match="altered"):
             Ledger(place)
         run_sql(place, "DROP TABLE IF EXISTS public.below")
@@ -252,24 +252,24 @@ def test_what_cannot_be_used_is_told(ledgers: str, place: str, monkeypatch: pyte
 
 
 def test_nothing_that_was_asked_or_answered_reaches_the_log(postgres_server: PostgresServer, place: str) -> None:
-    with opened(place) as book:
-        receipt = book.charge("patients", TENTH, question=f'{{"where":"{CANARY}"}}', key=CANARY)
-        book.store_answer(receipt, CANARY, CANARY)
+    with opened(place) as ledger:
+        receipt = ledger.charge("patients", TENTH, question=f'{{"where":"{CANARY}"}}', key=CANARY)
+        ledger.store_answer(receipt, CANARY, CANARY)
         run_sql(place, "ALTER TABLE states ADD CHECK (scope = 'x') NOT VALID")
         with pytest.raises(LedgerError) as caught:
-            book.charge("patients", TENTH, question=f'{{"where":"{CANARY}"}}', key=CANARY * 2)
+            ledger.charge("patients", TENTH, question=f'{{"where":"{CANARY}"}}', key=CANARY * 2)
         assert CANARY not in f"{caught.value} {caught.value.__cause__} {caught.value.__context__}"
     assert CANARY not in postgres_server.log()
 
 
 def test_a_text_that_the_server_cannot_hold_is_refused_and_nobody_waits_for_it(place: str) -> None:
-    with opened(place) as book, Ledger(place, timeout=5) as other:
-        receipt = book.charge("patients", TENTH)
+    with opened(place) as ledger, Ledger(place, timeout=5) as other:
+        receipt = ledger.charge("patients", TENTH)
         for text in ("\ud800", "a\0b"):
             with pytest.raises(LedgerError, match="cannot"):
-                book.store_answer(receipt, text, b"")
+                ledger.store_answer(receipt, text, b"")
             assert not other.charge("patients", events.Pure("1/100")).repeated
-        assert book.store_answer(receipt, "k", b"")
+        assert ledger.store_answer(receipt, "k", b"")
         other.verify()
 
 
@@ -293,11 +293,11 @@ def test_ten_clients_and_a_cap_of_500_answer_exactly_500(place: str) -> None:
 
 
 def test_one_key_many_threads_one_charge(place: str) -> None:  # RT-061
-    with opened(place) as book, ThreadPoolExecutor(8) as crew:
-        receipts = list(crew.map(lambda _: book.charge("patients", TENTH, key="k"), range(24)))
+    with opened(place) as ledger, ThreadPoolExecutor(8) as crew:
+        receipts = list(crew.map(lambda _: ledger.charge("patients", TENTH, key="k"), range(24)))
         assert len({receipt.hash for receipt in receipts}) == 1
         assert sum(not receipt.repeated for receipt in receipts) == 1
-        assert book.balance("patients").spent == PureDP("0.1")
+        assert ledger.balance("patients").spent == PureDP("0.1")
 
 
 def test_without_the_lock_the_tables_still_take_one_of_two(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -316,71 +316,71 @@ def test_without_the_lock_the_tables_still_take_one_of_two(place: str, monkeypat
 
 
 def test_waiting_for_others_ends(place: str) -> None:
-    with opened(place) as book, Ledger(place, timeout=0.1) as other:
-        with book._journal.writing(), pytest.raises(LedgerError, match="Others are writing"):
+    with opened(place) as ledger, Ledger(place, timeout=0.1) as other:
+        with ledger._journal.writing(), pytest.raises(LedgerError, match="Others are writing"):
             other.charge("patients", TENTH)
         assert other.charge("patients", TENTH).sequence == 2
 
 
 def test_a_forked_process_opens_its_own_connections(place: str) -> None:
-    with opened(place) as book:
+    with opened(place) as ledger:
         child = os.fork()
         if child == 0:
             try:
-                book.charge("patients", TENTH)
-                book.close()
+                ledger.charge("patients", TENTH)
+                ledger.close()
             finally:
                 os._exit(0)
         assert os.waitpid(child, 0)[1] == 0
-        book.charge("patients", TENTH)
-        assert book.verify().sequence == 3
+        ledger.charge("patients", TENTH)
+        assert ledger.verify().sequence == 3
 
 
 @pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_is_heard_while_others_write(place: str) -> None:
-    with opened(place) as book, psycopg.connect(without(place, "schema")[0]) as other:
-        other.execute("SELECT pg_advisory_xact_lock(%s)", (book._journal.store._key,))  # type: ignore[attr-defined]
+    with opened(place) as ledger, psycopg.connect(without(place, "schema")[0]) as other:
+        other.execute("SELECT pg_advisory_xact_lock(%s)", (ledger._journal.store._key,))  # type: ignore[attr-defined]
         threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
         with pytest.raises(KeyboardInterrupt):
-            book.charge("patients", TENTH)
+            ledger.charge("patients", TENTH)
         other.rollback()
-        assert book.charge("patients", TENTH).sequence == 2
+        assert ledger.charge("patients", TENTH).sequence == 2
 
 
 @pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_inside_a_transaction_waits_for_its_end(place: str) -> None:
     done = []
 
-    def act(book: Ledger) -> None:
-        with book._journal.acting() as rows:
+    def act(ledger: Ledger) -> None:
+        with ledger._journal.acting() as rows:
             os.kill(os.getpid(), signal.SIGINT)
             done.append(rows.tail())
 
-    with opened(place) as book:
+    with opened(place) as ledger:
         with pytest.raises(KeyboardInterrupt):
-            act(book)
-        assert done == [book.head()]
-        book.charge("patients", TENTH)
+            act(ledger)
+        assert done == [ledger.head()]
+        ledger.charge("patients", TENTH)
 
 
 @pytest.mark.ci
 @pytest.mark.filterwarnings("ignore::ResourceWarning")  # a connection that nobody has yet, or any more, is let go
 @pytest.mark.usefixtures("ctrl_c")
 @pytest.mark.parametrize("by", [37, pytest.param(1, marks=pytest.mark.slow)])
-def test_ctrl_c_at_each_line_leaves_the_book_whole(place: str, by: int) -> None:
+def test_ctrl_c_at_each_line_leaves_the_ledger_whole(place: str, by: int) -> None:
     opened(place, Budget(epsilon=10)).close()
     assert check_whole(place, signalled_at_line, by, patience=20) > 100
     gc.collect()
 
 
 def test_the_clock_may_go_back(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    with opened(place) as book:
-        first = book.charge("patients", TENTH)
+    with opened(place) as ledger:
+        first = ledger.charge("patients", TENTH)
         monkeypatch.setattr(time, "time_ns", lambda: 10**18)
-        second = book.charge("patients", TENTH)
+        second = ledger.charge("patients", TENTH)
         assert second.sequence == first.sequence + 1
-        assert [entry.time[:4] for entry in book.history()][-1] == "2001"
-        book.verify()
+        assert [entry.time[:4] for entry in ledger.history()][-1] == "2001"
+        ledger.verify()
 
 
 # --------------------------------------------------------------------------------------------------- lost connections
@@ -405,14 +405,14 @@ def test_a_connection_cut_anywhere_costs_one_charge_at_most(
             for piece in range(1, 12, 1 if SLOW else 3):
                 key = f"{piece}-{reply}"
                 with closing(PostgresStore(through, timeout=20)) as store:
-                    book = Ledger(store)
+                    ledger = Ledger(store)
                     proxy.arm(piece, reply=reply)
-                    told = attempt(book, key)
+                    told = attempt(ledger, key)
                     if not proxy.cut:
                         break
                     proxy.arm(-1, reply=False)
                     assert known.more() <= 1
-                    again = attempt(book, key)  # the same process goes on
+                    again = attempt(ledger, key)  # the same process goes on
                 assert again is not None
                 assert honest.history(after=again.sequence - 1, limit=1)[0].hash == again.hash
                 assert told is None or told.hash == again.hash
@@ -425,11 +425,11 @@ def test_a_connection_cut_anywhere_costs_one_charge_at_most(
 class Count:
     """How many charges there are since the last look at all of them."""
 
-    def __init__(self, book: Ledger) -> None:
-        self._book, self._seen = book, 0
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger, self._seen = ledger, 0
 
     def more(self) -> int:
-        return sum(entry.kind == "charge" for entry in self._book.history()) - self._seen
+        return sum(entry.kind == "charge" for entry in self._ledger.history()) - self._seen
 
     def all(self) -> int:
         new = self.more()
@@ -437,9 +437,9 @@ class Count:
         return new
 
 
-def attempt(book: Ledger, key: str) -> Any:
+def attempt(ledger: Ledger, key: str) -> Any:
     try:
-        return book.charge("patients", TENTH, key=key)
+        return ledger.charge("patients", TENTH, key=key)
     except LedgerError:
         return None
 
@@ -447,8 +447,8 @@ def attempt(book: Ledger, key: str) -> Any:
 def test_a_commit_of_which_nothing_is_known_is_told(proxy: Proxy, postgres_server: PostgresServer, place: str) -> None:
     opened(place).close()
     through = place.replace(f":{postgres_server.port}/", f":{proxy.port}/")
-    book = Ledger(through, timeout=0.3)
-    book.account("patients")
+    ledger = Ledger(through, timeout=0.3)
+    ledger.account("patients")
     honest = PostgresStore._commit
 
     def cut(store: PostgresStore, rows: Any) -> None:
@@ -457,22 +457,22 @@ def test_a_commit_of_which_nothing_is_known_is_told(proxy: Proxy, postgres_serve
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(PostgresStore, "_commit", cut)
-        with pytest.raises(LedgerError, match="whether entry 2 is in the book is not known"):
-            book.charge("patients", TENTH, key="k")
-    book.close()
+        with pytest.raises(LedgerError, match="whether entry 2 is in the ledger is not known"):
+            ledger.charge("patients", TENTH, key="k")
+    ledger.close()
     with Ledger(place) as later:
         assert not later.charge("patients", TENTH, key="k").repeated  # the server has undone it
         assert later.verify().sequence == 2
 
 
-def test_a_book_that_grew_younger_is_noticed(place: str) -> None:
+def test_a_ledger_that_grew_younger_is_noticed(place: str) -> None:
     schema = schema_of(place)
-    with opened(place) as book:
-        book.charge("patients", TENTH)
+    with opened(place) as ledger:
+        ledger.charge("patients", TENTH)
         copies = [f"CREATE TABLE old_{table} AS SELECT * FROM {table}" for table in ("entries", "states", "answers")]
         run_sql(place, *(copy.replace("TABLE ", "TABLE public.", 1) for copy in copies))
-        book.charge("patients", TENTH)
-        anchor = book.head()
+        ledger.charge("patients", TENTH)
+        anchor = ledger.head()
         run_sql(
             place,
             "SET session_replication_role = replica",
@@ -481,9 +481,9 @@ def test_a_book_that_grew_younger_is_noticed(place: str) -> None:
             *(f"DROP TABLE public.old_{table}" for table in ("entries", "states", "answers")),
         )
         with pytest.raises(LedgerTampered, match="older than what this process has seen"):
-            book.charge("patients", TENTH)
+            ledger.charge("patients", TENTH)
     with Ledger(place) as fresh:
-        fresh.verify()  # a good book of yesterday
+        fresh.verify()  # a good ledger of yesterday
         with pytest.raises(LedgerTampered):
             fresh.check_anchor(anchor)
         assert fresh.is_frozen
@@ -496,11 +496,11 @@ def test_a_server_that_is_set_back_is_refused_with_its_anchor_and_without(
 ) -> None:
     """A database of an old backup is an old copy as well; so is an empty one where a ledger was."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    with AnchoredLedger(place) as book:
-        book.stewardship.open_account("patients", unit=PATIENTS, budget=Budget(epsilon=1))
-        book.backup(str(tmp_path / "monday"))
-        book.store_answer(book.charge("patients", TENTH), "count", b"5")
-        anchor = Path(book.anchor_file)
+    with AnchoredLedger(place) as ledger:
+        ledger.stewardship.open_account("patients", unit=PATIENTS, budget=Budget(epsilon=1))
+        ledger.backup(str(tmp_path / "monday"))
+        ledger.store_answer(ledger.charge("patients", TENTH), "count", b"5")
+        anchor = Path(ledger.anchor_file)
     run_sql(place, f"DROP SCHEMA {schema_of(place)} CASCADE")
     with pytest.raises(AnchorMismatch, match="is gone"):
         AnchoredLedger(place)
@@ -517,7 +517,7 @@ def test_a_server_that_is_set_back_is_refused_with_its_anchor_and_without(
 # ---------------------------------------------------------------------------------------------------- earlier versions
 
 
-def test_an_old_book_says_that_it_has_an_anchor_once_its_owner_lets_it(
+def test_an_old_ledger_says_that_it_has_an_anchor_once_its_owner_lets_it(
     granted: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
@@ -527,36 +527,36 @@ def test_an_old_book_says_that_it_has_an_anchor_once_its_owner_lets_it(
     with pytest.warns(AnchorNotKept, match=f"owner runs: COMMENT ON SCHEMA {schema} IS 'discreet ledger, version 4'"):
         AnchoredLedger(place).close()
     run_sql(granted, postgres_tables.version_sql(schema, 4), user="owning")
-    with AnchoredLedger(place) as book:
-        assert book.history()[-1].content["how"] == "marked"
-        book.verify()
+    with AnchoredLedger(place) as ledger:
+        assert ledger.history()[-1].content["how"] == "marked"
+        ledger.verify()
 
 
-def test_an_old_book_becomes_a_new_one_with_its_first_act_of_a_service(place: str) -> None:
+def test_an_old_ledger_becomes_a_new_one_with_its_first_act_of_a_service(place: str) -> None:
     schema = schema_of(place)
     opened(place).close()
     run_sql(place, postgres_tables.version_sql(schema, 1))
-    with Ledger(place) as book:
-        book.charge("patients", TENTH)
+    with Ledger(place) as ledger:
+        ledger.charge("patients", TENTH)
         assert run_sql(place, ABOUT)[0][0].endswith("version 1")
-        book.stewardship.record("make key", about="ana")
-        book.verify()
+        ledger.stewardship.record("make key", about="ana")
+        ledger.verify()
     assert run_sql(place, ABOUT)[0][0].endswith("version 2")
 
 
 def test_a_role_that_may_not_raise_the_version_says_what_the_owner_runs(granted: str) -> None:
     schema = schema_of(granted)
     run_sql(granted, postgres_tables.version_sql(schema, 1), user="owning")
-    with Ledger(granted.replace("postgres@", "keeping@")) as book:
-        head = book.head()
+    with Ledger(granted.replace("postgres@", "keeping@")) as ledger:
+        head = ledger.head()
         with pytest.raises(
             LedgerError, match=f"owner runs: COMMENT ON SCHEMA {schema} IS 'discreet ledger, version 2'"
         ):
-            book.stewardship.record("make key", about="ana")
-        assert book.head() == head
+            ledger.stewardship.record("make key", about="ana")
+        assert ledger.head() == head
         run_sql(granted, postgres_tables.version_sql(schema, 2), user="owning")
-        book.stewardship.record("make key", about="ana")
-        book.verify()
+        ledger.stewardship.record("make key", about="ana")
+        ledger.verify()
 
 
 # ------------------------------------------------------------------------------------------------ from place to place
@@ -564,14 +564,14 @@ def test_a_role_that_may_not_raise_the_version_says_what_the_owner_runs(granted:
 
 def test_a_file_moves_to_the_server_with_its_chain_and_takes_no_more_charges(tmp_path: Path, place: str) -> None:
     path = tmp_path / "clinic.ledger"
-    busy_book(path)
-    with Ledger(str(path)) as book:
-        told = book.history(), book.balance("patients", analyst="ana"), book.read_answers("visits@2026-11/count")
-        head = book.move(place)
+    busy_ledger(path)
+    with Ledger(str(path)) as ledger:
+        told = ledger.history(), ledger.balance("patients", analyst="ana"), ledger.read_answers("visits@2026-11/count")
+        head = ledger.move(place)
         with pytest.raises(LedgerError, match="read-only"):
-            book.charge("patients", TENTH)
+            ledger.charge("patients", TENTH)
         with pytest.raises(LedgerError, match="already"):
-            book.move(place)
+            ledger.move(place)
     with Ledger(place, anchor=head) as there:
         assert there.verify() == head == Head.parse(str(head))
         assert (
@@ -591,11 +591,11 @@ def test_a_file_moves_to_the_server_with_its_chain_and_takes_no_more_charges(tmp
 
 def test_a_move_that_was_stopped_after_the_copy_is_finished_by_the_next(tmp_path: Path, place: str) -> None:
     path = tmp_path / "clinic.ledger"
-    busy_book(path)
-    with Ledger(str(path)) as book:
-        book.backup(place)
-        head = book.move(place)
-        assert book.is_frozen
+    busy_ledger(path)
+    with Ledger(str(path)) as ledger:
+        ledger.backup(place)
+        head = ledger.move(place)
+        assert ledger.is_frozen
     with Ledger(place, read_only=True) as there:
         assert there.head() == head
 
@@ -616,27 +616,27 @@ def test_what_nobody_waited_for_is_lost_in_a_crash_and_what_was_told_is_not(
     fragile: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place = fragile.url(database=fragile.make_database())
-    with opened(place) as book:
-        told = book.charge("patients", TENTH, key="told")
+    with opened(place) as ledger:
+        told = ledger.charge("patients", TENTH, key="told")
         with monkeypatch.context() as patch:
             patch.setattr(PostgresStore, "_make_durable", lambda *_: None)
-            book.charge("patients", TENTH, key="untold")  # the mistake that this test must notice
+            ledger.charge("patients", TENTH, key="untold")  # the mistake that this test must notice
         fragile.kill()
         fragile.restart()
-    with Ledger(place) as book:
-        assert book.verify() == Head(told.sequence, told.hash)
-        assert book.charge("patients", TENTH, key="told").repeated
-        assert not book.charge("patients", TENTH, key="untold").repeated
+    with Ledger(place) as ledger:
+        assert ledger.verify() == Head(told.sequence, told.hash)
+        assert ledger.charge("patients", TENTH, key="told").repeated
+        assert not ledger.charge("patients", TENTH, key="untold").repeated
 
 
 @pytest.mark.slow
 def test_readers_show_nothing_that_a_crash_could_lose(fragile: PostgresServer, monkeypatch: pytest.MonkeyPatch) -> None:
     place = fragile.url(database=fragile.make_database())
-    with opened(place) as book, Ledger(place) as reader:
+    with opened(place) as ledger, Ledger(place) as reader:
         with monkeypatch.context() as patch:
             patch.setattr(PostgresStore, "_make_durable", lambda *_: None)
-            receipt = book.charge("patients", TENTH)
-            book.store_answer(receipt, "replay", b"shown")
+            receipt = ledger.charge("patients", TENTH)
+            ledger.store_answer(receipt, "replay", b"shown")
         assert reader.read_answers("replay")[0].payload == b"shown"
         fragile.kill()
         fragile.restart()
@@ -659,11 +659,11 @@ def test_kills_of_the_server_lose_and_double_nothing(fragile: PostgresServer) ->
     stop, told, started = threading.Event(), [], threading.Barrier(4)
 
     def spend(who: str) -> None:
-        with Ledger(place, timeout=60) as book:
-            started.wait()  # whoever opens a book while its server dies is told so, and is no client yet
+        with Ledger(place, timeout=60) as ledger:
+            started.wait()  # whoever opens a ledger while its server dies is told so, and is no client yet
             number = 0
             while not stop.is_set():
-                receipt = attempt_as(book, who, f"{who}-{number}")
+                receipt = attempt_as(ledger, who, f"{who}-{number}")
                 if receipt is not None:
                     told.append((receipt.sequence, receipt.hash))
                     number += 1
@@ -680,29 +680,29 @@ def test_kills_of_the_server_lose_and_double_nothing(fragile: PostgresServer) ->
         stop.set()
         for each in work:
             each.result()
-    with Ledger(place) as book:
-        book.verify()
-        charges = [entry for entry in book.history() if entry.kind == "charge"]
+    with Ledger(place) as ledger:
+        ledger.verify()
+        charges = [entry for entry in ledger.history() if entry.kind == "charge"]
         assert set(told) <= {(entry.sequence, entry.hash) for entry in charges}
         keys = [entry.key for entry in charges]
         assert len(keys) == len(set(keys))
         assert len(charges) <= len(set(told)) + 3
 
 
-def attempt_as(book: Ledger, who: str, key: str) -> Any:
+def attempt_as(ledger: Ledger, who: str, key: str) -> Any:
     try:
-        return book.charge("patients", TENTH, analyst=who, key=key)
+        return ledger.charge("patients", TENTH, analyst=who, key=key)
     except LedgerError:
         return None
 
 
 @pytest.mark.slow
 def test_overspending_is_refused_every_time(place: str) -> None:
-    with opened(place, Budget(epsilon=1)) as book:
+    with opened(place, Budget(epsilon=1)) as ledger:
         passed = refused = 0
         for _ in range(1000):
             try:
-                book.charge("patients", TENTH)
+                ledger.charge("patients", TENTH)
                 passed += 1
             except InsufficientBudget:
                 refused += 1
@@ -730,8 +730,8 @@ def test_the_document_is_true_line_by_line(postgres_server: PostgresServer) -> N
     with closing(Curator(postgres_server.url("curators", "ledger"), engine=Memory())) as curator:
         curator.protect([{"ward": "A"}], name="wards", types={"ward": "text"}, budget=Budget(epsilon=1))
         assert curator.ask("SELECT COUNT(*) FROM wards", epsilon=0.5).remaining.loss == PureDP("0.5")
-    with Ledger(postgres_server.url("auditors", "ledger"), read_only=True) as book:
-        book.verify()
+    with Ledger(postgres_server.url("auditors", "ledger"), read_only=True) as ledger:
+        ledger.verify()
     for block in shown:
         block.ran()
 

@@ -16,7 +16,7 @@ import pytest
 from discreet.errors import LedgerError, LedgerTampered
 from discreet.ledger import Ledger
 from discreet.ledger.store import postgres_tables
-from tests.ledger.books import TENTH, opened
+from tests.ledger.ledgers import TENTH, opened
 from tests.postgres_server import SUPERUSER, PostgresServer, absent
 
 _WAIT = 60.0  # seconds, for what takes less than one
@@ -34,7 +34,7 @@ def program(name: str) -> str:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("form", ["custom", "plain"])
-def test_a_dump_is_a_book_and_an_older_one_is_found_by_the_anchor(
+def test_a_dump_is_a_ledger_and_an_older_one_is_found_by_the_anchor(
     postgres_server: PostgresServer, tmp_path: Path, form: str
 ) -> None:
     """As docs/shared_ledger.md tells: pg_dump by the owner, pg_restore or psql into a new database of the owner's."""
@@ -44,31 +44,31 @@ def test_a_dump_is_a_book_and_an_older_one_is_found_by_the_anchor(
     with psycopg.connect(places[0], autocommit=True) as connection:
         connection.execute(postgres_tables.tables_sql() + postgres_tables.grants_sql(keeper))
     dumps = [str(tmp_path / name) for name in ("new", "old")]
-    with opened(postgres_server.url(keeper, names[0])) as book:
-        receipt = book.charge("patients", TENTH, key="first")
-        book.store_answer(receipt, "replay", b"\x00\xff'\\")
+    with opened(postgres_server.url(keeper, names[0])) as ledger:
+        receipt = ledger.charge("patients", TENTH, key="first")
+        ledger.store_answer(receipt, "replay", b"\x00\xff'\\")
         dump(places[0], dumps[1], form)
-        book.charge("patients", TENTH, key="second")
-        head = book.verify()
+        ledger.charge("patients", TENTH, key="second")
+        head = ledger.verify()
     dump(places[0], dumps[0], form)
     for place, kept in zip(places[1:], dumps, strict=True):
         restore(place, kept, form)
     new, old = (postgres_server.url(keeper, name) for name in names[1:])
-    with Ledger(new, anchor=head) as book:
-        assert book.verify() == head
-        assert book.read_answers("replay")[0].payload == b"\x00\xff'\\"
-        assert book.charge("patients", TENTH, key="second").repeated
-        assert not book.charge("patients", TENTH, key="third").repeated
+    with Ledger(new, anchor=head) as ledger:
+        assert ledger.verify() == head
+        assert ledger.read_answers("replay")[0].payload == b"\x00\xff'\\"
+        assert ledger.charge("patients", TENTH, key="second").repeated
+        assert not ledger.charge("patients", TENTH, key="third").repeated
     with psycopg.connect(new, autocommit=True) as connection:
         for wrong in ("UPDATE discreet.entries SET who = ''", "DELETE FROM discreet.states"):
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
                 connection.execute(wrong)
-    with Ledger(old) as book:
-        assert book.verify().sequence < head.sequence  # a good book of an earlier day
+    with Ledger(old) as ledger:
+        assert ledger.verify().sequence < head.sequence  # a good ledger of an earlier day
         with pytest.raises(LedgerTampered):
-            book.check_anchor(head)
+            ledger.check_anchor(head)
         with pytest.raises(LedgerError, match="read-only"):
-            book.charge("patients", TENTH)
+            ledger.charge("patients", TENTH)
 
 
 def owned_databases(server: PostgresServer, owner: str, keeper: str) -> list[str]:
@@ -158,19 +158,19 @@ FOLLOWED = "SELECT coalesce(bool_and(replay_lsn >= pg_current_wal_lsn()), false)
 def test_an_asynchronous_standby_may_lose_charges_and_that_is_noticed(pair: tuple[PostgresServer, Standby]) -> None:
     primary, standby = pair
     place = either(primary, standby, primary.make_database())
-    with opened(place) as book:
-        first = book.charge("patients", TENTH, key="first")
+    with opened(place) as ledger:
+        first = ledger.charge("patients", TENTH, key="first")
         until(lambda: asked(primary, FOLLOWED))
         standby.stop()
-        book.charge("patients", TENTH, key="second")
-        anchor = book.head()
+        ledger.charge("patients", TENTH, key="second")
+        anchor = ledger.head()
         primary.kill()
         standby.start()
         standby.promote()
         with pytest.raises(LedgerTampered, match="older than what this process has seen"):
-            book.charge("patients", TENTH, key="third")
+            ledger.charge("patients", TENTH, key="third")
     with Ledger(place) as fresh:
-        assert fresh.verify().sequence == first.sequence  # a good book, without the second charge
+        assert fresh.verify().sequence == first.sequence  # a good ledger, without the second charge
         with pytest.raises(LedgerTampered):
             fresh.check_anchor(anchor)
         with pytest.raises(LedgerError, match="read-only"):
@@ -185,9 +185,9 @@ def test_a_synchronous_standby_has_every_receipt(pair: tuple[PostgresServer, Sta
     until(lambda: asked(primary, "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'"))
     place = either(primary, standby, primary.make_database())
     waiting = "FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
-    with opened(place) as book, ThreadPoolExecutor(1) as elsewhere:
+    with opened(place) as ledger, ThreadPoolExecutor(1) as elsewhere:
         standby.stop()
-        told = elsewhere.submit(book.charge, "patients", TENTH, key="first")
+        told = elsewhere.submit(ledger.charge, "patients", TENTH, key="first")
         for _ in range(3):
             until(lambda: asked(primary, f"SELECT count(pg_cancel_backend(pid)) {waiting}"))
         until(lambda: asked(primary, f"SELECT count(*) {waiting}"))
@@ -196,5 +196,5 @@ def test_a_synchronous_standby_has_every_receipt(pair: tuple[PostgresServer, Sta
         receipt = told.result(_WAIT)
         primary.kill()
         standby.promote()
-        assert book.charge("patients", TENTH, key="first").hash == receipt.hash
-        assert book.verify().sequence == receipt.sequence
+        assert ledger.charge("patients", TENTH, key="first").hash == receipt.hash
+        assert ledger.verify().sequence == receipt.sequence

@@ -15,7 +15,7 @@ from discreet.ledger.redeclaration import describe_attachment, differences
 from discreet.ledger.serialization import canonical
 from discreet.ledger.stewardship import DataOrigin
 from discreet.privacy import Budget
-from tests.ledger.books import PATIENTS, opened
+from tests.ledger.ledgers import PATIENTS, opened
 
 
 def column(kind: str = "int", bounds: list[str] | None = None, keys: list[Any] | None = None) -> dict[str, Any]:
@@ -34,14 +34,14 @@ WIDER = declared(age=column(bounds=["0", "200"]))
 
 
 def clinic(path: str | Path = ":memory:", declaration: str = FIRST) -> Ledger:
-    book = opened(path)
-    book.stewardship.attach("visits", account="patients", declaration=declaration, version="1")
-    return book
+    ledger = opened(path)
+    ledger.stewardship.attach("visits", account="patients", declaration=declaration, version="1")
+    return ledger
 
 
-def attach(book: Ledger, declaration: str, replacing: str | None = FIRST, **told: Any) -> None:
+def attach(ledger: Ledger, declaration: str, replacing: str | None = FIRST, **told: Any) -> None:
     told = {"account": "patients", "version": "1"} | told
-    book.stewardship.attach("visits", declaration=declaration, replacing=replacing, **told)
+    ledger.stewardship.attach("visits", declaration=declaration, replacing=replacing, **told)
 
 
 # ------------------------------------------------------------------------------------------------------- what is shown
@@ -102,32 +102,32 @@ def test_what_a_later_version_declares_is_told() -> None:
 
 
 def test_a_change_is_one_entry_that_tells_what_it_replaces() -> None:
-    book = clinic()
-    before = book.head().sequence
-    attach(book, WIDER, version="2")
-    assert book.head().sequence == before + 1
-    entry = book.history("patients")[-1]
+    ledger = clinic()
+    before = ledger.head().sequence
+    attach(ledger, WIDER, version="2")
+    assert ledger.head().sequence == before + 1
+    entry = ledger.history("patients")[-1]
     assert (entry.kind, entry.content["before"], entry.content["declaration"]) == ("attach", FIRST, WIDER)
     assert describe_attachment(entry.content) == "visits 2, declared anew: bounds of age: 0 to 120 -> 0 to 200"
-    assert book.declaration("visits") == WIDER
-    assert book.origins()["visits"]["versions"] == ["1", "2"]
-    attach(book, WIDER, None, version="2")  # again, also by somebody who knows nothing of a change
-    attach(book, WIDER, FIRST, version="2")
-    assert book.verify().sequence == before + 1
-    attach(book, FIRST, WIDER)
-    assert (book.declaration("visits"), book.verify().sequence) == (FIRST, before + 2)
+    assert ledger.declaration("visits") == WIDER
+    assert ledger.origins()["visits"]["versions"] == ["1", "2"]
+    attach(ledger, WIDER, None, version="2")  # again, also by somebody who knows nothing of a change
+    attach(ledger, WIDER, FIRST, version="2")
+    assert ledger.verify().sequence == before + 1
+    attach(ledger, FIRST, WIDER)
+    assert (ledger.declaration("visits"), ledger.verify().sequence) == (FIRST, before + 2)
 
 
 @pytest.mark.parametrize("replacing", [None, "", declared(limits=(9, 9)), WIDER])
 def test_nobody_replaces_what_they_have_not_seen(replacing: str | None) -> None:
-    book = clinic()
-    head = book.head()
+    ledger = clinic()
+    head = ledger.head()
     with pytest.raises(DeclarationChanged) as caught:
-        attach(book, WIDER, replacing)
+        attach(ledger, WIDER, replacing)
     assert caught.value.table == "visits"
     assert caught.value.differences == ("bounds of age: 0 to 120 -> 0 to 200",)
     assert caught.value.name == "declaration"
-    assert book.head() == head
+    assert ledger.head() == head
 
 
 @pytest.mark.parametrize(
@@ -147,56 +147,56 @@ def test_nobody_replaces_what_they_have_not_seen(replacing: str | None) -> None:
     ],
 )
 def test_who_is_protected_never_changes(before: str, after: str, name: str) -> None:
-    book = clinic(declaration=before)
-    head = book.head()
+    ledger = clinic(declaration=before)
+    head = ledger.head()
     with pytest.raises(InvalidParameter) as caught:
-        attach(book, after, before)
+        attach(ledger, after, before)
     assert caught.value.name == name
     assert not isinstance(caught.value, DeclarationChanged)
-    assert book.head() == head
+    assert ledger.head() == head
 
 
 def test_a_way_over_a_table_holds_its_key() -> None:
     """Items find their people by orders.id: read as another type, they would be other people's."""
-    book = clinic(declaration=declared(id=column("text")))
+    ledger = clinic(declaration=declared(id=column("text")))
     items = {"columns": {"order": column("text")}, "limits": [1, 1], "name": "items", "unit": ["order -> visits.id"]}
-    book.stewardship.attach("items", account="patients", declaration=canonical(items))
+    ledger.stewardship.attach("items", account="patients", declaration=canonical(items))
     for after in (declared(id=column("int")), declared(id={})):
         with pytest.raises(InvalidParameter, match="items") as caught:
-            attach(book, after, declared(id=column("text")))
+            attach(ledger, after, declared(id=column("text")))
         assert caught.value.name == "types['id']"
     wider = declared(id=column("text"), age=column(bounds=["0", "200"]))
-    attach(book, wider, declared(id=column("text")))
-    assert book.declaration("visits") == wider
+    attach(ledger, wider, declared(id=column("text")))
+    assert ledger.declaration("visits") == wider
 
 
 def test_account_and_identity_never_change() -> None:
-    book = opened()
-    book.stewardship.open_account("staff", unit=PATIENTS, budget=Budget(epsilon=1))
+    ledger = opened()
+    ledger.stewardship.open_account("staff", unit=PATIENTS, budget=Budget(epsilon=1))
     first = DataOrigin.of({"/a.csv": "1"}, "visits of 2026")
-    book.stewardship.attach("visits", account="patients", declaration=FIRST, origin=first)
+    ledger.stewardship.attach("visits", account="patients", declaration=FIRST, origin=first)
     for change in ({"account": "staff"}, {"origin": DataOrigin.of(None, "other visits")}):
-        head = book.head()
+        head = ledger.head()
         with pytest.raises(InvalidParameter) as caught:
-            attach(book, WIDER, **change)
+            attach(ledger, WIDER, **change)
         assert caught.value.name in change or caught.value.name == "identity"
-        assert book.head() == head
-    attach(book, WIDER, version="2", origin=DataOrigin.of({"/b.csv": "2"}, None))
-    assert book.origins()["visits"]["files"] == {"/a.csv": "1", "/b.csv": "2"}
-    assert book.origins()["visits"]["identity"] == "visits of 2026"
+        assert ledger.head() == head
+    attach(ledger, WIDER, version="2", origin=DataOrigin.of({"/b.csv": "2"}, None))
+    assert ledger.origins()["visits"]["files"] == {"/a.csv": "1", "/b.csv": "2"}
+    assert ledger.origins()["visits"]["identity"] == "visits of 2026"
 
 
 def test_only_stewards_declare_anew() -> None:
-    book = clinic()
-    book.stewardship.open_account("staff", unit=PATIENTS, budget=Budget(epsilon=1))
-    book.stewardship.appoint("ana", "analyst", account="patients")
-    book.stewardship.appoint("sue", "steward", account="patients")
-    book.stewardship.appoint("tom", "steward", account="staff")
+    ledger = clinic()
+    ledger.stewardship.open_account("staff", unit=PATIENTS, budget=Budget(epsilon=1))
+    ledger.stewardship.appoint("ana", "analyst", account="patients")
+    ledger.stewardship.appoint("sue", "steward", account="patients")
+    ledger.stewardship.appoint("tom", "steward", account="staff")
     for who in ("ana", "tom", "nobody"):
         with pytest.raises(NotPermitted):
-            attach(book, WIDER, by=who)
-    attach(book, WIDER, by="sue")
-    assert book.history("patients")[-1].who == "sue"
+            attach(ledger, WIDER, by=who)
+    attach(ledger, WIDER, by="sue")
+    assert ledger.history("patients")[-1].who == "sue"
 
 
 # ------------------------------------------------------------------------------------------------------------ verifying
@@ -211,13 +211,13 @@ FORGED = [
 
 def forge(path: Path, patch: pytest.MonkeyPatch, declaration: str, more: dict[str, str], account: str) -> None:
     """Writes an entry that nobody may write, with a good hash, and the state that follows from it."""
-    with clinic(path) as book, patch.context() as broken:
-        book.stewardship.open_account("staff", unit=PATIENTS, budget=Budget(epsilon=1))
+    with clinic(path) as ledger, patch.context() as broken:
+        ledger.stewardship.open_account("staff", unit=PATIENTS, budget=Budget(epsilon=1))
         broken.setattr(changes, "_check_attachment", lambda *_: None)
-        with book._journal.acting() as rows:
+        with ledger._journal.acting() as rows:
             body = {"declaration": declaration, "table": "visits", "version": "1", **more}
             changes.apply(rows, rows.add("attach", body, who="owner", account=account))
-        book.verify()  # by the mistaken code
+        ledger.verify()  # by the mistaken code
 
 
 @pytest.mark.parametrize(("declaration", "more"), [forged[1:] for forged in FORGED], ids=[f[0] for f in FORGED])
@@ -225,23 +225,23 @@ def test_verify_finds_a_declaration_that_changed_otherwise(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, declaration: str, more: dict[str, str]
 ) -> None:
     forge(tmp_path / "book", monkeypatch, declaration, more, "patients")
-    with Ledger(str(tmp_path / "book")) as book, pytest.raises(LedgerTampered) as caught:
-        book.verify()
+    with Ledger(str(tmp_path / "book")) as ledger, pytest.raises(LedgerTampered) as caught:
+        ledger.verify()
     assert caught.value.sequence == 4
 
 
 def test_verify_finds_a_table_that_was_moved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     forge(tmp_path / "book", monkeypatch, FIRST, {}, "staff")
-    with Ledger(str(tmp_path / "book")) as book, pytest.raises(LedgerTampered, match="account"):
-        book.verify()
+    with Ledger(str(tmp_path / "book")) as ledger, pytest.raises(LedgerTampered, match="account"):
+        ledger.verify()
 
 
 def test_an_earlier_version_of_the_library_reads_the_entry_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its rule for "attach" took the entry's declaration and compared nothing; it came to the same state."""
-    book = clinic()
-    attach(book, WIDER, version="2")
+    ledger = clinic()
+    attach(ledger, WIDER, version="2")
     monkeypatch.setattr(changes, "_check_attachment", lambda *_: None)
-    assert book.verify() == book.head()
+    assert ledger.verify() == ledger.head()
 
 
 # -------------------------------------------------------------------------------------------------------------- mutants

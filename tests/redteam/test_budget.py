@@ -114,7 +114,7 @@ ERRORS: list[BaseException] = [MemoryError(), ValueError("x"), RecursionError(),
 
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
 def test_a_fault_while_reading_stays_charged(error: BaseException) -> None:
-    """RT-058, RT-078: whatever ends the read, the charge is in the book and stays there."""
+    """RT-058, RT-078: whatever ends the read, the charge is in the ledger and stays there."""
     curator = clinic(engine=Failing(error))
     with pytest.raises((QueryFailed, KeyboardInterrupt, SystemExit)):
         curator.ask(COUNT, epsilon=1)
@@ -176,8 +176,8 @@ def test_charged_before_and_not_after(tmp_path: Path) -> None:
     curator.ask(COUNT, epsilon=Fraction(1, 4))
     (seen,) = engine.seen
     assert seen.startswith("epsilon=0.25 in")
-    with Ledger(str(tmp_path / "book")) as book:
-        assert str(book.balance("visits").spent) == "epsilon=0.25"
+    with Ledger(str(tmp_path / "book")) as ledger:
+        assert str(ledger.balance("visits").spent) == "epsilon=0.25"
 
 
 # --------------------------------------------------------------------------------------------------- many at once
@@ -205,7 +205,7 @@ def crowd(count: int, work: Callable[[int], Any]) -> list[Any]:
 
 @pytest.mark.ci
 def test_many_threads_and_curators_spend_exactly_the_cap(tmp_path: Path) -> None:
-    """RT-059: 64 threads, 8 curators, one book, a cap of 40 questions: 40 answers, 24 refusals."""
+    """RT-059: 64 threads, 8 curators, one ledger, a cap of 40 questions: 40 answers, 24 refusals."""
     ledger = str(tmp_path / "book")
     curators = [clinic(ledger=ledger, budget=Budget(epsilon=4), seed=i) for i in range(8)]
     results = crowd(64, lambda i: curators[i % 8].ask(numbered(i), epsilon=Fraction(1, 10)))
@@ -280,13 +280,13 @@ def test_questions_that_mean_the_same_in_other_words_are_not_averaged_for_free()
 
 
 def test_no_ledger_no_answer(tmp_path: Path) -> None:
-    """RT-077: a book that cannot be written or read answers nothing, and nothing is read for it."""
+    """RT-077: a ledger that cannot be written or read answers nothing, and nothing is read for it."""
     curator = clinic(engine=Untouchable(), ledger=str(tmp_path / "book"))
     curator.close()
     with pytest.raises(LedgerError):
         curator.ask(COUNT, epsilon=1)
     broken = tmp_path / "broken"
-    broken.write_bytes(b"not a book at all, but long enough to be looked at" * 100)
+    broken.write_bytes(b"not a ledger at all, but long enough to be looked at" * 100)
     with pytest.raises(LedgerError):
         Curator.for_tests(str(broken), engine=Memory(), bits=SeededBits(1))
 

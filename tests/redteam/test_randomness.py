@@ -149,9 +149,9 @@ def test_accounts_have_salts_of_their_own_and_keep_them(tmp_path: Path) -> None:
     for i in range(4):
         path = str(tmp_path / str(i))
         real(path).close()
-        with Ledger(path, read_only=True) as book, Ledger(path, read_only=True) as again:
-            salts.add(book.account("visits").salt)
-            assert again.account("visits").salt == book.account("visits").salt
+        with Ledger(path, read_only=True) as ledger, Ledger(path, read_only=True) as again:
+            salts.add(ledger.account("visits").salt)
+            assert again.account("visits").salt == ledger.account("visits").salt
     assert len(salts) == 4
     assert {len(salt) for salt in salts} == {32}
 
@@ -160,12 +160,12 @@ def test_answers_do_not_carry_the_salt(tmp_path: Path) -> None:
     path = str(tmp_path / "book")
     curator = real(path)
     answer = curator.ask("SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward", epsilon=0.1)
-    with Ledger(path, read_only=True) as book:
-        salt = book.account("visits").salt.hex()
+    with Ledger(path, read_only=True) as ledger:
+        salt = ledger.account("visits").salt.hex()
     assert salt not in repr((answer.records, answer.notes, answer.event)) + answer._repr_html_()
 
 
-def test_a_book_in_memory_answers_nothing_in_a_child() -> None:
+def test_a_ledger_in_memory_answers_nothing_in_a_child() -> None:
     """RT-059: a forked copy of a budget would be a second one."""
     curator = real()
     with pytest.raises(struct.error):

@@ -130,16 +130,16 @@ LOOKS: dict[str, Callable[[Curator], object]] = {
 def test_nothing_that_is_told_holds_the_salt(look: str) -> None:
     curator = made()
     curator.ask(COUNT, epsilon=1)
-    salt = curator._book.account("visits").salt
+    salt = curator._ledger.account("visits").salt
     assert len(salt) == 32
     assert not holds(LOOKS[look](curator), salt)
 
 
 def test_the_search_finds_a_salt_where_there_is_one() -> None:
     curator = made()
-    salt = curator._book.account("visits").salt
-    assert holds(curator._book.account("visits"), salt)
-    with curator._book._journal.reading() as stored:
+    salt = curator._ledger.account("visits").salt
+    assert holds(curator._ledger.account("visits"), salt)
+    with curator._ledger._journal.reading() as stored:
         assert holds(list(stored.entries()), salt)
 
 
@@ -149,7 +149,7 @@ def test_an_entry_without_its_salt_keeps_everything_else() -> None:
     assert isinstance(opened, Entry)
     assert opened.kind == "open"
     assert opened.content["account"].keys() == {"budget", "name", "neighbours", "unit"}
-    with curator._book._journal.reading() as stored:
+    with curator._ledger._journal.reading() as stored:
         written = next(iter(stored.entries()))
     assert written._replace(body="") == opened._replace(body="")
     assert curator.verify().sequence == len(curator.entries())
@@ -158,10 +158,10 @@ def test_an_entry_without_its_salt_keeps_everything_else() -> None:
 def test_mutant_history_as_it_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Entry, "without_salt", property(lambda self: self))
     curator = made()
-    assert holds(curator.history("visits"), curator._book.account("visits").salt)
+    assert holds(curator.history("visits"), curator._ledger.account("visits").salt)
 
 
-def test_a_book_shows_no_salt_either() -> None:
-    with Ledger() as book:
-        book.stewardship.open_account("visits", unit=made().account("visits").unit, budget=Budget(epsilon=1))
-        assert not holds(book.history(), book.account("visits").salt)
+def test_a_ledger_shows_no_salt_either() -> None:
+    with Ledger() as ledger:
+        ledger.stewardship.open_account("visits", unit=made().account("visits").unit, budget=Budget(epsilon=1))
+        assert not holds(ledger.history(), ledger.account("visits").salt)

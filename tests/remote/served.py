@@ -99,7 +99,7 @@ def served(bits: SeededBits) -> Iterator[Served]:
     curator.appoint("stella", "steward")
     desk = CuratorDesk(curator=curator)
     limits = RateLimits(identities, requests_per_minute=100_000, questions_per_day=100_000)
-    app = create_api(ServiceContext(desk, identities, StewardActions(curator._book, identities), limits, Settings()))
+    app = create_api(ServiceContext(desk, identities, StewardActions(curator._ledger, identities), limits, Settings()))
     with running(app) as url:
         yield Served(url, desk, identities, keys)
     curator.close()

@@ -123,7 +123,7 @@ def test_errors_are_the_curators_own(ana: RemoteCurator) -> None:
         ana.amend("patients", budget=Budget(epsilon=100))
 
 
-def test_the_book(ana: RemoteCurator, stella: RemoteCurator, service: Served) -> None:
+def test_the_ledger(ana: RemoteCurator, stella: RemoteCurator, service: Served) -> None:
     ana.ask(COUNT, epsilon=1)
     own = service.desk.curator
     assert ana.tables() == {"visits": "patients"}

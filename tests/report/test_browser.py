@@ -36,10 +36,10 @@ _FONTS = """() => [...new Set([document.body, ...document.querySelectorAll("svg 
 def pages(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     folder = tmp_path_factory.mktemp("pages")
     found = location_under_outliers(100, shares=(0, 0.1, 0.3, 0.55), runs=2, bits=SeededBits(1))
-    with Ledger() as book:
-        book.stewardship.open_account("patients", unit=Unit("patient", "id"), budget=Budget(epsilon=2))
-        book.charge("patients", events.Pure(1), analyst="an analyst with a long name", question="{}")
-        write_report(book, folder / "book.html", now=dt.datetime.now(dt.UTC) + dt.timedelta(days=9))
+    with Ledger() as ledger:
+        ledger.stewardship.open_account("patients", unit=Unit("patient", "id"), budget=Budget(epsilon=2))
+        ledger.charge("patients", events.Pure(1), analyst="an analyst with a long name", question="{}")
+        write_report(ledger, folder / "book.html", now=dt.datetime.now(dt.UTC) + dt.timedelta(days=9))
     figures = [page.figure(spec, caption="c", description="d") for spec in CHARTS.values()]
     (folder / "charts.html").write_text(page.document("Charts", *figures), encoding="utf-8")
     raw = Finding(attack="Linkage", goal="rows named", success=1, baseline=0.1, targets=100)

@@ -17,19 +17,19 @@ LEAST = Fraction(1, 1000)
 
 
 def test_an_account_without_analysts_answers_the_owner_only() -> None:
-    book = Ledger()
-    book.stewardship.open_account("patients", unit=Unit("patient", "id"), budget=Budget(epsilon=1))
-    book.stewardship.appoint("sam", "steward")
-    book.admit("patients", "ana")  # as in a process of the owner's own
+    ledger = Ledger()
+    ledger.stewardship.open_account("patients", unit=Unit("patient", "id"), budget=Budget(epsilon=1))
+    ledger.stewardship.appoint("sam", "steward")
+    ledger.admit("patients", "ana")  # as in a process of the owner's own
     for who in ("ana", "sam"):
         with pytest.raises(NotPermitted, match="No analysts are appointed"):
-            require_listed(book, who, "patients")
-    require_listed(book, "owner", "patients")
-    book.stewardship.appoint("ana", "analyst", account="patients")
+            require_listed(ledger, who, "patients")
+    require_listed(ledger, "owner", "patients")
+    ledger.stewardship.appoint("ana", "analyst", account="patients")
     for who in ("ana", "sam", "owner"):
-        assert require_listed(book, who, "patients").listed
+        assert require_listed(ledger, who, "patients").listed
     with pytest.raises(NotPermitted):
-        require_listed(book, "ben", "patients")
+        require_listed(ledger, "ben", "patients")
 
 
 @pytest.mark.parametrize(

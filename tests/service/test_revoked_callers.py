@@ -32,8 +32,8 @@ def test_a_job_stops_with_what_its_caller_has_shown(tmp_path: Path, by: str, mon
     identities = Identities(":memory:")
 
     async def test() -> None:
-        with Ledger() as book:
-            desk = WorkerExecutor(book, Settings(folder=tmp_path), config="")
+        with Ledger() as ledger:
+            desk = WorkerExecutor(ledger, Settings(folder=tmp_path), config="")
             kept = identities.authenticate_key(identities.make_key(identities.local, "ben", ServiceRole.ANALYST)[1])
             key_id, text = identities.make_key(identities.local, "ana", ServiceRole.ANALYST)
             token = identities.sign_in_with_key(text)

@@ -77,10 +77,10 @@ def test_the_demo_is_asked_in_three_ways_and_stops(tmp_path: Path) -> None:
         page = urlopen(f"{told['url']}/sign-in", timeout=60).read().decode()
         assert "Sign in" in page
     assert process.returncode == 0
-    with Ledger(str(folder / "clinic.ledger"), read_only=True) as book:
-        kinds = [entry.kind for entry in book.history("patients")]
+    with Ledger(str(folder / "clinic.ledger"), read_only=True) as ledger:
+        kinds = [entry.kind for entry in ledger.history("patients")]
         assert (kinds.count("charge"), kinds.count("answer")) == (1, 1)
-        book.verify()
+        ledger.verify()
     mode = os.stat(folder / "discreet.identities").st_mode & 0o777
     assert mode == 0o600
 

@@ -52,7 +52,7 @@ PEOPLE = {
     "ana": ServiceRole.ANALYST,
     "otto": ServiceRole.AUDITOR,
 }
-"""Of every role somebody; who has the first is called `owner` by the book."""
+"""Of every role somebody; who has the first is called `owner` by the ledger."""
 
 REMOVED = 7
 """The person whom the neighbouring table does not have."""
@@ -164,11 +164,11 @@ class Whole:
     wires: list[WireServer] = field(default_factory=list)
 
     @property
-    def book(self) -> Any:
-        return self.desk.curator._book
+    def ledger(self) -> Any:
+        return self.desk.curator._ledger
 
     def entries(self) -> list[str]:
-        """The hashes of all entries of the book: nothing has changed if they have not."""
+        """The hashes of all entries of the ledger: nothing has changed if they have not."""
         return [entry.hash for entry in self.desk.curator.entries()]
 
     def name(self, role: ServiceRole) -> str:
@@ -248,7 +248,7 @@ def _assembled(folder: Path, curator: Curator, chosen: dict[str, Any]) -> Whole:
     settings = Settings(
         folder=folder, roots=(folder / "data",), uploads=folder / "uploads", planning_deadline=60, **chosen
     )
-    identities = Identities(folder / "identities", record=recorder(curator._book), clock=lambda: float(NOW))
+    identities = Identities(folder / "identities", record=recorder(curator._ledger), clock=lambda: float(NOW))
     limits = RateLimits(
         identities,
         requests_per_minute=100_000,
@@ -256,7 +256,7 @@ def _assembled(folder: Path, curator: Curator, chosen: dict[str, Any]) -> Whole:
         failures_per_minute=100_000,
         all_failures_per_minute=100_000,
     )
-    desk, acts = TapedDesk(curator), StewardActions(curator._book, identities)
+    desk, acts = TapedDesk(curator), StewardActions(curator._ledger, identities)
     keys = {}
     for name, role in PEOPLE.items():
         known = "owner" if role is ServiceRole.OWNER else name

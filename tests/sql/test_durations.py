@@ -200,7 +200,7 @@ def test_a_question_of_another_day_is_another_question(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("day", ["2025-12-31", dt.datetime(2025, 12, 31), 20251231])
-def test_what_is_no_day_is_refused_before_there_is_a_book(tmp_path: Path, day: Any) -> None:
+def test_what_is_no_day_is_refused_before_there_is_a_ledger(tmp_path: Path, day: Any) -> None:
     with pytest.raises(InvalidParameter) as refused:
         Curator(tmp_path / "book", today=day)
     assert refused.value.name == "today"

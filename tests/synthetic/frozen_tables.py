@@ -1,7 +1,7 @@
 """What generators give for a small table and a seed, as it was written once: ``frozen_tables.json``.
 
 Written again by ``python -m tests.synthetic.frozen_tables``, which a change of what is measured, fitted or drawn needs.
-Such a change is told in the changelog: books keep models that the version before has fitted.
+Such a change is told in the changelog: ledgers keep models that the version before has fitted.
 """
 
 from __future__ import annotations

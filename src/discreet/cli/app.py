@@ -210,7 +210,7 @@ def _placeholder_command() -> None:
 app = typer.Typer(
     cls=LazyCommandGroup,
     name="discreet",
-    help="Private answers about tables of people, with an error bar on every number and a book of what they cost.",
+    help="Private answers about tables of people, with an error bar on every number and a ledger of what they cost.",
     epilog="Exit codes: 0 answered, 2 wrong usage, 3 budget refused, 4 question refused, 5 failed, 130 stopped.",
     no_args_is_help=True,
     add_completion=False,

@@ -27,11 +27,12 @@ TEMPLATE = """\
 # What is protected, for whom, and how much may be spent. Everything here is public; none of it is read from the data.
 # Remove the leading "#" of what you need, then run: discreet protect
 
-ledger = "discreet.ledger"      # the book of accounts; made by `discreet protect`, readable by its owner only; or
+ledger = "discreet.ledger"      # the ledger; made by `discreet protect`, readable by its owner only; or
 #                               # "postgresql://host/database", which several machines share
-# anchor = "/elsewhere/discreet.anchor"   # remembers how far the book had got, so that an older copy of it is refused;
-#                               # in the state folder (~/.local/state/discreet) unless given, never in the same backup
-# engine = "postgresql://db.example/clinic"   # all tables are in this database, and go by their names there; not needed
+# anchor = "/elsewhere/discreet.anchor"   # remembers how far the ledger had got, so that an older copy of it is
+# refused;                               # in the state folder (~/.local/state/discreet) unless given, never in the same
+# backup engine = "postgresql://db.example/clinic"   # all tables are in this database, and go by their names there; not
+# needed
 
 # --- Tables -----------------------------------------------------------------------------------------------------------
 # [tables.visits]
@@ -116,9 +117,9 @@ def _first_question(declared: Config) -> str:
 
 
 def _show(changes: Sequence[TableChange]) -> None:
-    """Prints what is declared otherwise than in the book, or is about other data."""
+    """Prints what is declared otherwise than in the ledger, or is about other data."""
     for change in changes:
-        say(f"Table {change.table} differs from the book:")
+        say(f"Table {change.table} differs from the ledger:")
         for line in (*change.declared, *change.data):
             say(f"  {line}")
 
@@ -136,10 +137,10 @@ def _confirm(tables: int) -> None:
         Exit: if the answer is no.
     """
     if not is_asked():
-        hint = "Nothing was changed. Look at the difference; to enter it in the book, run: discreet protect --yes"
+        hint = "Nothing was changed. Look at the difference; to enter it in the ledger, run: discreet protect --yes"
         raise InvalidParameter("--yes", None, "to be given where nobody can be asked", hint)
     what = "this declaration" if tables == 1 else f"these {tables} declarations"
-    if not typer.confirm(f"Enter {what} in the book? Answers that were stored before stay as they were."):
+    if not typer.confirm(f"Enter {what} in the ledger? Answers that were stored before stay as they were."):
         say("Nothing was changed.")
         raise typer.Exit(WRONG_USAGE)
 

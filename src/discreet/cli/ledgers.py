@@ -1,4 +1,4 @@
-"""`discreet ledger`: make a ledger that several machines share, and move or copy a book from one place to another."""
+"""`discreet ledger`: make a ledger that several machines share, and move or copy a ledger from one place to another."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typer
 from discreet.cli.output import say
 from discreet.cli.steward.backups import AnchorFile, require_ledger, write_copy
 from discreet.engines.postgres.roles import silent_statements
-from discreet.ledger import Ledger, is_anchored, open_book
+from discreet.ledger import Ledger, is_anchored, open_ledger
 from discreet.ledger.store import postgres_tables
 
 app = typer.Typer(no_args_is_help=True, add_completion=False)
@@ -23,7 +23,7 @@ def ledger() -> None:
 Source = Annotated[str, typer.Argument(metavar="FROM", help="A ledger file, or postgresql://host/database.")]
 Target = Annotated[str, typer.Argument(metavar="TO", help="A new file, or a database without a ledger.")]
 Schema = Annotated[str, typer.Option(help="The schema of the tables.")]
-Writers = Annotated[list[str] | None, typer.Option("--writer", help="A role that keeps the book; may be repeated.")]
+Writers = Annotated[list[str] | None, typer.Option("--writer", help="A role that keeps the ledger; may be repeated.")]
 Readers = Annotated[list[str] | None, typer.Option("--reader", help="A role that only reads it; may be repeated.")]
 
 
@@ -64,21 +64,21 @@ def sql(
 
 @app.command()
 def move(source: Source, target: Target, *, file: AnchorFile = None) -> None:
-    """Move a book with its chain; the old one is read-only from then on, so that no budget is spent twice."""
+    """Move a ledger with its chain; the old one is read-only from then on, so that no budget is spent twice."""
     require_ledger("FROM", source)
-    with open_book(source, anchor=file if is_anchored(source) else "") as book:
-        head = book.move(target)
-    say(f"The book is there, as it was written: {head.sequence} entries. The old one takes no more charges.")
+    with open_ledger(source, anchor=file if is_anchored(source) else "") as ledger:
+        head = ledger.move(target)
+    say(f"The ledger is there, as it was written: {head.sequence} entries. The old one takes no more charges.")
     say(f'Write into discreet.toml: ledger = "{target}"')
     typer.echo(str(head))
 
 
 @app.command()
 def copy(source: Source, target: Target) -> None:
-    """Write a verified copy of a book and print its head; a copy is for keeping, never for charging."""
+    """Write a verified copy of a ledger and print its head; a copy is for keeping, never for charging."""
     require_ledger("FROM", source)
-    with Ledger(source, read_only=True) as book:
-        book.verify()
-        head = write_copy(book, target)
-    say(f"The copy is as the book was written: {head.sequence} entries.")
+    with Ledger(source, read_only=True) as ledger:
+        ledger.verify()
+        head = write_copy(ledger, target)
+    say(f"The copy is as the ledger was written: {head.sequence} entries.")
     typer.echo(str(head))

@@ -1,6 +1,6 @@
-"""The curator: a steward protects tables, an analyst asks, the book is paid first.
+"""The curator: a steward protects tables, an analyst asks, the ledger is paid first.
 
-`Curator._ask` is the river, and each of its lines a step of one part: catalog, planner, book, replay, performer.
+`Curator._ask` is the river, and each of its lines a step of one part: catalog, planner, ledger, replay, performer.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from discreet.curator.catalog.catalog import Catalog, Day
 from discreet.curator.catalog.declarations import End, QueryBudget
 from discreet.curator.catalog.public_tables import Keys, Unique
 from discreet.curator.catalog.unit_of_privacy import UnitLike
-from discreet.curator.config.enrolment import NOTHING, Kept, Replacing, book_at, declared_book, declared_in, enrol
+from discreet.curator.config.enrolment import NOTHING, Kept, Replacing, declared_in, declared_ledger, enrol, ledger_at
 from discreet.curator.config.toml_file import FILE, File
 from discreet.curator.paid_release import PricedResult, release_once
 from discreet.curator.replay.replay import Replay
@@ -100,24 +100,24 @@ class Curator(Verbs):
         anchor: Kept = None,
     ) -> None:
         day = check.day(today=today)
-        self._book = ledger if isinstance(ledger, Ledger) else book_at(ledger, anchor)
+        self._ledger = ledger if isinstance(ledger, Ledger) else ledger_at(ledger, anchor)
         self._engine = engine if engine is not None else by_source()
-        self._catalog = Catalog(self._book, self._engine, day)
+        self._catalog = Catalog(self._ledger, self._engine, day)
         self._measure_with(self._engine, Releaser(source_of(None)), salt=None)
 
     def _measure_with(self, engine: Engine, releaser: Releaser, *, salt: str | None) -> None:
-        """Puts together all that measures, around the catalog and the book."""
-        self._releaser, self._replay = releaser, Replay(self._book, private=releaser.bits.private)
-        self._planner = Planner(self._book, self._replay, read=self._catalog.read, salt=salt)
+        """Puts together all that measures, around the catalog and the ledger."""
+        self._releaser, self._replay = releaser, Replay(self._ledger, private=releaser.bits.private)
+        self._planner = Planner(self._ledger, self._replay, read=self._catalog.read, salt=salt)
         self._performer = ReleaseExecutor(engine, releaser)
-        self._parts = self._catalog, self._book, engine, releaser
+        self._parts = self._catalog, self._ledger, engine, releaser
         self._profiler = Profiler(*self._parts, replay=self._replay, salt=self._planner.salt)
         for name in ("_batches", "_trainer", "_synthesizer", "_streams"):  # they are made of other parts now
             vars(self).pop(name, None)
 
     @cached_property
     def _batches(self) -> batch.BatchExecutor:
-        return batch.BatchExecutor(self._catalog, self._book, self._replay, self._planner, self._performer)
+        return batch.BatchExecutor(self._catalog, self._ledger, self._replay, self._planner, self._performer)
 
     @cached_property
     def _trainer(self) -> trainer.FitExecutor:
@@ -136,7 +136,7 @@ class Curator(Verbs):
         cls, ledger: File = ":memory:", *, engine: Engine | None = None, bits: Bits, today: Day = None
     ) -> Curator:
         """Returns a curator with a given source of randomness; if it is seeded, every answer says it is not private."""
-        curator = cls(book_at(ledger, for_tests=True), engine=engine, today=today)
+        curator = cls(ledger_at(ledger, for_tests=True), engine=engine, today=today)
         curator._measure_with(curator._engine, Releaser(source_of(bits)), salt=None)
         return curator
 
@@ -144,12 +144,12 @@ class Curator(Verbs):
     def from_config(
         cls, path: File = FILE, *, engine: Engine | None = None, opening: bool = True, replacing: Replacing = NOTHING
     ) -> Curator:
-        """Returns a curator of a discreet.toml; if not `opening`, tables are in the book, or as `replacing` says."""
+        """Returns a curator of a discreet.toml; if not `opening`, tables are in the ledger, or as `replacing` says."""
         declared = declared_in(path, opening=opening)
         chosen = engine or engine_at(declared.engine)
-        curator = cls(declared_book(declared, new=opening), engine=chosen, today=declared.today)
+        curator = cls(declared_ledger(declared, new=opening), engine=chosen, today=declared.today)
         try:
-            enrol(declared, curator._catalog, curator._book, replacing=replacing)
+            enrol(declared, curator._catalog, curator._ledger, replacing=replacing)
         except BaseException:
             curator.close()
             raise
@@ -159,7 +159,7 @@ class Curator(Verbs):
         """Lets go of the ledger file and of the engine."""
         if "_streams" in vars(self):
             self._streams.close()
-        self._book.close()
+        self._ledger.close()
         self._engine.close()
 
     def __enter__(self) -> Self:
@@ -171,14 +171,14 @@ class Curator(Verbs):
     def _perform(self, request: Request[R], caller: Caller) -> R:
         with told_to(caller.progress):
             verb = VERBS[request.verb]
-            found: R = verb.implementation(self._book if verb.queue is Queue.LEDGER else self, request, caller)
+            found: R = verb.implementation(self._ledger if verb.queue is Queue.LEDGER else self, request, caller)
             return found
 
     def _ask(self, request: Ask, caller: Caller) -> Answer:
         """Does what `ask` promises: plans, finds what is stored, charges, reads, adds noise, stores, answers."""
         bound = self._catalog.read(request.sql, request.parameters)
         measurement = self._planner.plan(bound, limits=request.limits, other=request.other)
-        account = self._book.admit(measurement.account, caller.analyst, caller.project)
+        account = self._ledger.admit(measurement.account, caller.analyst, caller.project)
         terms = self._planner.terms(measurement, request, account.budget)
         wanted: ProfileRequest | None = None
         if request.profile is not None or request.coverage is not None:
@@ -198,7 +198,7 @@ class Curator(Verbs):
             performer=self._performer,
             replay=self._replay,
         )
-        return release_once(self._book, paid, caller, show)
+        return release_once(self._ledger, paid, caller, show)
 
     def _ask_many(self, request: AskMany, caller: Caller) -> list[Answer]:
         asked = batch.RequestedBatch(
@@ -209,19 +209,19 @@ class Curator(Verbs):
     def _explain(self, request: Explain, caller: Caller) -> Explanation:
         bound = self._catalog.read(request.sql, request.parameters)
         measurement = self._planner.plan(bound, limits=request.limits, other=request.other)
-        state = self._book.admit(measurement.account, caller.analyst)
+        state = self._ledger.admit(measurement.account, caller.analyst)
         terms = self._planner.terms(measurement, request, state.budget)
         measurement = self._planner.payable(measurement, terms)
         found = explanation.explanation(
-            measurement, terms, self._book, state, confidence=request.confidence, rows=request.rows
+            measurement, terms, self._ledger, state, confidence=request.confidence, rows=request.rows
         )
         who = (caller.analyst, caller.project)
-        return explanation.with_offers(found, measurement, terms, self._book, self._replay, who=who)
+        return explanation.with_offers(found, measurement, terms, self._ledger, self._replay, who=who)
 
     def _rehearse(self, request: Rehearse, caller: Caller) -> Answer:
         bound = self._catalog.read(request.sql, request.parameters)
         measurement = self._planner.plan(bound, limits=request.limits, other=request.other, salt=rehearsal.SALT)
-        state = self._book.admit(measurement.account, caller.analyst)
+        state = self._ledger.admit(measurement.account, caller.analyst)
         result = rehearsal.rehearse_query(
             measurement, QueryBudget.of(request.epsilon, request.delta, state.budget), request.rows
         )
@@ -231,7 +231,7 @@ class Curator(Verbs):
     def _choose_epsilon(self, request: ChooseEpsilon, caller: Caller) -> Choices:
         bound = self._catalog.read(request.sql, request.parameters)
         measurement = self._planner.plan(bound, limits=request.limits, other=request.other)
-        total = self._book.admit(measurement.account, caller.analyst).budget
+        total = self._ledger.admit(measurement.account, caller.analyst).budget
         delta = QueryBudget.of(1, request.delta, total).delta
         budgets = [choices.terms_of(each, delta) for each in choices.check_candidates(request.candidates)]
         payable = self._planner.payable(measurement, budgets[0])
@@ -329,48 +329,48 @@ class Curator(Verbs):
             identity: a name for the data themselves: tables of one identity share an account, copies too.
             most_rows: a public fact: nobody has more rows. If it is false, labels are wrong, nobody's privacy is.
             domain: a fact of the same kind: all values of a column lie in it; bounds around it clip nothing.
-            change: whether other declarations than those in the book take their place, as an entry of their own.
+            change: whether other declarations than those in the ledger take their place, as an entry of their own.
 
         Raises:
-            DeclarationChanged: without `change`, if the table is declared otherwise in the book; it has the difference.
-            InvalidParameter: if a declaration does not fit, or the data have a budget in another account.
+            DeclarationChanged: without `change`, if the table is declared otherwise in the ledger; it has the
+            difference. InvalidParameter: if a declaration does not fit, or the data have a budget in another account.
         """
         facts: dict[str, Any] = {"unit": unit, "account": account, "budget": budget, "types": types, "bounds": bounds}
         facts |= {"keys": keys, "domain": domain, "max_groups": max_groups, "max_rows": max_rows, "version": version}
         facts |= {"most_rows": most_rows, "neighbours": neighbours, "identity": identity}
-        self._catalog.protect(source, name=name, replacing=self._book.declaration(name) if change else None, **facts)
+        self._catalog.protect(source, name=name, replacing=self._ledger.declaration(name) if change else None, **facts)
 
     def project_cap(self, project: str, *, account: str) -> Loss | None:
         """Returns the cap of a project on an account; None if it has none."""
-        return self._book.project_cap(project, account=account)
+        return self._ledger.project_cap(project, account=account)
 
     def analyst_cap(self, analyst: str, *, account: str) -> Loss | None:
         """Returns the cap of an analyst on an account; None if they have none of their own."""
-        return self._book.analyst_cap(analyst, account=account)
+        return self._ledger.analyst_cap(analyst, account=account)
 
     def balance(self, account: str, *, analyst: str | None = None, project: str | None = None) -> Balance:
         """Returns the figures of an account, or of one analyst or project on it."""
-        return self._book.balance(account, analyst=analyst, project=project)
+        return self._ledger.balance(account, analyst=analyst, project=project)
 
     def entries(self, account: str | None = None) -> tuple[Entry, ...]:
-        """Returns the entries of one account, or of the whole book, in order."""
-        return self._book.history(account)
+        """Returns the entries of one account, or of the whole ledger, in order."""
+        return self._ledger.history(account)
 
     def account(self, name: str) -> Account:
         """Returns what an account was opened as; its salt, by which rows are chosen, is not told."""
-        return replace(self._book.account(name), salt=b"")
+        return replace(self._ledger.account(name), salt=b"")
 
     def accounts(self) -> tuple[str, ...]:
-        """Returns the names of all accounts in the book."""
-        return self._book.accounts()
+        """Returns the names of all accounts in the ledger."""
+        return self._ledger.accounts()
 
     def tables(self) -> dict[str, str]:
-        """Returns the account of every table in the book, whether this curator holds the table or not."""
-        return self._book.tables()
+        """Returns the account of every table in the ledger, whether this curator holds the table or not."""
+        return self._ledger.tables()
 
     def role(self, account: str, who: str) -> Role | None:
-        """Returns the role of somebody on an account, or (account "") on the whole book."""
-        return self._book.role(account, who)
+        """Returns the role of somebody on an account, or (account "") on the whole ledger."""
+        return self._ledger.role(account, who)
 
 
 def _synthesis(request: Synthesize | SynthesizeTables | PlanSynthesize | PlanSynthesizeTables) -> dict[str, Any]:

@@ -92,4 +92,4 @@ def training_of(
 
 def is_in_memory(curator: Curator) -> bool:
     """Tells whether the ledger of a curator for tests is in memory, so that nobody is charged who exists."""
-    return check_observable(curator)._book.in_memory
+    return check_observable(curator)._ledger.in_memory

@@ -98,20 +98,20 @@ class ChargedRelease:
     """What a charge has released, as it is stored.
 
     Args:
-        book: the ledger.
+        ledger: the ledger.
         receipt: of the charge.
         payload: the stored bytes of its answer.
         event: of all that was released for the charge.
     """
 
-    book: Ledger
+    ledger: Ledger
     receipt: Receipt
     payload: bytes
     event: Event
 
     def beside(self, replay_key: str) -> bytes | None:
         """Returns what was kept on the way to the answer, under a replay key."""
-        return self.book.beside(self.receipt, replay_key)
+        return self.ledger.beside(self.receipt, replay_key)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,13 +135,13 @@ class ChargeRun:
     """A charge at work: it keeps what is released on the way, and knows all that was.
 
     Args:
-        book: the ledger.
+        ledger: the ledger.
         receipt: of the charge; new, or claimed.
         accounts: all that were charged.
     """
 
-    def __init__(self, book: Ledger, receipt: Receipt, accounts: tuple[Account, ...]) -> None:
-        self._book, self.receipt, self._accounts = book, receipt, accounts
+    def __init__(self, ledger: Ledger, receipt: Receipt, accounts: tuple[Account, ...]) -> None:
+        self._ledger, self.receipt, self._accounts = ledger, receipt, accounts
         self._released: dict[str, Event] = self._read_stored_events() if receipt.claim else {}
         self._planned: dict[str, Event] = {}
 
@@ -151,7 +151,7 @@ class ChargeRun:
 
     def _read_stored_events(self) -> dict[str, Event]:
         """Returns the events of what all runs of this charge have kept; how a batch is laid out releases nothing."""
-        kept = {one.replay_key: _event_of(one.payload) for one in self._book.all_beside(self.receipt)}
+        kept = {one.replay_key: _event_of(one.payload) for one in self._ledger.all_beside(self.receipt)}
         return {key: event for key, event in kept.items() if event is not None}
 
     def total(self, event: Event) -> Event:
@@ -190,17 +190,17 @@ class ChargeRun:
         """
         if self._planned.get(replay_key) != event:
             require_paid(self._with({replay_key: event}), self.receipt, self._accounts)
-        kept = self._book.store_beside(self.receipt, replay_key, payload, question=question)
+        kept = self._ledger.store_beside(self.receipt, replay_key, payload, question=question)
         self._released[replay_key] = event if kept == payload.encode() else _event_of(kept) or event
         return kept
 
     def note(self, replay_key: str, payload: str, *, question: str) -> bytes:
         """Keeps what was decided from public facts before anything is read; the first that is kept counts."""
-        return self._book.store_beside(self.receipt, replay_key, payload, question=question)
+        return self._ledger.store_beside(self.receipt, replay_key, payload, question=question)
 
     def find_stored_result(self, replay_key: str) -> bytes | None:
         """Returns what was kept for this charge under a replay key, by whichever run."""
-        return self._book.beside(self.receipt, replay_key)
+        return self._ledger.beside(self.receipt, replay_key)
 
     def affordable(self, made: ReleaseOutcome) -> ReleaseOutcome:
         """Returns an outcome with the event of all that was released for the charge.
@@ -214,9 +214,9 @@ class ChargeRun:
     def end(self, made: ReleaseOutcome) -> ChargedRelease | None:
         """Stores an outcome, with its event as a header; None if another run has ended the charge."""
         told = made.event if self._released or made.event != self.receipt.event else None  # else the charge says it
-        if not self._book.store_answer(self.receipt, made.replay_key, made.payload, event=told):
+        if not self._ledger.store_answer(self.receipt, made.replay_key, made.payload, event=told):
             return None
-        return ChargedRelease(self._book, self.receipt, made.payload.encode(), made.event)
+        return ChargedRelease(self._ledger, self.receipt, made.payload.encode(), made.event)
 
 
 class PaidRelease(Protocol[Released_co]):
@@ -244,7 +244,7 @@ class PaidRelease(Protocol[Released_co]):
 
 
 def release_once(
-    book: Ledger, paid: PaidRelease[Result], caller: Caller, show: Callable[[PricedResult[Result]], Shown]
+    ledger: Ledger, paid: PaidRelease[Result], caller: Caller, show: Callable[[PricedResult[Result]], Shown]
 ) -> Shown:
     """Charges, runs, stores and shows a release; what is stored, and as good, is shown for nothing.
 
@@ -252,7 +252,7 @@ def release_once(
     charge released costs no more than the charge, on each of its accounts.
 
     Args:
-        book: the ledger.
+        ledger: the ledger.
         paid: what is released.
         caller: who asks.
         show: makes of it what the caller gets. It is called before the charge is left, so that an interrupt in it is
@@ -266,8 +266,8 @@ def release_once(
         QueryFailed: if the run failed, or did so before under this key; the charge stays.
         KeyboardInterrupt: on Ctrl-C; its notes say what was charged and stored.
     """
-    first, *_ = [book.admit(account, caller.analyst, caller.project) for account in paid.request.accounts]
-    if not book.is_charged(caller.analyst, caller.key):  # a key that was charged has an outcome of its own
+    first, *_ = [ledger.admit(account, caller.analyst, caller.project) for account in paid.request.accounts]
+    if not ledger.is_charged(caller.analyst, caller.key):  # a key that was charged has an outcome of its own
         known = paid.find()
         if known is not None:
             return show(
@@ -276,22 +276,22 @@ def release_once(
                 )
             )
         paid.prepare()
-    with charge_request(book, paid.request, caller) as receipt:
+    with charge_request(ledger, paid.request, caller) as receipt:
         return show(
-            _obtain_result(book, paid, receipt)
+            _obtain_result(ledger, paid, receipt)
         )  # what was drawn has no name in a frame that error reporters show
 
 
-def _obtain_result(book: Ledger, paid: PaidRelease[Result], receipt: Receipt) -> PricedResult[Result]:
+def _obtain_result(ledger: Ledger, paid: PaidRelease[Result], receipt: Receipt) -> PricedResult[Result]:
     """Returns what the charge released: now, before, or by whoever ended it first.
 
     Raises:
         QueryFailed: if it ended without a release.
     """
-    kept = None if receipt.repeated else _execute_charge(book, paid, receipt)
+    kept = None if receipt.repeated else _execute_charge(ledger, paid, receipt)
     if kept is None:
-        stored = book.answer(receipt)
-        kept = None if stored is None else ChargedRelease(book, receipt, stored, book.read_released_event(receipt))
+        stored = ledger.answer(receipt)
+        kept = None if stored is None else ChargedRelease(ledger, receipt, stored, ledger.read_released_event(receipt))
     result = None if kept is None else paid.read(kept)
     if result is None:
         raise QueryFailed
@@ -300,10 +300,10 @@ def _obtain_result(book: Ledger, paid: PaidRelease[Result], receipt: Receipt) ->
     )
 
 
-def _execute_charge(book: Ledger, paid: PaidRelease[Any], receipt: Receipt) -> ChargedRelease | None:
+def _execute_charge(ledger: Ledger, paid: PaidRelease[Any], receipt: Receipt) -> ChargedRelease | None:
     """Runs a charge and stores its outcome; returns what is stored, or None if it failed or was ended by another."""
-    run = ChargeRun(book, receipt, tuple(book.account(account) for account in paid.request.accounts))
-    made = run_charge(book, receipt, paid.stage, lambda: run.affordable(paid.execute(run)))
+    run = ChargeRun(ledger, receipt, tuple(ledger.account(account) for account in paid.request.accounts))
+    made = run_charge(ledger, receipt, paid.stage, lambda: run.affordable(paid.execute(run)))
     return None if made is None else run.end(made)
 
 
@@ -329,7 +329,7 @@ def costs_no_more(event: Event, promise: Event, account: Account) -> bool:
     return actual.is_covered_by(promised)
 
 
-def run_charge(book: Ledger, receipt: Receipt, name: str, execute: Callable[[], Result]) -> Result | None:
+def run_charge(ledger: Ledger, receipt: Receipt, name: str, execute: Callable[[], Result]) -> Result | None:
     """Runs what a charge has paid for, and tells nothing of it.
 
     Formal guarantee: until this returns, nobody hears more than the name of the run. Stages inside of it are not told,
@@ -337,7 +337,7 @@ def run_charge(book: Ledger, receipt: Receipt, name: str, execute: Callable[[], 
     causes of a failure are dropped. What it returns is to be stored before it is shown.
 
     Args:
-        book: where the charge is.
+        ledger: where the charge is.
         receipt: of the charge.
         name: what is planned, from public facts alone; it is told before anything is read.
         execute: reads and draws.
@@ -350,7 +350,7 @@ def run_charge(book: Ledger, receipt: Receipt, name: str, execute: Callable[[], 
     with suppress(Exception), told_to(unheard), np.errstate(all="ignore"):
         result = execute()
     if result is None:
-        book.fail(receipt)
+        ledger.fail(receipt)
     return result
 
 
@@ -358,18 +358,18 @@ def run_charge(book: Ledger, receipt: Receipt, name: str, execute: Callable[[], 
 
 
 def charge_request(
-    book: Ledger, request: ChargeRequest, caller: Caller, *, again: Again | None = None
+    ledger: Ledger, request: ChargeRequest, caller: Caller, *, again: Again | None = None
 ) -> AbstractContextManager[Receipt]:
     """Charges a request, and gives its receipt to whatever comes until it is answered.
 
-    A receipt that is still `repeated` belongs to a charge that has ended: its answer is in the book. Of any other one,
-    data may be read: it is new, or was claimed because nobody has ended it.
+    A receipt that is still `repeated` belongs to a charge that has ended: its answer is in the ledger. Of any other
+    one, data may be read: it is new, or was claimed because nobody has ended it.
 
     A `KeyboardInterrupt` in between stays one, with notes that tell what was charged. Stopping a question uses up no
     failure credit: whoever stops it chooses the moment, and has seen nothing yet. It uses up one of three runs.
 
     Args:
-        book: the ledger.
+        ledger: the ledger.
         request: what to charge, and to which accounts: to all of them, or to none.
         caller: who asks, and under which key.
         again: how a charge is run that was found under the key; unless given, it is claimed after a wait.
@@ -377,7 +377,7 @@ def charge_request(
     Raises:
         RunsUsedUp: if the charge of this key was run three times, and has no answer; the charge stays.
     """
-    return _Charged(book, request, caller, again or (lambda receipt: book.claim(receipt, wait=WAIT)))
+    return _Charged(ledger, request, caller, again or (lambda receipt: ledger.claim(receipt, wait=WAIT)))
 
 
 class _Charged(AbstractContextManager[Receipt]):
@@ -386,14 +386,14 @@ class _Charged(AbstractContextManager[Receipt]):
     It is no generator: `contextlib` gives an exception its frames back, and these hold what was read and drawn.
     """
 
-    def __init__(self, book: Ledger, request: ChargeRequest, caller: Caller, again: Again) -> None:
-        self._book, self._request, self._caller, self._again = book, request, caller, again
+    def __init__(self, ledger: Ledger, request: ChargeRequest, caller: Caller, again: Again) -> None:
+        self._ledger, self._request, self._caller, self._again = ledger, request, caller, again
         self._receipt: Receipt | None = None
 
     def __enter__(self) -> Receipt:
         stage("Charging the account")
         try:
-            self._receipt = _charge(self._book, self._request, self._caller)
+            self._receipt = _charge(self._ledger, self._request, self._caller)
             if self._receipt.repeated:
                 self._receipt = self._again(self._receipt) or self._receipt
         except BaseException as error:
@@ -424,18 +424,18 @@ class _Charged(AbstractContextManager[Receipt]):
         error.__traceback__ = None  # frames hold what was read and drawn, and so does what was being handled
         error.__context__ = error.__cause__ = None
         if stopped:
-            for note in _notes(self._book, self._receipt, self._caller):
+            for note in _notes(self._ledger, self._receipt, self._caller):
                 error.add_note(note)
 
     @property
     def _has_answer(self) -> bool:
         """Whether the charge has an answer, so that nothing is left that nobody may see."""
         with suppress(Exception):
-            return self._receipt is not None and self._book.answer(self._receipt) is not None
+            return self._receipt is not None and self._ledger.answer(self._receipt) is not None
         return False
 
 
-def _charge(book: Ledger, request: ChargeRequest, caller: Caller) -> Receipt:
+def _charge(ledger: Ledger, request: ChargeRequest, caller: Caller) -> Receipt:
     """Charges all accounts of a request, or none, and returns the receipt that its answer will belong to."""
     known: dict[str, Any] = {
         "analyst": caller.analyst,
@@ -448,19 +448,19 @@ def _charge(book: Ledger, request: ChargeRequest, caller: Caller) -> Receipt:
         "restart": request.restart,
     }
     if len(request.accounts) == 1:
-        return book.charge(request.accounts[0], request.event, **known)
-    return book.charge_all(dict.fromkeys(request.accounts, request.event), **known)[0]
+        return ledger.charge(request.accounts[0], request.event, **known)
+    return ledger.charge_all(dict.fromkeys(request.accounts, request.event), **known)[0]
 
 
-def _notes(book: Ledger, receipt: Receipt | None, caller: Caller) -> tuple[str, ...]:
-    """Returns what is told to whoever stops a question; the book notes that it was stopped."""
+def _notes(ledger: Ledger, receipt: Receipt | None, caller: Caller) -> tuple[str, ...]:
+    """Returns what is told to whoever stops a question; the ledger notes that it was stopped."""
     paid, answered, used_up = receipt is not None, False, False
-    with suppress(DiscreetError):  # the book cannot be written now; then whoever asks again waits a little longer
+    with suppress(DiscreetError):  # the ledger cannot be written now; then whoever asks again waits a little longer
         if receipt is not None and not receipt.repeated:
             used_up = receipt.claim + 1 >= MOST_RUNS
-            answered = book.interrupt(receipt)
+            answered = ledger.interrupt(receipt)
         elif caller.key is not None:
-            paid = book.is_charged(caller.analyst, caller.key)
+            paid = ledger.is_charged(caller.analyst, caller.key)
     if answered:
         return STAYS, STORED
     if paid:

@@ -1,4 +1,4 @@
-"""A curator inside a service: its book is kept elsewhere, some callers see a part of its tables, and facts are told."""
+"""A curator inside a service: its ledger is kept elsewhere, and some callers see only a part of its tables."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ _RELATIONS = {
 }
 
 
-def open_curator(path: File, book: Ledger, *, engine: Engine) -> Curator:
-    """Returns a curator of what a discreet.toml declares, with a book and an engine of the caller's own.
+def open_curator(path: File, ledger: Ledger, *, engine: Engine) -> Curator:
+    """Returns a curator of what a discreet.toml declares, with a ledger and an engine of the caller's own.
 
-    Budgets and caps are those of the book, where it has any.
+    Budgets and caps are those of the ledger, where it has any.
 
     Raises:
         InvalidParameter: if something in the file does not fit.
     """
     declared = declared_in(path, opening=True)
-    curator = Curator(book, engine=engine_at(declared.engine) or engine, today=declared.today)
-    enrol(declared, curator._catalog, book, book_decides=True)
+    curator = Curator(ledger, engine=engine_at(declared.engine) or engine, today=declared.today)
+    enrol(declared, curator._catalog, ledger, ledger_decides=True)
     return curator
 
 
 def restrict_curator(curator: Curator, tables: Container[str]) -> Curator:
-    """Returns a curator of the same book in which only some tables are found; the others do not exist for it."""
+    """Returns a curator of the same ledger in which only some tables are found; the others do not exist for it."""
     part = copy(curator)
     part._catalog = curator._catalog.showing(tables)
     part._measure_with(curator._engine, curator._releaser, salt=None)

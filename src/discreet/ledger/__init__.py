@@ -1,4 +1,4 @@
-"""The durable book of accounts: charged before data are read, append-only, chained, exact.
+"""The durable ledger: charged before data are read, append-only, chained, exact.
 
 `Ledger` is what the rest of the house uses, and `Stewardship` on it is for those who may change accounts. Money is
 counted by `tallies` (best of several filters over exact sums), `charges` writes it, `outcomes` keeps answers for free
@@ -11,7 +11,7 @@ from discreet.ledger.anchor.anchor_actions import accept_missing_anchor, join_an
 from discreet.ledger.anchor.anchored_ledger import (
     AnchoredLedger,
     is_anchored,
-    open_book,
+    open_ledger,
     require_never_there,
     require_there,
 )
@@ -54,6 +54,6 @@ __all__ += [
     "is_anchored",
     "is_there",
     "join_anchor",
-    "open_book",
+    "open_ledger",
 ]
 __all__ += ["require_never_there", "require_there", "restore", "restore_anchored", "restore_by_head"]

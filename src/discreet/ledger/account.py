@@ -32,7 +32,7 @@ FAILURE_CREDITS = 3
 """Failed questions until a name is stopped (`AccountLocked`): failing is a bit about the data that nobody paid for."""
 
 FAILURE_CEILING = 3 * FAILURE_CREDITS
-"""Credits of all names together, until everybody who had a failure is stopped: see `Book.fail`."""
+"""Credits of all names together, until everybody who had a failure is stopped: see `Ledger.fail`."""
 
 
 class Role(Enum):
@@ -49,7 +49,7 @@ class Role(Enum):
     """Asks."""
 
     AUDITOR = "auditor"
-    """Reads the book; asks nothing."""
+    """Reads the ledger; asks nothing."""
 
     @classmethod
     def _missing_(cls, value: object) -> Role:
@@ -71,7 +71,7 @@ class Account:
     salt: bytes = dataclasses.field(repr=False)
 
     def __hash__(self) -> int:
-        """Of the name, which is one in a book: prices are looked up by account with every charge."""
+        """Of the name, which is one in a ledger: prices are looked up by account with every charge."""
         return hash(self.name)
 
     def write(self) -> str:

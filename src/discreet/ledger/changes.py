@@ -1,7 +1,7 @@
-"""What each kind of entry does to the book: pure functions from a state and an entry to the next state.
+"""What each kind of entry does to the ledger: pure functions from a state and an entry to the next state.
 
-The book applies them as it writes; `verify` applies them again to an empty book and compares. A kind that is not listed
-is refused.
+The ledger applies them as it writes; `verify` applies them again to an empty ledger and compares. A kind that is not
+listed is refused.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from discreet.ledger.tallies import ChargePrice, Tallies
 Value = TypeVar("Value")
 
 BOOK = "book", ""
-"""Where the state of the book as a whole stands."""
+"""Where the state of the ledger as a whole stands."""
 
 ANCHOR = "anchor", ""
 """Where it stands that the ledger has an anchor, and the id by which that is found."""
@@ -117,7 +117,7 @@ def claims(states: StateStore, charge: int) -> tuple[int, bool]:
 
 
 def is_frozen(states: StateStore) -> bool:
-    """Tells whether the book is read-only until a steward resumes it."""
+    """Tells whether the ledger is read-only until a steward resumes it."""
     text = states.get("book", "")
     return text is not None and bool(parse_canonical(text)["frozen"])
 
@@ -179,7 +179,7 @@ def _open(states: StateStore, entry: Entry) -> None:
 
 
 def _attach(states: StateStore, entry: Entry) -> None:
-    """Files and identity are written only where an entry tells them: older books have none, and read as they were.
+    """Files and identity are written only where an entry tells them: older ledgers have none, and read as they were.
 
     Raises:
         LedgerTampered: if a table leaves its account, is declared anew without saying so or for other people, or has
@@ -295,7 +295,7 @@ def _put_claims(states: StateStore, entry: Entry, *, free: bool) -> None:
 
 
 def _recover(states: StateStore, entry: Entry) -> None:
-    """Counts as spent, and as failed, what a lost book had spent beyond the copy that was restored."""
+    """Counts as spent, and as failed, what a lost ledger had spent beyond the copy that was restored."""
     content, now = entry.content, _require_account(states, entry.account)
     lost: dict[str, int] = content["failures"]
     after = now.with_charge(ChargePrice(Tallies.read(content["account"])))

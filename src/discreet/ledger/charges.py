@@ -44,12 +44,12 @@ _ORDERS: dict[tuple[int, str], tuple[Event, AccountCharge]] = {}
 
 
 class Receipt(NamedTuple):
-    """Proof that a charge is in the book, durably: data may be read once for it.
+    """Proof that a charge is in the ledger, durably: data may be read once for it.
 
     Attributes:
-        sequence: its place in the book; the order of everything.
+        sequence: its place in the ledger; the order of everything.
         cost: what was charged, in the currency of the rule that holds.
-        rest: what that rule left afterwards, as it is written in the book.
+        rest: what that rule left afterwards, as it is written in the ledger.
         hash: of the entry.
         repeated: True if the charge was found under its idempotency key. Then somebody else reads data for it: only
             the stored answer may be given, unless the charge is claimed.
@@ -90,7 +90,7 @@ class Receipt(NamedTuple):
 
     @classmethod
     def again(cls, entry: Entry, state: AccountState) -> Receipt:
-        """Returns the receipt of a charge that is in the book already."""
+        """Returns the receipt of a charge that is in the ledger already."""
         content = entry.content
         return cls(
             sequence=entry.sequence,
@@ -107,7 +107,7 @@ class Receipt(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AccountCharge:
-    """One account's part of a request, priced before the book is locked."""
+    """One account's part of a request, priced before the ledger is locked."""
 
     account: Account
     event: Event
@@ -121,7 +121,7 @@ Held = tuple[Rule, Amounts, Amounts]
 """A rule that holds, its sum and its cap."""
 
 Capped = tuple[str, Place, AccountMember]
-"""Somebody whose own sums a charge is added to, too: a name, a place in the book, and what stands there."""
+"""Somebody whose own sums a charge is added to, too: a name, a place in the ledger, and what stands there."""
 
 
 class PricedRequest(NamedTuple):

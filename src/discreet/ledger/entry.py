@@ -1,4 +1,4 @@
-"""One line of the book, and the chain of hashes that ties each line to all before it.
+"""One line of the ledger, and the chain of hashes that ties each line to all before it.
 
 The hash of an entry is SHA-256 over the hash of the entry before it and every field of its own, one to a line. Only
 the last field, the body, could hold a line break, and canonical JSON holds none: two different entries never have the
@@ -30,7 +30,7 @@ class Entry(NamedTuple):
     time: str
     kind: str
     account: str
-    """Empty for an act on the book as a whole."""
+    """Empty for an act on the ledger as a whole."""
     who: str
     price: str
     """Of a charge: its sums under each rule, as canonical JSON."""
@@ -55,9 +55,9 @@ class Entry(NamedTuple):
 
     @property
     def without_salt(self) -> Entry:
-        """The entry for those who look at the book: without the salt of a new account, which is nobody's to see.
+        """The entry for those who look at the ledger: without the salt of a new account, which is nobody's to see.
 
-        The hash is that of the entry as it is written, with the salt: `Book.verify` checks it.
+        The hash is that of the entry as it is written, with the salt: `Ledger.verify` checks it.
         """
         if self.kind != "open":
             return self
@@ -102,7 +102,7 @@ class Head(NamedTuple):
         """
         match = _HEAD.fullmatch(text.strip())
         if match is None:
-            raise InvalidParameter("head", text, "to be 'sequence:hash'", "Pass what str(book.head()) gave.")
+            raise InvalidParameter("head", text, "to be 'sequence:hash'", "Pass what str(ledger.head()) returned.")
         return cls(int(match[1]), match[2])
 
 

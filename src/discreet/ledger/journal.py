@@ -1,10 +1,10 @@
-"""The store with a memory of its own: what this process saw in the book must still be there the next time.
+"""The store with a memory of its own: what this process saw in the ledger must still be there the next time.
 
-Any doubt stops writing: a book older than one already seen, one that does not match its anchor, a failed verification.
-Verification walks the whole chain and adds everything up again, from the entries alone. It detects a changed, missing,
-inserted or reordered entry, a changed answer or list of declared keys, and a balance that is not the sum of its
-charges. It cannot see that the end of the book is missing together with everything that followed from it (a file
-restored from yesterday is a good book of yesterday): that is what the exported head is for.
+Any doubt stops writing: a ledger older than one already seen, one that does not match its anchor, a failed
+verification. Verification walks the whole chain and adds everything up again, from the entries alone. It detects a
+changed, missing, inserted or reordered entry, a changed answer or list of declared keys, and a balance that is not the
+sum of its charges. It cannot see that the end of the ledger is missing together with everything that followed from it
+(a file restored from yesterday is a good ledger of yesterday): that is what the exported head is for.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class _Act:
 
 
 class Journal:
-    """Transactions on one book, refused as soon as it cannot be trusted."""
+    """Transactions on one ledger, refused as soon as it cannot be trusted."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -55,21 +55,21 @@ class Journal:
 
     @property
     def is_stopped(self) -> bool:
-        """Tells whether this process writes no more: the book was found altered, or a commit failed."""
+        """Tells whether this process writes no more: the ledger was found altered, or a commit failed."""
         return self._stopped is not None or self.store.is_stopped
 
     def writing(self) -> _Act:
-        """Opens one durable transaction on a book that is no older than what was seen before."""
+        """Opens one durable transaction on a ledger that is no older than what was seen before."""
         return _Act(self, None)
 
     def acting(self, places: Places = list) -> _Act:
-        """Opens one for everything that a frozen book refuses; `places` tells the states that will be looked at."""
+        """Opens one for everything that a frozen ledger refuses; `places` tells the states that will be looked at."""
         return _Act(self, places)
 
     def begin(self, places: Places | None) -> Transaction:
-        """Returns a new transaction, unless the book cannot be trusted."""
+        """Returns a new transaction, unless the ledger cannot be trusted."""
         if self._stopped is not None:
-            raise LedgerTampered(self._stopped.sequence, "the book was found altered; this process writes no more")
+            raise LedgerTampered(self._stopped.sequence, "the ledger was found altered; this process writes no more")
         rows = self.store.begin(places or list)
         try:
             head = rows.tail()
@@ -79,7 +79,7 @@ class Journal:
                 rows.foresee(places)
                 if changes.is_frozen(rows):
                     raise LedgerError(
-                        "The book is read-only: it did not match its anchor, or was moved",
+                        "The ledger is read-only: it did not match its anchor, or was moved",
                         "A steward compares it, then resumes.",
                     )
         except BaseException as error:
@@ -88,7 +88,7 @@ class Journal:
         return rows
 
     def reading(self) -> AbstractContextManager[Transaction]:
-        """Opens a view of one state of the book."""
+        """Opens a view of one state of the ledger."""
         return self.store.reading()
 
     def require_unanchored(self) -> None:
@@ -99,7 +99,7 @@ class Journal:
         """
         with self.reading() as rows:
             if changes.find_anchored_id(rows) is not None:
-                hint = "Open it with AnchoredBook(path) or Curator(path), or with read_only=True."
+                hint = "Open it with AnchoredLedger(path) or Curator(path), or with read_only=True."
                 raise LedgerError(f"The ledger {self.store.path} has an anchor, which is not compared here", hint)
 
     def head(self) -> Head:
@@ -119,7 +119,7 @@ class Journal:
         return head
 
     def check_anchor(self, anchor: Head) -> None:
-        """Freezes the book if it does not contain what was once its head.
+        """Freezes the ledger if it does not contain what was once its head.
 
         Raises:
             LedgerTampered: after freezing it.
@@ -129,7 +129,7 @@ class Journal:
         if found == anchor.hash:
             return
         error = LedgerTampered(
-            anchor.sequence, "the book is older than its anchor, or another one; it is read-only now"
+            anchor.sequence, "the ledger is older than its anchor, or another one; it is read-only now"
         )
         try:
             self._freeze(anchor)
@@ -143,13 +143,13 @@ class Journal:
                 changes.apply(rows, rows.add("freeze", {"anchor": str(anchor)}, who=policy.OWNER))
 
     def resume(self, *, by: str, note: str) -> None:
-        """Lets a frozen book be written again."""
+        """Lets a frozen ledger be written again."""
         with self.writing() as rows:
-            policy.require_steward(rows, "", by, "resume the book")
+            policy.require_steward(rows, "", by, "resume the ledger")
             changes.apply(rows, rows.add("resume", {"note": note}, who=by))
 
     def is_frozen(self) -> bool:
-        """Tells whether the book is read-only until a steward acts."""
+        """Tells whether the ledger is read-only until a steward acts."""
         with self.reading() as rows:
             return changes.is_frozen(rows)
 
@@ -158,7 +158,7 @@ class Journal:
         if not seen.sequence:
             return
         if rows.hash_at(seen.sequence) != seen.hash:
-            self._stopped = LedgerTampered(seen.sequence, "the book is older than what this process has seen")
+            self._stopped = LedgerTampered(seen.sequence, "the ledger is older than what this process has seen")
             raise self._stopped
 
     def note(self, head: Head, acted: bool = False) -> None:
@@ -177,7 +177,7 @@ _MOST_PENDING = 50_000  # different charges held before they are added up
 
 
 def verify(rows: Transaction) -> Head:
-    """Checks everything about one state of the book.
+    """Checks everything about one state of the ledger.
 
     Returns:
         The head, to be exported.

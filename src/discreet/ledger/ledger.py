@@ -1,4 +1,4 @@
-"""The book of accounts: who is protected, what may be spent, what was spent on which question."""
+"""The ledger: who is protected, what may be spent, what was spent on which question."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from discreet.privacy.events import Event
 
 
 class Ledger:
-    """A durable, append-only, hash-chained book of accounts, in one SQLite file or in a PostgreSQL database.
+    """A durable, append-only, hash-chained ledger, in one SQLite file or in a PostgreSQL database.
 
     Args:
         path: the file, made with mode 0600 if there is none; ":memory:" for play; an address that begins with
-            "postgresql://" for a book that several machines share; or a store that is open already.
+            "postgresql://" for a ledger that several machines share; or a store that is open already.
         timeout: seconds to wait for others who write.
         read_only: refuses every write and creates nothing.
-        anchor: a head exported earlier; a book that does not contain it is frozen.
+        anchor: a head exported earlier; a ledger that does not contain it is frozen.
 
     Attributes:
         stewardship: the acts of stewards: accounts are opened, amended and renewed there.
@@ -46,12 +46,12 @@ class Ledger:
     Nothing is ever given back.
 
     >>> from discreet.privacy import Budget, Unit, events
-    >>> book = Ledger()
-    >>> _ = book.stewardship.open_account("patients", unit=Unit("patient", "patient_id"), budget=Budget(epsilon=1))
-    >>> receipt = book.charge("patients", events.Pure(0.4), analyst="ana", question='{"count":"visits"}')
+    >>> ledger = Ledger()
+    >>> _ = ledger.stewardship.open_account("patients", unit=Unit("patient", "patient_id"), budget=Budget(epsilon=1))
+    >>> receipt = ledger.charge("patients", events.Pure(0.4), analyst="ana", question='{"count":"visits"}')
     >>> print(receipt.sequence, receipt.cost, receipt.remaining)
     2 epsilon=0.4 epsilon=0.6
-    >>> book.charge("patients", events.Pure(0.7), analyst="ana", question='{"sum":"age"}')
+    >>> ledger.charge("patients", events.Pure(0.7), analyst="ana", question='{"sum":"age"}')
     Traceback (most recent call last):
     discreet.errors.InsufficientBudget: The charge needs epsilon=0.7; epsilon=0.6 remain. Nothing was spent ...
     """
@@ -170,7 +170,7 @@ class Ledger:
             AccountLocked: if the analyst's failure credits on the account are used up.
             NotPermitted: if the analyst may not ask.
             KeyConflict: if the key came with another request before.
-            LedgerError: if the book cannot be written.
+            LedgerError: if the ledger cannot be written.
         """
         return self.charge_all(
             {account: event},
@@ -236,7 +236,7 @@ class Ledger:
         Raises:
             AccountLocked, NotPermitted: as for a new charge.
             RunsUsedUp: if it was run three times; the charge stays.
-            LedgerError: if its account was renewed since, or the book restored.
+            LedgerError: if its account was renewed since, or the ledger restored.
         """
         return outcomes.claim_run(self._journal, receipt, wait)
 
@@ -259,13 +259,13 @@ class Ledger:
 
         >>> from discreet.ledger import FAILURE_CEILING
         >>> from discreet.privacy import Budget, Unit, events
-        >>> book = Ledger()
-        >>> _ = book.stewardship.open_account("patients", unit=Unit("patient"), budget=Budget(epsilon=1))
+        >>> ledger = Ledger()
+        >>> _ = ledger.stewardship.open_account("patients", unit=Unit("patient"), budget=Budget(epsilon=1))
         >>> for who in range(FAILURE_CEILING):  # one failure of each may be a plan of them all
-        ...     book.stewardship.appoint(f"analyst {who}", "analyst", account="patients")
-        ...     book.fail(book.charge("patients", events.Pure(0.01), analyst=f"analyst {who}"))
-        >>> balance = book.balance("patients")
-        >>> balance.failures, len(balance.is_stopped)
+        ...     ledger.stewardship.appoint(f"analyst {who}", "analyst", account="patients")
+        ...     ledger.fail(ledger.charge("patients", events.Pure(0.01), analyst=f"analyst {who}"))
+        >>> balance = ledger.balance("patients")
+        >>> balance.failures, len(balance.stopped)
         (9, 9)
         """
         with self._journal.acting() as rows:
@@ -364,7 +364,7 @@ class Ledger:
             return {table: told["account"] for table, told in tables(rows).items()}
 
     def origins(self) -> dict[str, TableRecord]:
-        """Returns what the book says of every table: its account, its files and its identity."""
+        """Returns what the ledger says of every table: its account, its files and its identity."""
         with self._journal.reading() as rows:
             return tables(rows)
 
@@ -399,7 +399,7 @@ class Ledger:
             return policy.balance(rows, account, analyst=analyst, project=project)
 
     def role(self, account: str, who: str) -> Role | None:
-        """Returns the role of somebody on an account, or (account "") on the whole book."""
+        """Returns the role of somebody on an account, or (account "") on the whole ledger."""
         with self._journal.reading() as rows:
             return policy.role(rows, account, who)
 
@@ -412,7 +412,7 @@ class Ledger:
         after: int = 0,
         limit: int | None = None,
     ) -> tuple[Entry, ...]:
-        """Entries in order of their sequence, of one account or of the whole book, without the salts of accounts.
+        """Entries in order of their sequence, of one account or of the whole ledger, without the salts of accounts.
 
         Args:
             account: whose entries; None for all.
@@ -422,10 +422,10 @@ class Ledger:
             limit: how many at most.
 
         >>> from discreet.ledger import OWNER
-        >>> book = Ledger()
-        >>> book.stewardship.appoint("ana", "steward")
-        >>> book.stewardship.appoint("ben", "auditor", by="ana")
-        >>> [entry.who for entry in book.history()], len(book.history(analyst=OWNER))
+        >>> ledger = Ledger()
+        >>> ledger.stewardship.appoint("ana", "steward")
+        >>> ledger.stewardship.appoint("ben", "auditor", by="ana")
+        >>> [entry.who for entry in ledger.history()], len(ledger.history(analyst=OWNER))
         (['owner', 'ana'], 1)
         """
         with self._journal.reading() as rows:
@@ -433,7 +433,7 @@ class Ledger:
             return tuple(islice(found, limit))
 
     def head(self) -> Head:
-        """Returns the last entry's place and hash; keep a copy elsewhere, it anchors the book."""
+        """Returns the last entry's place and hash; keep a copy elsewhere, it anchors the ledger."""
         return self._journal.head()
 
     def verify(self) -> Head:
@@ -448,17 +448,17 @@ class Ledger:
         return self._journal.verify()
 
     def check_anchor(self, anchor: Head) -> None:
-        """Compares the book with a head that was exported from it.
+        """Compares the ledger with a head that was exported from it.
 
         Raises:
-            LedgerTampered: if the book does not contain it: it is older, or another one. It is then read-only until a
+            LedgerTampered: if the ledger does not contain it: it is older, or another one. It is then read-only until a
                 steward resumes it, and both are entries.
         """
         self._journal.check_anchor(anchor)
 
     @property
     def is_frozen(self) -> bool:
-        """Whether the book is read-only until a steward resumes it."""
+        """Whether the ledger is read-only until a steward resumes it."""
         return self._journal.is_frozen()
 
     @property
@@ -467,11 +467,11 @@ class Ledger:
         return self._journal.is_stopped
 
     def resume(self, *, by: str = policy.OWNER, note: str = "") -> None:
-        """Lets a frozen book be written again; whoever does it answers for the charges that were lost."""
+        """Lets a frozen ledger be written again; whoever does it answers for the charges that were lost."""
         self._journal.resume(by=name(by=by), note=text(note=note))
 
     def backup(self, path: str) -> Head:
-        """Writes a copy of the book to a new file, or to an empty database.
+        """Writes a copy of the ledger to a new file, or to an empty database.
 
         Returns:
             The head of the copy. Keep it apart from the copy: it is what `restore` compares.
@@ -481,19 +481,19 @@ class Ledger:
             return copy.head()
 
     def move(self, path: str) -> Head:
-        """Moves the book to a new file, or to an empty database, with its chain; this one is read-only from then on.
+        """Moves the ledger to a new file, or to an empty database, with its chain; this one is read-only from then on.
 
         Nobody can charge meanwhile, and nothing is charged here afterwards, so that no budget is spent twice.
 
         Returns:
-            The head of the book at its new place, verified.
+            The head of the ledger at its new place, verified.
 
         Raises:
             LedgerError: if something is there already.
         """
-        with self._journal.writing() as rows:  # no act: what freezes the book must be seen by the next one
+        with self._journal.writing() as rows:  # no act: what freezes the ledger must be seen by the next one
             if changes.is_frozen(rows):
-                raise LedgerError("The book is read-only already", "A steward looks why, then resumes it.")
+                raise LedgerError("The ledger is read-only already", "A steward looks why, then resumes it.")
             head = place.copy(rows, path, again=True)
             changes.apply(rows, rows.add("freeze", {"anchor": str(head), "moved": True}, who=policy.OWNER))
         with Ledger(path, read_only=True, anchor=head) as copy:

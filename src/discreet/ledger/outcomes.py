@@ -1,7 +1,7 @@
 """How a charge ends: an answer that is kept before it is sent, or a failure that uses up a credit. Once only.
 
 A process can be stopped or die between a charge and its answer. The charge stays, and whoever asks again with the same
-idempotency key may run the question anew, once a claim of theirs is in the book. A claim is granted to one: whoever
+idempotency key may run the question anew, once a claim of theirs is in the ledger. A claim is granted to one: whoever
 makes it names the last claim that they have seen. Nobody can know whether an earlier runner is dead or slow, so
 another claim is possible after a wait, and two may be at work for one charge; whoever ends it first has ended it for
 all.
@@ -42,7 +42,7 @@ def store_answer(
         Whether this is the charge's answer; if not, somebody else who claimed it has ended it before.
 
     Raises:
-        LedgerError: if the charge is not in this book, was found under its key, or has ended otherwise.
+        LedgerError: if the charge is not in this ledger, was found under its key, or has ended otherwise.
     """
     charge = own_charge(rows, receipt)
     body: dict[str, Any] = {"digest": digest(payload), "replay_key": replay_key}
@@ -109,7 +109,7 @@ def fail(rows: Transaction, receipt: Receipt) -> None:
     """Uses up one failure credit of whoever asked, on each account that was charged; the charge stays.
 
     Raises:
-        LedgerError: if the charge is not in this book, was found under its key, or was answered.
+        LedgerError: if the charge is not in this ledger, was found under its key, or was answered.
     """
     charge = own_charge(rows, receipt)
     ended = rows.outcome(charge.sequence)
@@ -155,7 +155,7 @@ _MOST_PLACES, _MANY = 64, 16
 def _places(rows: Transaction, start: str, most: int) -> list[AnswerPlace]:
     """Returns the places of the newest answers; where there are many, only those that came since are looked for.
 
-    The hash of an entry stands for all before it, so what was recorded up to a head that the book contains is known.
+    The hash of an entry stands for all before it, so what was recorded up to a head that the ledger contains is known.
     """
     known = _PLACES.get((start, most))
     if known is None or rows.hash_at(known[0].sequence) != known[0].hash:
@@ -274,7 +274,7 @@ def own_charge(rows: Transaction, receipt: Receipt) -> Entry:
         raise LedgerError(f"Charge {receipt.sequence} was found under its key", "Give its stored answer, or none.")
     entry = rows.entry(receipt.sequence)
     if entry is None or entry.kind != "charge" or entry.hash != receipt.hash:
-        raise LedgerError(f"Charge {receipt.sequence} is not in this book")
+        raise LedgerError(f"Charge {receipt.sequence} is not in this ledger")
     return entry
 
 
@@ -293,7 +293,7 @@ def claim_run(journal: Journal, receipt: Receipt, wait: float) -> Receipt | None
     Raises:
         AccountLocked, NotPermitted: as for a new charge.
         RunsUsedUp: if it was run as often as a charge may be.
-        LedgerError: if the charge belongs to a period before the last renewal, or before the book was restored.
+        LedgerError: if the charge belongs to a period before the last renewal, or before the ledger was restored.
     """
     while True:
         seen = _await_runner(journal, receipt, wait)
@@ -378,7 +378,7 @@ def _require_same_period(rows: Transaction, charge: Entry) -> None:
 
 
 def _refuse_restored(rows: Transaction, charge: Entry) -> None:
-    """Refuses charges of a copy that took the place of a lost book, in which they may have been answered, or run.
+    """Refuses charges of a copy that took the place of a lost ledger, in which they may have been answered, or run.
 
     A copy that lacks entries is frozen until a steward resumes it, or has what was lost counted as spent; and one may
     have taken the ledger's place where its anchor was missing.

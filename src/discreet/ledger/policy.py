@@ -1,7 +1,7 @@
-"""Who may do what: roles on an account or on the whole book, under caps that never widen the account's own.
+"""Who may do what: roles on an account or on the whole ledger, under caps that never widen the account's own.
 
 Whoever holds the file in their own process is its owner and may act as a steward; names and roles are for a service
-that stands between the book and other people. An account without appointed analysts answers to every name; once one
+that stands between the ledger and other people. An account without appointed analysts answers to every name; once one
 analyst is appointed, only those appointed may ask.
 
 A failed question tells something that nobody paid for, so every name has credits. A name with a role, the owner
@@ -25,7 +25,7 @@ from discreet.ledger.store.ledger_store import Transaction
 from discreet.progress import Progress
 
 OWNER = "owner"
-"""The name that acts when no other is given: see `Book.history`."""
+"""The name that acts when no other is given: see `Ledger.history`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,12 +53,12 @@ class Caller:
 
 
 def role(states: changes.StateStore, account: str, who: str) -> Role | None:
-    """Returns the role of a name on an account: given there, else on the whole book; the owner is a steward."""
+    """Returns the role of a name on an account: given there, else on the whole ledger; the owner is a steward."""
     if who == OWNER:
         return Role.STEWARD
     now = changes.account_state(states, account) if account else None
     given = None if now is None else changes.member(states, account, who, now).role
-    return given or _role_on_book(states, who)
+    return given or _role_on_ledger(states, who)
 
 
 def require_steward(states: changes.StateStore, account: str, who: str, act: str) -> None:
@@ -81,12 +81,12 @@ def require_asking(
     """
     if who == OWNER:
         return
-    given = person.role or _role_on_book(states, who)
+    given = person.role or _role_on_ledger(states, who)
     if given is Role.AUDITOR or (given is None and now.listed):
         raise NotPermitted(who, f"ask on account {account!r}")
 
 
-def _role_on_book(states: changes.StateStore, who: str) -> Role | None:
+def _role_on_ledger(states: changes.StateStore, who: str) -> Role | None:
     text = states.get("role", who)
     return None if text is None else Role(parse_canonical(text)["role"])
 
@@ -146,7 +146,7 @@ def require_account(states: changes.StateStore, account: str) -> AccountState:
 
 def unknown(account: str) -> InvalidParameter:
     """Returns the error for an account that was never opened."""
-    return InvalidParameter("account", account, "to be an account of this book", "Open it first, with its budget.")
+    return InvalidParameter("account", account, "to be an account of this ledger", "Open it first, with its budget.")
 
 
 def balance(rows: Transaction, account: str, *, analyst: str | None = None, project: str | None = None) -> Balance:

@@ -21,7 +21,7 @@ A list of keys may be too long to be written into a declaration. A digest and th
 the keys themselves are kept once in the ledger, as a block whose entry comes before the first declaration that names
 it (`stewardship`). Two declarations with the same digest have the same keys in the same order.
 
-An entry tells the declaration that it replaces, which must be the one in the book: nobody replaces what they have not
+An entry tells the declaration that it replaces, which must be the one in the ledger: nobody replaces what they have not
 seen, and `verify` finds a declaration that changed without saying so.
 """
 
@@ -92,7 +92,7 @@ def check_same_people(table: str, before: str, after: str, others: Mapping[str, 
         table: the one that is declared anew.
         before: how it is declared.
         after: how it shall be.
-        others: how the other tables of the book are declared.
+        others: how the other tables of the ledger are declared.
 
     Raises:
         InvalidParameter: naming what says who is protected.
@@ -140,7 +140,7 @@ def require_seen(table: str, before: str, after: str, replacing: str | None) -> 
     if replacing == before:
         return
     hint = (
-        "To enter the change in the book, protect the table with change=True; on the command line: discreet protect."
+        "To enter the change in the ledger, protect the table with change=True; on the command line: discreet protect."
         if replacing is None
         else "Somebody else has declared it anew meanwhile: look at the difference, and decide again."
     )

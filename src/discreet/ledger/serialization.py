@@ -1,4 +1,4 @@
-"""How the book writes amounts, units and everything else: one canonical JSON text for each thing, for ever.
+"""How the ledger writes amounts, units and everything else: one canonical JSON text for each thing, for ever.
 
 Keys are sorted, there are no spaces, and only ASCII is written, so no text holds a line break. A rational is "p/q". A
 loss is an object that names its amounts, and the names say which kind it is.

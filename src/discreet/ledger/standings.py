@@ -43,13 +43,13 @@ class Share(Appointment):
         balance: what they have spent, and what the cap leaves.
         spendable: the largest epsilon of a pure question that both the cap and the account leave.
 
-    >>> from discreet.ledger import Book
+    >>> from discreet.ledger import Ledger
     >>> from discreet.privacy import Budget, Unit, events
-    >>> book = Book()
-    >>> _ = book.stewardship.open_account("patients", unit=Unit("patient"), budget=Budget(epsilon=1))
-    >>> book.stewardship.appoint("ana", "analyst", account="patients", cap=Budget(epsilon=0.5))
-    >>> _ = book.charge("patients", events.Pure(0.2), analyst="ana")
-    >>> (share,) = book.standing("patients").people
+    >>> ledger = Ledger()
+    >>> _ = ledger.stewardship.open_account("patients", unit=Unit("patient"), budget=Budget(epsilon=1))
+    >>> ledger.stewardship.appoint("ana", "analyst", account="patients", cap=Budget(epsilon=0.5))
+    >>> _ = ledger.charge("patients", events.Pure(0.2), analyst="ana")
+    >>> (share,) = ledger.standing("patients").people
     >>> print(share.name, share.cap, share.balance.spent, share.spendable)
     ana epsilon=0.5 epsilon=0.2 3/10
     """
@@ -75,11 +75,11 @@ class Standing(Balance):
         people: all who asked or were appointed, by name.
         projects: all that were allotted something, by name.
 
-    >>> from discreet.ledger import Book
+    >>> from discreet.ledger import Ledger
     >>> from discreet.privacy import Budget, Unit
-    >>> book = Book()
-    >>> _ = book.stewardship.open_account("patients", unit=Unit("patient", "id"), budget=Budget(epsilon=1))
-    >>> standing = book.standing("patients")
+    >>> ledger = Ledger()
+    >>> _ = ledger.stewardship.open_account("patients", unit=Unit("patient", "id"), budget=Budget(epsilon=1))
+    >>> standing = ledger.standing("patients")
     >>> type(standing).__name__, str(standing.total)
     ('Standing', 'epsilon=1')
     """

@@ -1,10 +1,10 @@
 """The acts of stewards: open, attach, amend, renew, appoint, unlock. Each is an entry, and none erases another.
 
-The same data must not get two budgets. So the book keeps, beside what was declared about a table, the paths of its
+The same data must not get two budgets. So the ledger keeps, beside what was declared about a table, the paths of its
 files, what file was found there last (a device and an inode, as the curator writes them), and perhaps an identity, a
 name that a steward gives to the data. It never holds anything that was read from the data. Tables of one account may
 share data, since they share a budget. A table is compared with those of other accounts by its identity if it has one,
-else by its files: a steward who declares an identity answers for it, and the entry says who did. Books of earlier
+else by its files: a steward who declares an identity answers for it, and the entry says who did. Ledgers of earlier
 versions tell no files, and nothing is compared until a table of theirs is protected again.
 """
 
@@ -28,7 +28,7 @@ from discreet.noise import system_bits
 from discreet.privacy import Loss, Neighbours, Unit
 
 TableRecord = Mapping[str, Any]
-"""What the book says of a table."""
+"""What the ledger says of a table."""
 
 Blocks = Callable[[str], bytes]
 """Returns the canonical JSON of a list of keys, by its SHA-256; raises KeyError for any other digest."""
@@ -65,7 +65,7 @@ class DataOrigin:
         }
 
     def is_told(self, told: TableRecord) -> bool:
-        """Tells whether the book says all of it already."""
+        """Tells whether the ledger says all of it already."""
         return self.files.items() <= told.get("files", {}).items() and self.identity in ("", told.get("identity"))
 
     def is_origin_of(self, told: TableRecord) -> bool:
@@ -82,7 +82,7 @@ def require_one_budget(known: Mapping[str, TableRecord], table: str, account: st
     """Refuses a table whose data have a budget already, in another account.
 
     Args:
-        known: what the book says of every table.
+        known: what the ledger says of every table.
         table: the one to be attached.
         account: the account it is for.
         origin: where its data come from.
@@ -109,7 +109,7 @@ def require_one_budget(known: Mapping[str, TableRecord], table: str, account: st
 
 
 def tables(rows: Transaction) -> dict[str, TableRecord]:
-    """Returns what the book says of every table."""
+    """Returns what the ledger says of every table."""
     return {place: parse_canonical(content) for _, place, content in rows.states("table")}
 
 
@@ -122,10 +122,10 @@ def new_salt() -> bytes:
 
 
 class Stewardship:
-    """The acts of stewards on the accounts of a book; each is an entry of its own, and none reads data.
+    """The acts of stewards on the accounts of a ledger; each is an entry of its own, and none reads data.
 
     Args:
-        journal: the book's.
+        journal: the ledger's.
     """
 
     def __init__(self, journal: Journal) -> None:
@@ -178,17 +178,17 @@ class Stewardship:
         """Puts a table, a new version or another declaration of it under an account; again, it changes nothing.
 
         Args:
-            table: its name, one in the whole book.
+            table: its name, one in the whole ledger.
             account: the account of the people in it.
             declaration: everything the steward declared about it, as canonical JSON.
             version: as the steward declared it; never a function of the content.
             origin: where its data come from.
-            replacing: the declaration in the book that this one takes the place of, as the steward has seen it.
+            replacing: the declaration in the ledger that this one takes the place of, as the steward has seen it.
             blocks: returns the long lists of keys for which digests stand in the declaration; each is kept once.
             by: the steward.
 
         Raises:
-            DeclarationChanged: if the table is declared otherwise in the book, and that is not what is replaced.
+            DeclarationChanged: if the table is declared otherwise in the ledger, and that is not what is replaced.
             InvalidParameter: if the account is unknown, the table has another account or identity, its data are those
                 of a table in another account, or others than before would be protected (`ledger.redeclaration`).
             NotPermitted: if somebody else than a steward would attach something new.
@@ -231,7 +231,7 @@ class Stewardship:
     def appoint(
         self, who: str, role: Role | str, *, account: str = "", cap: Loss | None = None, by: str = policy.OWNER
     ) -> None:
-        """Gives somebody a role on an account, or (account "") on the whole book, and perhaps a cap of their own.
+        """Gives somebody a role on an account, or (account "") on the whole ledger, and perhaps a cap of their own.
 
         Raises:
             InvalidParameter: if the account is unknown, the cap is of another currency, or comes without an account.

@@ -104,7 +104,7 @@ class RemoteCurator(Verbs):
             found = self._transport.send(method, path, body, key=_word(who.key))
         return found
 
-    # ---------------------------------------------------------------------------------------------- tables and book
+    # ---------------------------------------------------------------------------------------------- tables and ledger
 
     def tables(self) -> dict[str, str]:
         """Returns the account of every protected table that the key is for."""

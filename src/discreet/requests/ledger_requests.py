@@ -30,9 +30,9 @@ class GetBudget(Request[Standing]):
     name: Name
 
 
-def get_budget(book: Ledger, request: GetBudget, _: Caller) -> Standing:
+def get_budget(ledger: Ledger, request: GetBudget, _: Caller) -> Standing:
     """Returns where everybody stands on an account."""
-    return book.standing(account_of(book, request.name))
+    return ledger.standing(account_of(ledger, request.name))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,19 +47,19 @@ class GetHistory(Request[tuple[Entry, ...]]):
     project: Annotated[str | None, Arg(ArgumentKind.NAME, "Only of this project.")] = None
 
 
-def get_history(book: Ledger, request: GetHistory, _: Caller) -> tuple[Entry, ...]:
+def get_history(ledger: Ledger, request: GetHistory, _: Caller) -> tuple[Entry, ...]:
     """Returns the entries that a request asks for."""
-    account = None if request.name is None else account_of(book, request.name)
-    return book.history(account, analyst=request.analyst, project=request.project)
+    account = None if request.name is None else account_of(ledger, request.name)
+    return ledger.history(account, analyst=request.analyst, project=request.project)
 
 
-def account_of(book: Ledger, name: str) -> str:
+def account_of(ledger: Ledger, name: str) -> str:
     """Returns the account of a table in the ledger, or the account of that name.
 
     Raises:
         UnknownTable: if there is neither.
     """
-    tables, accounts = book.tables(), book.accounts()
+    tables, accounts = ledger.tables(), ledger.accounts()
     if name not in tables and name not in accounts:
         raise UnknownTable(name, dict.fromkeys((*tables, *accounts)))
     return tables.get(name, name)
@@ -72,9 +72,9 @@ class Verify(Request[Head]):
     verb: ClassVar[str] = "verify"
 
 
-def verify(book: Ledger, _: Verify, __: Caller) -> Head:
+def verify(ledger: Ledger, _: Verify, __: Caller) -> Head:
     """Walks the whole ledger."""
-    return book.verify()
+    return ledger.verify()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,9 +87,9 @@ class Amend(Request[Balance]):
     note: Note = ""
 
 
-def amend(book: Ledger, request: Amend, caller: Caller) -> Balance:
+def amend(ledger: Ledger, request: Amend, caller: Caller) -> Balance:
     """Gives an account another budget."""
-    return book.stewardship.amend(request.account, budget=request.budget, by=caller.analyst, note=request.note)
+    return ledger.stewardship.amend(request.account, budget=request.budget, by=caller.analyst, note=request.note)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,9 +104,9 @@ class Renew(Request[Balance]):
     note: Note = ""
 
 
-def renew(book: Ledger, request: Renew, caller: Caller) -> Balance:
+def renew(ledger: Ledger, request: Renew, caller: Caller) -> Balance:
     """Begins a new period of an account."""
-    return book.stewardship.renew(request.account, budget=request.budget, by=caller.analyst, note=request.note)
+    return ledger.stewardship.renew(request.account, budget=request.budget, by=caller.analyst, note=request.note)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,10 +118,10 @@ class Unlock(Request[Balance]):
     note: Note = ""
 
 
-def unlock(book: Ledger, request: Unlock, caller: Caller) -> Balance:
+def unlock(ledger: Ledger, request: Unlock, caller: Caller) -> Balance:
     """Gives failure credits back."""
-    book.stewardship.unlock(request.account, by=caller.analyst, note=request.note)
-    return book.balance(request.account)
+    ledger.stewardship.unlock(request.account, by=caller.analyst, note=request.note)
+    return ledger.balance(request.account)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,13 +135,13 @@ class Appoint(Request[Appointment]):
     cap: Annotated[Loss | None, Arg(ArgumentKind.BUDGET, "A cap on the account; no cap unless given.")] = None
 
 
-def appoint(book: Ledger, request: Appoint, caller: Caller) -> Appointment:
+def appoint(ledger: Ledger, request: Appoint, caller: Caller) -> Appointment:
     """Gives a person a role, and returns their part of the account; on the whole ledger, the role alone."""
     role, account, cap = request.role, request.account, request.cap
-    book.stewardship.appoint(request.who, role, account=account, cap=cap, by=caller.analyst)
+    ledger.stewardship.appoint(request.who, role, account=account, cap=cap, by=caller.analyst)
     if not account:
         return Appointment(name=request.who, role=Role(role), cap=None)
-    return next(one for one in book.standing(account).people if one.name == request.who)
+    return next(one for one in ledger.standing(account).people if one.name == request.who)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,8 +155,8 @@ class Allot(Request[Share]):
     note: Note = ""
 
 
-def allot(book: Ledger, request: Allot, caller: Caller) -> Share:
+def allot(ledger: Ledger, request: Allot, caller: Caller) -> Share:
     """Gives a project a cap, and returns its part of the account."""
     account, cap, note = request.account, request.cap, request.note
-    book.stewardship.allot(request.project, account=account, cap=cap, by=caller.analyst, note=note)
-    return next(one for one in book.standing(account).projects if one.name == request.project)
+    ledger.stewardship.allot(request.project, account=account, cap=cap, by=caller.analyst, note=note)
+    return next(one for one in ledger.standing(account).projects if one.name == request.project)

@@ -1,4 +1,4 @@
-"""What a service asks of a question beyond what the book asks: somebody was appointed, and it is not too small."""
+"""What a service asks of a question beyond what the ledger asks: somebody was appointed, and it is not too small."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from discreet.requests.request import arguments
 from discreet.requests.verb_table import VERBS
 
 
-def require_listed(book: Ledger, analyst: str, account: str, project: str = "") -> AccountState:
+def require_listed(ledger: Ledger, analyst: str, account: str, project: str = "") -> AccountState:
     """Lets pass who may ask on an account: the owner, and all others only once analysts were appointed on it.
 
-    The book by itself answers every name on an account without appointed analysts, since whoever holds the file in
+    The ledger by itself answers every name on an account without appointed analysts, since whoever holds the file in
     their own process is its owner. Behind a service names are other people.
 
     Returns:
@@ -26,7 +26,7 @@ def require_listed(book: Ledger, analyst: str, account: str, project: str = "") 
         NotPermitted: for everybody else.
         InvalidParameter: if there is no such account.
     """
-    state = book.admit(account, analyst, project)
+    state = ledger.admit(account, analyst, project)
     if analyst != OWNER and not state.listed:
         hint = "No analysts are appointed on it yet: a steward appoints them, with a cap or without."
         raise NotPermitted(analyst, f"ask on account {account!r}", hint)

@@ -13,7 +13,7 @@ __all__ = ["PERMISSIONS", "AuthenticatedCaller", "Permission", "ServiceRole"]
 
 
 class ServiceRole(Enum):
-    """What somebody is for the service; caps and appointments on accounts are in the book."""
+    """What somebody is for the service; caps and appointments on accounts are in the ledger."""
 
     OWNER = "owner"
     """Runs the service: everything, and makes stewards."""
@@ -25,7 +25,7 @@ class ServiceRole(Enum):
     """Asks."""
 
     AUDITOR = "auditor"
-    """Reads the book and verifies it; asks nothing."""
+    """Reads the ledger and verifies it; asks nothing."""
 
 
 _EVERYBODY = {Permission.SEE_TABLES, Permission.SEE_OWN}
@@ -44,7 +44,7 @@ class AuthenticatedCaller:
     """Somebody who has proven who they are, for one request.
 
     Attributes:
-        name: whose budget is charged, as the book calls them.
+        name: whose budget is charged, as the ledger calls them.
         role: what they are.
         credential: the public id of the key or session that was shown; it is what limits count, and logs may name it.
         tables: which tables the key is for; None for all.

@@ -1,4 +1,4 @@
-"""What front ends ask of the process that owns the book: work for a caller, and its outcome as a JSON document."""
+"""What front ends ask of the process that owns the ledger: work for a caller, and its outcome as a JSON document."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The whole service: one book, its owner, people, and the front ends on their listeners, from start to stop."""
+"""The whole service: one ledger, its owner, people, and the front ends on their listeners, from start to stop."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 import uvicorn
 from starlette.types import ASGIApp
 
-from discreet.curator.config.enrolment import declared_book
+from discreet.curator.config.enrolment import declared_ledger
 from discreet.curator.config.toml_file import load
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
@@ -64,23 +64,23 @@ class _Quiet(uvicorn.Server):
 
 @asynccontextmanager
 async def service(config: Path, settings: Settings) -> AsyncIterator[RunningService]:
-    """Opens the book, the people and the workers, then the listeners; closes them in the opposite order.
+    """Opens the ledger, the people and the workers, then the listeners; closes them in the opposite order.
 
     Raises:
         DiscreetError: if something does not fit; nothing listens then.
     """
     require_descriptors(settings)
     async with AsyncExitStack() as stack:
-        book = stack.enter_context(_served_book(config))
-        identities = Identities(settings.identities, record=recorder(book))
+        ledger = stack.enter_context(_served_ledger(config))
+        identities = Identities(settings.identities, record=recorder(ledger))
         stack.callback(identities.close)
-        acts = StewardActions(book, identities)
+        acts = StewardActions(ledger, identities)
         limits = RateLimits(
             identities,
             requests_per_minute=settings.requests_per_minute,
             questions_per_day=settings.questions_per_day,
         )
-        desk = WorkerExecutor(book, settings, config=str(config.absolute()))
+        desk = WorkerExecutor(ledger, settings, config=str(config.absolute()))
         stack.push_async_callback(desk.close, grace=_GRACE)
         await desk.open()
         offices, metrics = ServiceContext(desk, identities, acts, limits, settings), Metrics(lambda: desk.gauges)
@@ -104,10 +104,10 @@ async def service(config: Path, settings: Settings) -> AsyncIterator[RunningServ
         yield RunningService(url=_url(settings, port), pg_port=pg, metrics_port=watched, identities=identities)
 
 
-def _served_book(config: Path) -> Ledger:
+def _served_ledger(config: Path) -> Ledger:
     declared = load(config)
     require_anchor(declared.anchor)
-    return declared_book(declared, new=True)
+    return declared_ledger(declared, new=True)
 
 
 async def _watching(desk: WorkerExecutor, identities: Identities) -> None:

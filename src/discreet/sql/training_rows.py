@@ -120,8 +120,8 @@ def training_rows(text: str, schemas: Mapping[str, TableSchema], today: dt.date 
     *Formal guarantee.* The result is a function of the text and the declarations alone, and every column has a value
     for every row.
 
-    >>> from discreet.plan.model.schema import Bounds, ColumnSchema
-    >>> age = ColumnSchema(name="age", type=Type.INT, bounds=Bounds(0, 120))
+    >>> from discreet.plan.model.schema import ColumnBounds, ColumnSchema
+    >>> age = ColumnSchema(name="age", type=Type.INT, bounds=ColumnBounds(0, 120))
     >>> visits = TableSchema(name="visits", columns={"age": age}, account="visits")
     >>> [
     ...     column.name

@@ -70,7 +70,7 @@ def _overtaken(sql: str, *, epsilon: int) -> tuple[list[Answer], list[str]]:
     return answers, entries
 
 
-@catcher("the book after an answer")
+@catcher("the ledger after an answer")
 def what_is_shown_is_what_is_stored() -> None:
     curator = _people()
     answer = curator.ask(COUNT, epsilon=1, key="k")
@@ -92,21 +92,21 @@ def a_charge_that_two_run_has_one_probe() -> None:
     assert entries.count("beside") == 1
 
 
-@catcher("the book after Ctrl-C")
+@catcher("the ledger after Ctrl-C")
 def a_charge_is_claimed_before_it_is_run_again() -> None:
     curator = _stopped(COUNT, at=1, epsilon=1)
     curator.ask(COUNT, epsilon=1, key="k")
     assert [entry.kind for entry in curator.entries()][-4:] == ["charge", "interrupt", "claim", "answer"]
 
 
-@catcher("the book after Ctrl-C")
+@catcher("the ledger after Ctrl-C")
 def what_probes_spent_is_not_spent_again() -> None:
     curator = _stopped(MEAN, at=2, epsilon=40)
     with suppress(QueryFailed):
         curator.ask(MEAN, epsilon=40, key="k")
     last = curator.entries()[-1]
     assert last.kind == "answer"
-    (stored,) = curator._book.read_answers(last.content["replay_key"])
+    (stored,) = curator._ledger.read_answers(last.content["replay_key"])
     assert Fraction(json.loads(stored.payload)["epsilon"]) <= 40 * (1 - SHARE)
 
 
@@ -128,7 +128,7 @@ def a_charge_is_run_three_times() -> None:
     assert (kinds.count("charge"), kinds.count("claim")) == (1, 2)
 
 
-@catcher("the book after a restore")
+@catcher("the ledger after a restore")
 def a_charge_of_a_restored_copy_is_not_run() -> None:
     with TemporaryDirectory() as folder:
         lost, copy, again = (str(Path(folder) / name) for name in ("lost", "copy", "again"))
@@ -137,11 +137,11 @@ def a_charge_of_a_restored_copy_is_not_run() -> None:
             with pytest.raises(KeyboardInterrupt):
                 curator.ask(COUNT, epsilon=1, key="k")
             patch.undo()
-            curator._book.backup(copy)
+            curator._ledger.backup(copy)
             curator.ask(COUNT, epsilon=1, key="k")  # an answer that the copy does not know
-            head = curator._book.head()
-        with restore(copy, again, anchor=head) as book:
-            book.resume()
+            head = curator._ledger.head()
+        with restore(copy, again, anchor=head) as ledger:
+            ledger.resume()
         with _people(again) as curator:
             with suppress(LedgerError):
                 curator.ask(COUNT, epsilon=1, key="k")
@@ -182,8 +182,8 @@ def _names_its_choices(patch: pytest.MonkeyPatch) -> None:
 def _own(patch: pytest.MonkeyPatch) -> None:
     right = Ledger.store_answer
 
-    def store_answer(book: Ledger, *arguments: Any, **more: Any) -> bool:
-        right(book, *arguments, **more)
+    def store_answer(ledger: Ledger, *arguments: Any, **more: Any) -> bool:
+        right(ledger, *arguments, **more)
         return True
 
     patch.setattr(Ledger, "store_answer", store_answer)
@@ -205,11 +205,11 @@ def _forgetful(measurement: MeasurementPlan, _asked: Any, _event: events.Event) 
 MUTANTS = [
     Mutant(
         "shown before it is stored",
-        "An answer is given although the book does not have it.",
+        "An answer is given although the ledger does not have it.",
         setting(
             module.ChargeRun,
             "end",
-            lambda run, made: ChargedRelease(run._book, run.receipt, made.payload.encode(), made.event),
+            lambda run, made: ChargedRelease(run._ledger, run.receipt, made.payload.encode(), made.event),
         ),
         what_is_shown_is_what_is_stored,
     ),

@@ -112,11 +112,11 @@ def answers_are_charged_in_full() -> None:
 @catcher("two versions of a table")
 def another_version_is_asked_again() -> None:
     with TemporaryDirectory() as folder:
-        book = str(Path(folder) / "book")
-        with clinic(ledger=book) as first:
+        ledger = str(Path(folder) / "book")
+        with clinic(ledger=ledger) as first:
             assert not first.ask(COUNT, epsilon=1).replayed
             assert first.ask(COUNT, epsilon=1).replayed
-        with clinic([*CROWD, row(99)], ledger=book, version="2") as second:
+        with clinic([*CROWD, row(99)], ledger=ledger, version="2") as second:
             assert not second.ask(COUNT, epsilon=1).replayed
 
 
@@ -204,7 +204,7 @@ def _shown(patch: pytest.MonkeyPatch) -> None:
 
 def _refunding(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(
-        Ledger, "fail", lambda book, *receipts: [book.stewardship.renew(receipt.account) for receipt in receipts]
+        Ledger, "fail", lambda ledger, *receipts: [ledger.stewardship.renew(receipt.account) for receipt in receipts]
     )
 
 
@@ -212,9 +212,9 @@ def _uncharged(patch: pytest.MonkeyPatch) -> None:
     right = Ledger.charge
     count = [0]
 
-    def charge(book: Ledger, account: str, event: events.Event, **options: Any) -> Any:
+    def charge(ledger: Ledger, account: str, event: events.Event, **options: Any) -> Any:
         count[0] += 1
-        return right(book, account, event if count[0] == 1 else events.Composed([]), **options)
+        return right(ledger, account, event if count[0] == 1 else events.Composed([]), **options)
 
     patch.setattr(Ledger, "charge", charge)
 
@@ -304,7 +304,7 @@ MUTANTS = [
     ),
     Mutant(
         "uncharged path",
-        "After the first question nothing is written into the book.",
+        "After the first question nothing is written into the ledger.",
         _uncharged,
         answers_are_charged_in_full,
     ),

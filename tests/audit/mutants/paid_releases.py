@@ -15,83 +15,83 @@ from discreet.errors import KeyConflict, QueryFailed
 from discreet.ledger import Caller, Ledger, charges, outcomes
 from discreet.privacy import events
 from tests.audit.mutants.registry import Mutant, catcher, setting
-from tests.curator.plain_release import ANA, BOTH, PlainRelease, book_of, kinds
+from tests.curator.plain_release import ANA, BOTH, PlainRelease, kinds, ledger_of
 
 
 def _released(paid: PlainRelease, show: Callable[[Any], Any] | None = None) -> Any:
     with suppress(QueryFailed):
-        return module.release_once(paid.book, paid, ANA, show or paid.show)
+        return module.release_once(paid.ledger, paid, ANA, show or paid.show)
     return None
 
 
-def _header(book: Ledger) -> list[str | None]:
-    return [entry.content.get("event") for entry in book.history() if entry.kind == "answer"][-1:]
+def _header(ledger: Ledger) -> list[str | None]:
+    return [entry.content.get("event") for entry in ledger.history() if entry.kind == "answer"][-1:]
 
 
 def _stop(*_: Any, **__: Any) -> None:
     raise KeyboardInterrupt
 
 
-@catcher("the book when rows are read")
+@catcher("the ledger when rows are read")
 def all_accounts_are_charged_before_anything_is_read() -> None:
-    paid, seen = PlainRelease(book_of(), BOTH), list[Any]()
-    paid.before = lambda: seen.append(kinds(paid.book))
+    paid, seen = PlainRelease(ledger_of(), BOTH), list[Any]()
+    paid.before = lambda: seen.append(kinds(paid.ledger))
     _released(paid)
     assert seen == [[("charge", "patients"), ("charge", "shop")]]
 
 
 @catcher("budgets of two accounts")
 def every_account_of_a_release_is_charged() -> None:
-    paid = PlainRelease(book_of(), BOTH)
+    paid = PlainRelease(ledger_of(), BOTH)
     _released(paid)
-    assert [str(paid.book.balance(account).spent) for account in BOTH] == ["epsilon=1", "epsilon=1"]
+    assert [str(paid.ledger.balance(account).spent) for account in BOTH] == ["epsilon=1", "epsilon=1"]
 
 
 @catcher("budgets of two accounts")
 def a_failure_is_one_on_every_account() -> None:
-    paid = PlainRelease(book_of(), BOTH, before=lambda: 1 / 0)
+    paid = PlainRelease(ledger_of(), BOTH, before=lambda: 1 / 0)
     _released(paid)
-    assert [paid.book.balance(account).failures for account in BOTH] == [1, 1]
+    assert [paid.ledger.balance(account).failures for account in BOTH] == [1, 1]
 
 
 @catcher("the header of an answer")
 def an_answer_says_what_its_probes_released() -> None:
     probe, rest = events.Pure("1/4"), events.Pure("1/2")
-    paid = PlainRelease(book_of(), probes={"bounds": probe}, releases=rest)
+    paid = PlainRelease(ledger_of(), probes={"bounds": probe}, releases=rest)
     _released(paid)
-    assert _header(paid.book) == [events.to_json(events.Composed([probe, rest]))]
+    assert _header(paid.ledger) == [events.to_json(events.Composed([probe, rest]))]
 
 
 @catcher("the header of an answer")
 def an_answer_says_what_interrupted_runs_released() -> None:
     probe, rest = events.Pure("1/4"), events.Pure("1/2")
-    paid = PlainRelease(book_of(), probes={"bounds": probe}, releases=rest)
+    paid = PlainRelease(ledger_of(), probes={"bounds": probe}, releases=rest)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Ledger, "store_answer", _stop)
         with pytest.raises(KeyboardInterrupt):
             _released(paid)
     paid.probes = {}
     _released(paid)
-    assert _header(paid.book) == [events.to_json(events.Composed([probe, rest]))]
+    assert _header(paid.ledger) == [events.to_json(events.Composed([probe, rest]))]
 
 
 @catcher("the price of a release")
 def no_release_costs_more_than_its_charge() -> None:
-    paid = PlainRelease(book_of(), BOTH, releases=events.Pure("1001/1000"))
+    paid = PlainRelease(ledger_of(), BOTH, releases=events.Pure("1001/1000"))
     _released(paid)
-    assert not paid.book.read_answers(f"release of {paid.question}")
+    assert not paid.ledger.read_answers(f"release of {paid.question}")
 
 
 @catcher("the price of a release")
 def no_probe_costs_more_than_its_charge() -> None:
-    paid = PlainRelease(book_of(), probes={"bounds": events.Pure(1), "limits": events.Pure("1/8")})
+    paid = PlainRelease(ledger_of(), probes={"bounds": events.Pure(1), "limits": events.Pure("1/8")})
     _released(paid)
-    assert not paid.book.read_answers("limits")
+    assert not paid.ledger.read_answers("limits")
 
 
 @catcher("the notes of Ctrl-C")
 def whoever_stops_a_release_that_is_shown_hears_that_it_is_stored() -> None:
-    paid = PlainRelease(book_of())
+    paid = PlainRelease(ledger_of())
     with pytest.raises(KeyboardInterrupt) as caught:
         _released(paid, _stop)
     assert STORED in getattr(caught.value, "__notes__", ())
@@ -99,9 +99,9 @@ def whoever_stops_a_release_that_is_shown_hears_that_it_is_stored() -> None:
 
 @catcher("one key, two requests")
 def a_key_answers_one_request() -> None:
-    book = book_of()
-    _released(PlainRelease(book))
-    other, found = PlainRelease(book, question='{"sum":1}'), None
+    ledger = ledger_of()
+    _released(PlainRelease(ledger))
+    other, found = PlainRelease(ledger, question='{"sum":1}'), None
     with suppress(KeyConflict):
         found = _released(other)
     assert (found, other.seen) == (None, [])
@@ -109,39 +109,39 @@ def a_key_answers_one_request() -> None:
 
 @catcher("one key, two requests")
 def a_key_is_the_callers_own() -> None:
-    book = book_of()
-    stopped = PlainRelease(book, before=_stop)
+    ledger = ledger_of()
+    stopped = PlainRelease(ledger, before=_stop)
     with pytest.raises(KeyboardInterrupt):
         _released(stopped)
-    other = PlainRelease(book)
-    assert module.release_once(book, other, Caller(analyst="ben", key="k"), lambda bought: bought.cost) is not None
-    assert str(book.balance("patients", analyst="ben").spent) == "epsilon=1"
+    other = PlainRelease(ledger)
+    assert module.release_once(ledger, other, Caller(analyst="ben", key="k"), lambda bought: bought.cost) is not None
+    assert str(ledger.balance("patients", analyst="ben").spent) == "epsilon=1"
 
 
 # ------------------------------------------------------------------------------------------------------------- mistakes
 
 
-def _reads_first(book: Ledger, paid: Any, caller: Caller, show: Callable[[Any], Any]) -> Any:
-    accounts = tuple(book.account(account) for account in paid.request.accounts)
+def _reads_first(ledger: Ledger, paid: Any, caller: Caller, show: Callable[[Any], Any]) -> Any:
+    accounts = tuple(ledger.account(account) for account in paid.request.accounts)
     unpaid: Any = SimpleNamespace(event=paid.request.event, claim=0)
-    made = paid.execute(ChargeRun(book, unpaid, accounts))
-    with module.charge_request(book, paid.request, caller) as receipt:
-        kept = ChargeRun(book, receipt, accounts).end(made)
+    made = paid.execute(ChargeRun(ledger, unpaid, accounts))
+    with module.charge_request(ledger, paid.request, caller) as receipt:
+        kept = ChargeRun(ledger, receipt, accounts).end(made)
         return show(None if kept is None else paid.read(kept))
 
 
-def _shows_outside(book: Ledger, paid: Any, caller: Caller, show: Callable[[Any], Any]) -> Any:
-    with module.charge_request(book, paid.request, caller) as receipt:
-        bought = module._obtain_result(book, paid, receipt)
+def _shows_outside(ledger: Ledger, paid: Any, caller: Caller, show: Callable[[Any], Any]) -> Any:
+    with module.charge_request(ledger, paid.request, caller) as receipt:
+        bought = module._obtain_result(ledger, paid, receipt)
     return show(bought)
 
 
 def _first_account_only(patch: pytest.MonkeyPatch) -> None:
-    def charge_all(book: Ledger, parts: Any, **how: Any) -> Any:
-        return (book.charge(*next(iter(parts.items())), **how),)
+    def charge_all(ledger: Ledger, parts: Any, **how: Any) -> Any:
+        return (ledger.charge(*next(iter(parts.items())), **how),)
 
     right = Ledger.charge_all
-    patch.setattr(Ledger, "charge", lambda book, account, event, **how: right(book, {account: event}, **how)[0])
+    patch.setattr(Ledger, "charge", lambda ledger, account, event, **how: right(ledger, {account: event}, **how)[0])
     patch.setattr(Ledger, "charge_all", charge_all)
 
 

@@ -179,9 +179,9 @@ def test_mutant_half_the_sensitivity(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_mutant_half_is_charged(monkeypatch: pytest.MonkeyPatch) -> None:
     right = Ledger.charge
 
-    def cheap(book: Ledger, account: str, event: events.Event, **options: Any) -> Any:
+    def cheap(ledger: Ledger, account: str, event: events.Event, **options: Any) -> Any:
         assert isinstance(event, events.Composed)
-        return right(book, account, events.Composed(event.events[:1]), **options)
+        return right(ledger, account, events.Composed(event.events[:1]), **options)
 
     monkeypatch.setattr(Ledger, "charge", cheap)
     assert caught(clinic(budget=PURE), "SELECT SUM(age) AS s, SUM(charge) AS c FROM visits")  # it is refused, unread

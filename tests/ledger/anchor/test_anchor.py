@@ -1,4 +1,4 @@
-"""An anchor knows how far a book had got: it is never ahead, never goes back, and notices every older copy."""
+"""An anchor knows how far a ledger had got: it is never ahead, never goes back, and notices every older copy."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from discreet.ledger.anchor import anchor_file
 from discreet.ledger.anchor.anchor_actions import UncheckedLedger
 from discreet.ledger.anchor.anchor_file import LedgerCheckpoint, read_anchor
 from discreet.privacy import Budget
-from tests.ledger.books import PATIENTS, TENTH
+from tests.ledger.ledgers import PATIENTS, TENTH
 
 
 def begun(folder: Path) -> AnchoredLedger:
-    book = at(folder)
-    book.stewardship.open_account("patients", unit=PATIENTS, budget=Budget(epsilon=1, delta="1e-6"))
-    return book
+    ledger = at(folder)
+    ledger.stewardship.open_account("patients", unit=PATIENTS, budget=Budget(epsilon=1, delta="1e-6"))
+    return ledger
 
 
 def at(folder: Path, *, read_only: bool = False) -> AnchoredLedger:
@@ -35,15 +35,15 @@ def known(folder: Path) -> LedgerCheckpoint:
     return found
 
 
-def answered(book: Ledger) -> None:
-    book.store_answer(book.charge("patients", TENTH, analyst="ana"), "count", b"5")
+def answered(ledger: Ledger) -> None:
+    ledger.store_answer(ledger.charge("patients", TENTH, analyst="ana"), "count", b"5")
 
 
-def test_it_is_kept_when_a_book_is_closed_and_only_its_owner_reads_it(tmp_path: Path) -> None:
-    with begun(tmp_path) as book:
+def test_it_is_kept_when_a_ledger_is_closed_and_only_its_owner_reads_it(tmp_path: Path) -> None:
+    with begun(tmp_path) as ledger:
         assert known(tmp_path).head.sequence == 0  # it was there before the first entry said so
-        book.charge("patients", TENTH)
-        head = book.head()
+        ledger.charge("patients", TENTH)
+        head = ledger.head()
     assert known(tmp_path).head == head
     assert stat.S_IMODE((tmp_path / "anchor").stat().st_mode) == 0o600
     assert sorted(path.name for path in tmp_path.iterdir()) == ["anchor", "book"]
@@ -52,19 +52,19 @@ def test_it_is_kept_when_a_book_is_closed_and_only_its_owner_reads_it(tmp_path: 
 
 
 def test_it_knows_of_a_charge_before_its_answer_leaves(tmp_path: Path) -> None:
-    with begun(tmp_path) as book:
-        answered(book)
+    with begun(tmp_path) as ledger:
+        answered(ledger)
         found = known(tmp_path)
-        assert (found.head, found.standing("patients").spent) == (book.head(), book.admit("patients", "ana").spent)
+        assert (found.head, found.standing("patients").spent) == (ledger.head(), ledger.admit("patients", "ana").spent)
         assert found.shares("member", "patients")["ana"].spent == found.standing("patients").spent
 
 
 def test_an_older_copy_is_refused_whoever_put_it_there(tmp_path: Path) -> None:
     begun(tmp_path).close()
     shutil.copy(tmp_path / "book", tmp_path / "copy")
-    with at(tmp_path) as book:
-        answered(book)
-        newest = book.head()
+    with at(tmp_path) as ledger:
+        answered(ledger)
+        newest = ledger.head()
     shutil.copy(tmp_path / "copy", tmp_path / "book")
     for read_only in (True, False):
         with pytest.raises(AnchorMismatch) as refused:
@@ -75,17 +75,17 @@ def test_an_older_copy_is_refused_whoever_put_it_there(tmp_path: Path) -> None:
     assert known(tmp_path).head == newest
 
 
-def test_another_book_of_the_same_length_is_refused(tmp_path: Path) -> None:
+def test_another_ledger_of_the_same_length_is_refused(tmp_path: Path) -> None:
     begun(tmp_path).close()
     other = tmp_path / "other"
     other.mkdir()
     begun(other).close()
     shutil.copy(other / "book", tmp_path / "book")
-    with pytest.raises(AnchorMismatch, match="another book"):
+    with pytest.raises(AnchorMismatch, match="another ledger"):
         at(tmp_path)
 
 
-def test_no_new_book_is_made_where_one_is_gone(tmp_path: Path) -> None:
+def test_no_new_ledger_is_made_where_one_is_gone(tmp_path: Path) -> None:
     begun(tmp_path).close()
     (tmp_path / "book").unlink()
     with pytest.raises(AnchorMismatch, match="gone") as refused:
@@ -114,8 +114,8 @@ def test_a_lagging_anchor_is_no_reason_to_refuse(tmp_path: Path) -> None:
     with UncheckedLedger(str(tmp_path / "book")) as killed:  # before it could keep the anchor
         answered(killed)
     assert known(tmp_path).head.sequence == 2
-    with at(tmp_path) as book:
-        assert book.head().sequence == 4
+    with at(tmp_path) as ledger:
+        assert ledger.head().sequence == 4
     assert known(tmp_path).head.sequence == 4
 
 
@@ -129,10 +129,10 @@ def test_a_crash_while_it_is_written_leaves_the_older_one(
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    with at(tmp_path) as book:
+    with at(tmp_path) as ledger:
         monkeypatch.setattr(os, step, full)
         with pytest.warns(AnchorNotKept, match="No space left"):
-            answered(book)  # what was paid for is answered all the same
+            answered(ledger)  # what was paid for is answered all the same
         assert (tmp_path / "anchor").read_bytes() == before
         monkeypatch.undo()
     assert known(tmp_path).head.sequence == 4
@@ -160,12 +160,12 @@ def test_a_disk_that_is_not_there_is_no_missing_anchor(tmp_path: Path) -> None:
 def test_a_disk_that_goes_away_keeps_nobody_from_an_answer(tmp_path: Path) -> None:
     disk = tmp_path / "mnt"
     disk.mkdir()
-    with AnchoredLedger(str(tmp_path / "book"), anchor_file=str(disk / "anchor")) as book:
-        book.stewardship.open_account("patients", unit=PATIENTS, budget=Budget(epsilon=1, delta="1e-6"))
+    with AnchoredLedger(str(tmp_path / "book"), anchor_file=str(disk / "anchor")) as ledger:
+        ledger.stewardship.open_account("patients", unit=PATIENTS, budget=Budget(epsilon=1, delta="1e-6"))
         away = disk.rename(tmp_path / "elsewhere")
         with pytest.warns(AnchorNotKept, match="folder that is there"):
-            answered(book)
-        assert len(book.read_answers("count")) == 1
+            answered(ledger)
+        assert len(ledger.read_answers("count")) == 1
         away.rename(disk)
     assert known(disk).head.sequence == 4
 
@@ -178,24 +178,24 @@ def test_an_anchor_that_may_not_be_read_is_no_missing_one(tmp_path: Path) -> Non
         at(tmp_path)
 
 
-def test_an_anchor_of_another_book_is_not_overwritten(tmp_path: Path) -> None:
-    book = begun(tmp_path)
+def test_an_anchor_of_another_ledger_is_not_overwritten(tmp_path: Path) -> None:
+    ledger = begun(tmp_path)
     other = tmp_path / "other"
     other.mkdir()
     begun(other).close()
     shutil.copy(other / "anchor", tmp_path / "anchor")
     before = (tmp_path / "anchor").read_bytes()
-    with pytest.warns(AnchorNotKept, match="another book"):
-        book.close()
+    with pytest.warns(AnchorNotKept, match="another ledger"):
+        ledger.close()
     assert (tmp_path / "anchor").read_bytes() == before
 
 
 def test_heads_that_are_known_do_not_grow_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(anchor_file, "_MOST_HEADS", 3)
-    with begun(tmp_path) as book:
+    with begun(tmp_path) as ledger:
         for _ in range(5):
-            answered(book)
-            book.keep_anchor(backup=book.head())
+            answered(ledger)
+            ledger.keep_anchor(backup=ledger.head())
         found = known(tmp_path)
     assert [head.sequence for head in found.backups] == [8, 10, 12]
     assert [head.sequence for head in found.earlier] == [6, 8, 10]

@@ -32,7 +32,7 @@ from discreet.ledger.store.place import is_there
 from discreet.noise import SeededBits
 from discreet.presentation.ledger_report.report_page import ledger_report
 from discreet.privacy import Budget
-from tests.ledger.books import PATIENTS, TENTH
+from tests.ledger.ledgers import PATIENTS, TENTH
 from tests.ledger.test_chain import thawed
 
 
@@ -54,8 +54,8 @@ def opened(ledger: str) -> AnchoredLedger:
     return book
 
 
-def answered(book: Ledger, *, analyst: str = "ana") -> None:
-    book.store_answer(book.charge("patients", TENTH, analyst=analyst), "count", b"5")
+def answered(ledger: Ledger, *, analyst: str = "ana") -> None:
+    ledger.store_answer(ledger.charge("patients", TENTH, analyst=analyst), "count", b"5")
 
 
 def spent(ledger: str, *, old: str) -> None:
@@ -131,9 +131,9 @@ def test_another_place_is_named(ledger: str, home: Path, tmp_path: Path) -> None
         Curator(ledger, anchor="")
 
 
-def test_a_plain_book_does_not_write_to_it(ledger: str) -> None:
+def test_a_plain_ledger_does_not_write_to_it(ledger: str) -> None:
     opened(ledger).close()
-    with pytest.raises(LedgerError, match="AnchoredBook"):
+    with pytest.raises(LedgerError, match="AnchoredLedger"):
         Ledger(ledger)
     with Ledger(ledger, read_only=True) as book:
         book.verify()
@@ -349,10 +349,10 @@ def test_a_ledger_of_an_earlier_version_gets_one_by_an_entry(ledger: str, home: 
 
 def test_a_ledger_of_the_first_version_goes_on(tmp_path: Path) -> None:
     path = thawed(tmp_path)
-    with AnchoredLedger(str(path)) as book:
-        book.verify()
-    with AnchoredLedger(str(path)) as book:
-        assert [entry.kind for entry in book.history()].count("anchor") == 1
+    with AnchoredLedger(str(path)) as ledger:
+        ledger.verify()
+    with AnchoredLedger(str(path)) as ledger:
+        assert [entry.kind for entry in ledger.history()].count("anchor") == 1
 
 
 def test_the_anchor_that_an_earlier_version_kept_beside_it_is_taken_over(
@@ -392,15 +392,15 @@ def test_an_anchor_beside_a_ledger_that_has_another_is_not_taken(ledger: str, ho
 
 KILLED = """
 import os, sys
-from discreet.ledger import AnchoredBook
-from discreet.ledger.anchor import anchored_book
+from discreet.ledger import AnchoredLedger
+from discreet.ledger.anchor import anchored_ledger
 real, place = getattr(anchored_book, sys.argv[2]), sys.argv[3]
 def killed(*given, **named):
     if place == "after":
         real(*given, **named)
     os._exit(9)
 setattr(anchored_book, sys.argv[2], killed)
-AnchoredBook(sys.argv[1])
+AnchoredLedger(sys.argv[1])
 """
 
 
@@ -422,12 +422,12 @@ def test_a_process_that_is_killed_on_opening_refuses_nobody(ledger: str, step: s
 
 ANSWERING = """
 import os, sys
-from discreet.ledger import AnchoredBook
+from discreet.ledger import AnchoredLedger
 from discreet.ledger.anchor import anchored_book
 from discreet.privacy import events
-book = AnchoredBook(sys.argv[1])
-anchored_book.write_anchor = lambda *_: os._exit(9)
-book.store_answer(book.charge("patients", events.Pure("0.1")), "count", b"5")
+ledger = AnchoredLedger(sys.argv[1])
+anchored_ledger.write_anchor = lambda *_: os._exit(9)
+ledger.store_answer(ledger.charge("patients", events.Pure("0.1")), "count", b"5")
 print("shown")
 """
 

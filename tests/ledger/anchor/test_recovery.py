@@ -1,4 +1,4 @@
-"""A copy that has forgotten something becomes the book only on purpose, and never with less spent than was."""
+"""A copy that has forgotten something becomes the ledger only on purpose, and never with less spent than was."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from discreet.ledger.anchor.anchor_file import read_anchor
 from discreet.ledger.ratios import within
 from discreet.ledger.tallies import Tallies
 from discreet.privacy import Budget, events
-from tests.ledger.books import PATIENTS, tamper
+from tests.ledger.ledgers import PATIENTS, tamper
 
 ROOM = Budget(epsilon=100, delta="1e-2")
 DRAWS = (events.Pure("1/3"), events.Pure("1/10"), events.Gaussian(noise_multiplier=9), events.Approx("1/7", "1e-9"))
@@ -28,11 +28,11 @@ def at(folder: Path) -> AnchoredLedger:
 
 
 def begun(folder: Path) -> AnchoredLedger:
-    book = at(folder)
-    book.stewardship.open_account("patients", unit=PATIENTS, budget=ROOM)
-    book.stewardship.appoint("ana", "analyst", account="patients", cap=Budget(epsilon=50, delta="1e-3"))
-    book.stewardship.allot("asthma", account="patients", cap=Budget(epsilon=40, delta="1e-3"))
-    return book
+    ledger = at(folder)
+    ledger.stewardship.open_account("patients", unit=PATIENTS, budget=ROOM)
+    ledger.stewardship.appoint("ana", "analyst", account="patients", cap=Budget(epsilon=50, delta="1e-3"))
+    ledger.stewardship.allot("asthma", account="patients", cap=Budget(epsilon=40, delta="1e-3"))
+    return ledger
 
 
 def restored(folder: Path, copy: str = "copy", **options: Any) -> RestoreReport:
@@ -40,7 +40,7 @@ def restored(folder: Path, copy: str = "copy", **options: Any) -> RestoreReport:
 
 
 def lose(folder: Path) -> None:
-    """The book is gone, with all that SQLite keeps beside it."""
+    """The ledger is gone, with all that SQLite keeps beside it."""
     for path in folder.glob("book*"):
         path.unlink()
 
@@ -54,21 +54,21 @@ def covers(now: Tallies, then: Tallies) -> bool:
 @pytest.fixture
 def lost(tmp_path: Path) -> Path:
     """A folder with an older copy and an anchor; between them, 3.7 and not 3.9 of 4 were left."""
-    with begun(tmp_path) as book:
-        book.charge("patients", events.Pure("0.1"), analyst="ana")
-        book.keep_anchor(backup=book.backup(str(tmp_path / "copy")))
-        book.charge("patients", events.Pure("0.2"), analyst="ana", project="asthma")
+    with begun(tmp_path) as ledger:
+        ledger.charge("patients", events.Pure("0.1"), analyst="ana")
+        ledger.keep_anchor(backup=ledger.backup(str(tmp_path / "copy")))
+        ledger.charge("patients", events.Pure("0.2"), analyst="ana", project="asthma")
     lose(tmp_path)
     return tmp_path
 
 
 def test_a_whole_copy_is_put_back(tmp_path: Path) -> None:
-    with begun(tmp_path) as book:
-        head = book.backup(str(tmp_path / "copy"))
+    with begun(tmp_path) as ledger:
+        head = ledger.backup(str(tmp_path / "copy"))
     lose(tmp_path)
     assert restored(tmp_path) == RestoreReport(head=head, missing=0, lost={})
-    with at(tmp_path) as book:
-        assert book.verify() == head
+    with at(tmp_path) as ledger:
+        assert ledger.verify() == head
 
 
 def test_a_copy_that_has_forgotten_is_refused_and_nothing_is_made(lost: Path) -> None:
@@ -85,19 +85,19 @@ def test_a_copy_that_has_forgotten_is_refused_and_nothing_is_made(lost: Path) ->
 def test_what_the_anchor_knows_counts_as_spent(lost: Path) -> None:
     done = restored(lost, accept_loss=True, note="the disk died")
     assert (done.missing, str(done.lost["patients"])) == (1, "epsilon=0.2")
-    with at(lost) as book:
-        assert book.verify() == done.head
-        found = book.standing("patients")
+    with at(lost) as ledger:
+        assert ledger.verify() == done.head
+        found = ledger.standing("patients")
         assert str(found.spent) == str(found.lifetime) == "epsilon=0.3"
         assert str(found.people[0].balance.spent) == "epsilon=0.3"
         assert str(found.projects[0].balance.spent) == "epsilon=0.2"
-        entry = book.history()[-1]
+        entry = ledger.history()[-1]
         assert (entry.kind, entry.content["note"], entry.content["cost"]) == (
             "recover",
             "the disk died",
             {"epsilon": "1/5"},
         )
-        book.charge("patients", events.Pure(1), analyst="ana")
+        ledger.charge("patients", events.Pure(1), analyst="ana")
 
 
 def test_only_stewards_accept_a_loss(lost: Path) -> None:
@@ -105,7 +105,7 @@ def test_only_stewards_accept_a_loss(lost: Path) -> None:
         restored(lost, accept_loss=True, by="ana")
 
 
-def test_a_copy_put_in_the_place_of_the_book_is_mended_there(lost: Path) -> None:
+def test_a_copy_put_in_the_place_of_the_ledger_is_mended_there(lost: Path) -> None:
     shutil.copy(lost / "copy", lost / "book")
     with pytest.raises(AnchorMismatch):
         at(lost)
@@ -124,19 +124,19 @@ def test_being_stopped_before_the_new_anchor_counts_nothing_twice(lost: Path, mo
     with pytest.raises(AnchorMismatch):
         at(lost)
     restored(lost, "book", accept_loss=True)
-    with at(lost) as book:
-        assert str(book.balance("patients").spent) == "epsilon=0.3"
+    with at(lost) as ledger:
+        assert str(ledger.balance("patients").spent) == "epsilon=0.3"
 
 
 def test_a_frozen_copy_goes_on(lost: Path) -> None:
     shutil.copy(lost / "copy", lost / "book")
     anchor = read_anchor(str(lost / "anchor"))
     assert anchor is not None
-    with UncheckedLedger(str(lost / "book")) as book, pytest.raises(LedgerTampered):
-        book.check_anchor(anchor.head)
+    with UncheckedLedger(str(lost / "book")) as ledger, pytest.raises(LedgerTampered):
+        ledger.check_anchor(anchor.head)
     restored(lost, "book", accept_loss=True)
-    with at(lost) as book:
-        assert not book.is_frozen
+    with at(lost) as ledger:
+        assert not ledger.is_frozen
 
 
 def test_what_went_another_way_counts_twice(lost: Path) -> None:
@@ -144,8 +144,8 @@ def test_what_went_another_way_counts_twice(lost: Path) -> None:
     with UncheckedLedger(str(lost / "copy")) as other:
         other.charge("patients", events.Pure("0.5"), analyst="ana")
     restored(lost, accept_loss=True)
-    with at(lost) as book:
-        assert str(book.balance("patients").spent) == "epsilon=0.8"
+    with at(lost) as ledger:
+        assert str(ledger.balance("patients").spent) == "epsilon=0.8"
 
 
 def test_a_copy_that_nobody_knows_counts_from_the_last_common_head(lost: Path, tmp_path: Path) -> None:
@@ -159,42 +159,42 @@ def test_a_copy_that_nobody_knows_counts_from_the_last_common_head(lost: Path, t
 
 
 def test_accounts_roles_caps_and_budgets_are_those_of_the_anchor(tmp_path: Path) -> None:
-    with begun(tmp_path) as book:
-        book.keep_anchor(backup=book.backup(str(tmp_path / "copy")))
-        book.stewardship.open_account("staff", unit=PATIENTS, budget=Budget(epsilon=2))
-        book.charge("staff", events.Pure("0.5"), analyst="ben")
-        book.stewardship.amend("patients", budget=Budget(epsilon=7, delta="1e-5"))
-        book.stewardship.appoint("ana", "analyst", account="patients", cap=Budget(epsilon=1, delta="1e-7"))
-        book.stewardship.appoint("sue", "steward")
-        book.stewardship.allot("flu", account="patients", cap=Budget(epsilon=3, delta="1e-7"))
+    with begun(tmp_path) as ledger:
+        ledger.keep_anchor(backup=ledger.backup(str(tmp_path / "copy")))
+        ledger.stewardship.open_account("staff", unit=PATIENTS, budget=Budget(epsilon=2))
+        ledger.charge("staff", events.Pure("0.5"), analyst="ben")
+        ledger.stewardship.amend("patients", budget=Budget(epsilon=7, delta="1e-5"))
+        ledger.stewardship.appoint("ana", "analyst", account="patients", cap=Budget(epsilon=1, delta="1e-7"))
+        ledger.stewardship.appoint("sue", "steward")
+        ledger.stewardship.allot("flu", account="patients", cap=Budget(epsilon=3, delta="1e-7"))
         for _ in range(3):
-            book.fail(book.charge("patients", events.Pure("0.1"), analyst="ana"))
-        before = {name: book.standing(name) for name in book.accounts()}
+            ledger.fail(ledger.charge("patients", events.Pure("0.1"), analyst="ana"))
+        before = {name: ledger.standing(name) for name in ledger.accounts()}
     lose(tmp_path)
     restored(tmp_path, accept_loss=True)
-    with at(tmp_path) as book:
-        assert {name: book.standing(name) for name in book.accounts()} == before
-        assert book.standing("patients").stopped == ("ana",)
-        assert book.role("", "sue") is not None
-        book.verify()
+    with at(tmp_path) as ledger:
+        assert {name: ledger.standing(name) for name in ledger.accounts()} == before
+        assert ledger.standing("patients").stopped == ("ana",)
+        assert ledger.role("", "sue") is not None
+        ledger.verify()
 
 
 def test_a_lost_renewal_stays_counted(tmp_path: Path) -> None:
-    with begun(tmp_path) as book:
-        book.charge("patients", events.Pure(1))
-        book.keep_anchor(backup=book.backup(str(tmp_path / "copy")))
-        book.stewardship.renew("patients")
-        book.charge("patients", events.Pure(2))
+    with begun(tmp_path) as ledger:
+        ledger.charge("patients", events.Pure(1))
+        ledger.keep_anchor(backup=ledger.backup(str(tmp_path / "copy")))
+        ledger.stewardship.renew("patients")
+        ledger.charge("patients", events.Pure(2))
     lose(tmp_path)
     restored(tmp_path, accept_loss=True)
-    with at(tmp_path) as book:
-        found = book.balance("patients")
+    with at(tmp_path) as ledger:
+        found = ledger.balance("patients")
         assert (found.period, str(found.spent), str(found.lifetime)) == (1, "epsilon=3", "epsilon=3")
 
 
 def test_without_an_anchor_or_with_something_in_the_way_it_is_refused(lost: Path) -> None:
-    (lost / "book-wal").write_bytes(b"of the lost book")
-    with pytest.raises(LedgerError, match="where the book shall be"):
+    (lost / "book-wal").write_bytes(b"of the lost ledger")
+    with pytest.raises(LedgerError, match="where the ledger shall be"):
         restored(lost, accept_loss=True)
     (lost / "book-wal").unlink()
     (lost / "anchor").unlink()
@@ -216,14 +216,14 @@ def renewed(acts: list[tuple[str, int]]) -> bool:
     return any(which == len(DRAWS) for _, which in acts)
 
 
-def play(book: Ledger, acts: list[tuple[str, int]]) -> None:
+def play(ledger: Ledger, acts: list[tuple[str, int]]) -> None:
     """Charges, or renews where there is no such event."""
     for who, which in acts:
         if which == len(DRAWS):
-            book.stewardship.renew("patients")
+            ledger.stewardship.renew("patients")
         else:
-            book.stewardship.appoint("ben", "analyst", account="patients")
-            book.charge("patients", DRAWS[which], analyst=who, project="asthma" if which == 0 else "")
+            ledger.stewardship.appoint("ben", "analyst", account="patients")
+            ledger.charge("patients", DRAWS[which], analyst=who, project="asthma" if which == 0 else "")
 
 
 @given(before=Acts, after=Acts, elsewhere=Acts, known=st.booleans())
@@ -235,15 +235,15 @@ def test_nothing_that_was_spent_is_forgotten(
     elsewhere: list[tuple[str, int]],
     known: bool,
 ) -> None:
-    """Under every rule, for everybody: at least the lost book's lifetime, and the copy's own."""
+    """Under every rule, for everybody: at least the lost ledger's lifetime, and the copy's own."""
     folder = tmp_path_factory.mktemp("book")
-    with begun(folder) as book:
-        play(book, before)
-        head = book.backup(str(folder / "copy"))
+    with begun(folder) as ledger:
+        play(ledger, before)
+        head = ledger.backup(str(folder / "copy"))
         if known:
-            book.keep_anchor(backup=head)
-        play(book, after)
-        book.charge("patients", events.Pure("1/9"), analyst="ana")  # something is always lost
+            ledger.keep_anchor(backup=head)
+        play(ledger, after)
+        ledger.charge("patients", events.Pure("1/9"), analyst="ana")  # something is always lost
     anchor = read_anchor(str(folder / "anchor"))
     assert anchor is not None
     lose(folder)
@@ -251,9 +251,9 @@ def test_nothing_that_was_spent_is_forgotten(
         play(copy, elsewhere)
         forked = copy.admit("patients", "owner").lifetime
     restored(folder, accept_loss=True)
-    with at(folder) as book:
-        book.verify()
-        now = book.admit("patients", "owner")
+    with at(folder) as ledger:
+        ledger.verify()
+        now = ledger.admit("patients", "owner")
         was = anchor.standing("patients")
         assert covers(now.lifetime, was.lifetime)
         assert covers(now.lifetime, forked)

@@ -209,8 +209,8 @@ def test_balances_and_entries_come_back(bits: SeededBits) -> None:
 
 def test_no_entry_tells_the_salt(bits: SeededBits) -> None:
     with clinic(bits) as curator:
-        curator._book.history("visits")
-        opened = next(each for each in curator._book.history("visits") if each.kind == "open")
+        curator._ledger.history("visits")
+        opened = next(each for each in curator._ledger.history("visits") if each.kind == "open")
     assert "salt" not in json.dumps(ENTRY.write(opened))
 
 

@@ -1,4 +1,4 @@
-"""A report tells what the book says, from the book alone, and spends nothing."""
+"""A report tells what the ledger says, from the ledger alone, and spends nothing."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 @pytest.fixture
-def book(clock: Clock) -> Iterator[Ledger]:
+def ledger(clock: Clock) -> Iterator[Ledger]:
     """Two analysts and a project with caps, a renewal half way."""
     with Ledger() as found:
         acts = found.stewardship
@@ -64,11 +64,11 @@ def book(clock: Clock) -> Iterator[Ledger]:
         yield found
 
 
-def test_what_is_left_falls_with_every_charge_and_begins_again_with_a_renewal(book: Ledger, clock: Clock) -> None:
-    book.stewardship.renew("patients")
+def test_what_is_left_falls_with_every_charge_and_begins_again_with_a_renewal(ledger: Ledger, clock: Clock) -> None:
+    ledger.stewardship.renew("patients")
     clock.later(1)
-    book.charge("patients", events.Pure("0.2"), analyst="ana", question="{}")
-    account = read_history(book).accounts["patients"]
+    ledger.charge("patients", events.Pure("0.2"), analyst="ana", question="{}")
+    account = read_history(ledger).accounts["patients"]
     assert [step.remaining_share for step in account.own.curve] == pytest.approx([1, 0.75, 0.625, 1, 0.9])
     assert [step.remaining_share for step in account.people["ana"].curve] == pytest.approx([1, 0.5, 1, 0.8])
     ben = account.people["ben"]  # has no cap of their own: the account's budget is theirs
@@ -77,36 +77,36 @@ def test_what_is_left_falls_with_every_charge_and_begins_again_with_a_renewal(bo
     assert [step.remaining_share for step in account.projects["flu"].curve] == pytest.approx([1, 0, 1])
 
 
-def test_an_amended_budget_keeps_what_was_spent(book: Ledger) -> None:
-    book.stewardship.amend("patients", budget=Budget(epsilon=3))
-    assert read_history(book).accounts["patients"].own.remaining_share == pytest.approx(0.75)
+def test_an_amended_budget_keeps_what_was_spent(ledger: Ledger) -> None:
+    ledger.stewardship.amend("patients", budget=Budget(epsilon=3))
+    assert read_history(ledger).accounts["patients"].own.remaining_share == pytest.approx(0.75)
 
 
-def test_shares_are_those_of_the_balance(book: Ledger) -> None:
-    account = read_history(book).accounts["patients"]
-    left = book.balance("patients").remaining.epsilon
+def test_shares_are_those_of_the_balance(ledger: Ledger) -> None:
+    account = read_history(ledger).accounts["patients"]
+    left = ledger.balance("patients").remaining.epsilon
     assert account.own.remaining_share == pytest.approx(float(left / 2))
     assert account.people["ana"].remaining_share == pytest.approx(
-        float(book.balance("patients", analyst="ana").remaining.epsilon)
+        float(ledger.balance("patients", analyst="ana").remaining.epsilon)
     )
 
 
-def test_outcomes_are_counted_for_the_account_the_person_and_the_project(book: Ledger) -> None:
-    account = read_history(book).accounts["patients"]
+def test_outcomes_are_counted_for_the_account_the_person_and_the_project(ledger: Ledger) -> None:
+    account = read_history(ledger).accounts["patients"]
     assert (account.own.questions, account.own.failed, account.people["ben"].failed) == (2, 1, 1)
     assert (account.people["ana"].questions, account.projects["flu"].questions) == (1, 1)
 
 
-def test_pages_of_entries_are_read_to_the_end(book: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = read_history(book)
+def test_pages_of_entries_are_read_to_the_end(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = read_history(ledger)
     monkeypatch.setattr(ledger_history, "PAGE", 2)
-    assert read_history(book) == whole
-    assert whole.entries == book.head().sequence
+    assert read_history(ledger) == whole
+    assert whole.entries == ledger.head().sequence
 
 
-def test_the_newest_questions_are_kept_and_all_are_counted(book: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_newest_questions_are_kept_and_all_are_counted(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ledger_history, "MOST_LISTED", 1)
-    history = read_history(book)
+    history = read_history(ledger)
     assert [one.entry.who for one in history.charges.values()] == ["ben"]
     assert history.counts["charge"] == 2
 
@@ -124,9 +124,9 @@ def test_a_forecast_is_a_straight_line_and_none_is_made_too_early() -> None:
 
 
 @pytest.mark.ci
-def test_the_page_tells_everything_and_stands_alone(book: Ledger, clock: Clock) -> None:
-    before = book.head()
-    made = ledger_report(book, now=clock.now + dt.timedelta(days=5))
+def test_the_page_tells_everything_and_stands_alone(ledger: Ledger, clock: Clock) -> None:
+    before = ledger.head()
+    made = ledger_report(ledger, now=clock.now + dt.timedelta(days=5))
     read = Page(made.text)
     assert read.fetched == []
     links = [a["href"] for a in read.named("a")]
@@ -135,34 +135,34 @@ def test_the_page_tells_everything_and_stands_alone(book: Ledger, clock: Clock) 
     for told in ("Verified", "ana", "ben", "project flu", "1 queries failed", "Forecast:", str(before)):
         assert told in made.text
     assert "about 3 July 2026" in made.text  # 37.5 % used in the 10 days since the first charge
-    assert book.head() == before
+    assert ledger.head() == before
     assert made.verification.passed
 
 
 def test_names_are_no_markup(clock: Clock) -> None:
     evil = "<script>alert(1)</script>"
-    with Ledger() as book:
-        book.stewardship.open_account(evil, unit=Unit("patient", "id"), budget=Budget(epsilon=2))
-        book.charge(evil, events.Pure(1), analyst=evil, question="{}")
-        assert "<script" not in ledger_report(book, now=clock.now).text
+    with Ledger() as ledger:
+        ledger.stewardship.open_account(evil, unit=Unit("patient", "id"), budget=Budget(epsilon=2))
+        ledger.charge(evil, events.Pure(1), analyst=evil, question="{}")
+        assert "<script" not in ledger_report(ledger, now=clock.now).text
 
 
-def test_a_book_without_its_anchor_is_told_and_not_frozen(book: Ledger) -> None:
-    assert verify_ledger(book, book.head()).passed
-    assert verify_ledger(book, Head(0, "0" * 64)).passed
+def test_a_ledger_without_its_anchor_is_told_and_not_frozen(ledger: Ledger) -> None:
+    assert verify_ledger(ledger, ledger.head()).passed
+    assert verify_ledger(ledger, Head(0, "0" * 64)).passed
     other = Head(2, "f" * 64)
-    found = ledger_report(book, anchor=other)
+    found = ledger_report(ledger, anchor=other)
     assert not found.verification.passed
     assert "Not this ledger" in found.text
-    assert not verify_ledger(book, Head(10_000, "f" * 64)).passed
-    assert not book.is_frozen
+    assert not verify_ledger(ledger, Head(10_000, "f" * 64)).passed
+    assert not ledger.is_frozen
 
 
-def test_an_altered_book_is_told_on_the_page(tmp_path: Path) -> None:
+def test_an_altered_ledger_is_told_on_the_page(tmp_path: Path) -> None:
     path = str(tmp_path / "book.ledger")
-    with Ledger(path) as book:
-        book.stewardship.open_account("patients", unit=Unit("patient", "id"), budget=Budget(epsilon=2))
-        book.charge("patients", events.Pure(1), analyst="ana", question="{}")
+    with Ledger(path) as ledger:
+        ledger.stewardship.open_account("patients", unit=Unit("patient", "id"), budget=Budget(epsilon=2))
+        ledger.charge("patients", events.Pure(1), analyst="ana", question="{}")
     with sqlite3.connect(path) as file:
         table = next(name for (name,) in file.execute("SELECT name FROM sqlite_master WHERE name LIKE 'entr%'"))
         triggers = file.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
@@ -177,25 +177,25 @@ def test_an_altered_book_is_told_on_the_page(tmp_path: Path) -> None:
 
 
 @pytest.mark.ci
-def test_the_page_is_its_owners_and_replaces_an_older_one(book: Ledger, tmp_path: Path) -> None:
+def test_the_page_is_its_owners_and_replaces_an_older_one(ledger: Ledger, tmp_path: Path) -> None:
     page = tmp_path / "report.html"
     page.write_text("old", encoding="utf-8")
-    write_report(book, page)
+    write_report(ledger, page)
     assert page.stat().st_mode & 0o777 == 0o600
     assert "Verified" in page.read_text(encoding="utf-8")
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
     with pytest.raises(InvalidParameter) as refusal:
-        write_report(book, tmp_path / "nowhere" / "report.html")
+        write_report(ledger, tmp_path / "nowhere" / "report.html")
     assert refusal.value.name == "out"
 
 
-def test_without_the_extra_nothing_is_written(book: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_extra_nothing_is_written(ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def missing() -> None:
         raise MissingExtra("Drawing a chart", "report", "vl_convert")
 
     monkeypatch.setattr(render, "_converter", missing)
     with pytest.raises(MissingExtra):
-        write_report(book, tmp_path / "report.html")
+        write_report(ledger, tmp_path / "report.html")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -220,15 +220,15 @@ def curator(bits: SeededBits) -> Iterator[Curator]:
 
 
 def _answers(curator: Curator) -> Iterator[tuple[Entry, bytes, ledger_history.LedgerHistory]]:
-    book = curator._book
-    history = read_history(book)
+    ledger = curator._ledger
+    history = read_history(ledger)
     for asked in history.charges.values():
         sequence = asked.entry.sequence
-        (payload,) = [kept.payload for kept in book.read_answers(asked.replay_key) if kept.charge == sequence]
+        (payload,) = [kept.payload for kept in ledger.read_answers(asked.replay_key) if kept.charge == sequence]
         yield curator.entries()[sequence - 1], payload, history
 
 
-def test_the_numbers_of_an_answer_are_told_from_the_book(curator: Curator) -> None:
+def test_the_numbers_of_an_answer_are_told_from_the_ledger(curator: Curator) -> None:
     answer = curator.ask(BY_WARD, epsilon=2, limits=Limits(1, 1))
     ((charge, payload, history),) = _answers(curator)
     found = released_numbers(charge.content["question"], payload, history.declared_at(charge.sequence))
@@ -251,6 +251,6 @@ def test_a_release_under_another_declaration_is_not_guessed_at(curator: Curator)
 
 def test_a_report_of_a_test_says_that_nobody_is_protected(curator: Curator, clock: Clock) -> None:
     curator.ask(BY_WARD, epsilon=2)
-    text = ledger_report(curator._book, now=clock.now).text
+    text = ledger_report(curator._ledger, now=clock.now).text
     assert "Not private: the noise was seeded" in text
     assert BY_WARD in text

@@ -32,22 +32,22 @@ _CHARGES = (events.Pure("1/8"), events.Laplace(8), events.Pure("1/16"))
 def every_entry(folder: Path) -> Iterator[Ledger]:
     """Writes the ledger in a folder, loses its end, restores it, and opens what was restored."""
     lost, copy, anchor, file = (str(folder / name) for name in ("lost", "copy", "anchor", "clinic.ledger"))
-    with AnchoredLedger(lost, anchor_file=anchor) as book:
-        _use_curator(book)
+    with AnchoredLedger(lost, anchor_file=anchor) as ledger:
+        _use_curator(ledger)
         for name in CURRENCIES:
-            _use_account(book, name)
-        _freeze_and_resume(book)
-        book.backup(copy)
-        book.charge("approximate", events.Gaussian(16), analyst="ana", project="flu", question="{}")
+            _use_account(ledger, name)
+        _freeze_and_resume(ledger)
+        ledger.backup(copy)
+        ledger.charge("approximate", events.Gaussian(16), analyst="ana", project="flu", question="{}")
     restore_anchored(copy, file, anchor_file=anchor, accept_loss=True, note="the disk broke")
-    with AnchoredLedger(file, anchor_file=anchor) as book:
-        book.charge("pure", events.Pure("1/32"), analyst="ben", question="{}")
-        yield book
+    with AnchoredLedger(file, anchor_file=anchor) as ledger:
+        ledger.charge("pure", events.Pure("1/32"), analyst="ben", question="{}")
+        yield ledger
 
 
-def _use_curator(book: Ledger) -> None:
+def _use_curator(ledger: Ledger) -> None:
     """Everything that is paid, once more for free, refused, and a stream."""
-    curator = hospital(book)
+    curator = hospital(ledger)
     for verb in VERBS:
         if verb.name in PAID:
             verb.call(curator, key=verb.name)
@@ -58,9 +58,9 @@ def _use_curator(book: Ledger) -> None:
     curator.stream(days, every="day", horizon=3, epsilon=1, start="2026-01-01", periods=2).release()
 
 
-def _use_account(book: Ledger, name: str) -> None:
+def _use_account(ledger: Ledger, name: str) -> None:
     """Caps, charges of each kind, a failure, a retry, amendments, a renewal and a credit that is given back."""
-    (budget, cap), acts = CURRENCIES[name], book.stewardship
+    (budget, cap), acts = CURRENCIES[name], ledger.stewardship
     acts.open_account(name, unit=Unit("person", "id"), budget=budget)
     acts.appoint("ana", "analyst", account=name, cap=cap)
     acts.appoint("ben", "analyst", account=name)
@@ -68,16 +68,16 @@ def _use_account(book: Ledger, name: str) -> None:
     acts.allot("flu", account=name, cap=cap, note="agreed")
     acts.record("make key", about="ana", by="owner", facts={"key": "k1"})
     for event in _CHARGES:
-        book.charge(name, event, analyst="ana", project="flu", question="{}", sql="SELECT COUNT(*) FROM elsewhere")
+        ledger.charge(name, event, analyst="ana", project="flu", question="{}", sql="SELECT COUNT(*) FROM elsewhere")
     acts.renew(name, note="a new year")
     acts.amend(name, budget=budget * 2, note="more people")
     acts.allot("flu", account=name, cap=cap * 2)
     for event in _CHARGES:
-        book.charge(name, event, analyst="ben", question="{}")
-    book.fail(book.charge(name, events.Pure("1/8"), analyst="ben", question="{}"))
+        ledger.charge(name, event, analyst="ben", question="{}")
+    ledger.fail(ledger.charge(name, events.Pure("1/8"), analyst="ben", question="{}"))
     acts.unlock(name, note="looked into")
-    book.fail(book.charge(name, events.Pure("1/8"), analyst="ben", project="flu", question="{}"))
-    _retry(book, name)
+    ledger.fail(ledger.charge(name, events.Pure("1/8"), analyst="ben", project="flu", question="{}"))
+    _retry(ledger, name)
     _declare_keys(acts, name)
 
 
@@ -90,16 +90,16 @@ def _declare_keys(acts: Stewardship, account: str) -> None:
     acts.attach(f"wards of {account}", account=account, declaration=canonical(told), blocks=blocks)
 
 
-def _retry(book: Ledger, account: str) -> None:
+def _retry(ledger: Ledger, account: str) -> None:
     """A charge whose runner stopped, and that somebody runs again under its key."""
     given = {"analyst": "ana", "question": "{}", "key": f"again {account}"}
-    book.interrupt(book.charge(account, events.Pure("1/16"), **given))
-    claimed = book.claim(book.charge(account, events.Pure("1/16"), **given))
+    ledger.interrupt(ledger.charge(account, events.Pure("1/16"), **given))
+    claimed = ledger.claim(ledger.charge(account, events.Pure("1/16"), **given))
     assert claimed is not None
-    book.store_answer(claimed, f"replay {account}", "{}")
+    ledger.store_answer(claimed, f"replay {account}", "{}")
 
 
-def _freeze_and_resume(book: Ledger) -> None:
+def _freeze_and_resume(ledger: Ledger) -> None:
     with pytest.raises(LedgerTampered):
-        book.check_anchor(Head(1, "f" * 64))
-    book.resume(note="it was another ledger's")
+        ledger.check_anchor(Head(1, "f" * 64))
+    ledger.resume(note="it was another ledger's")

@@ -40,7 +40,7 @@ Row = tuple[str, ...]
 class Faces:
     """One ledger behind every face."""
 
-    book: Ledger
+    ledger: Ledger
     url: str
     key: str
     remote: RemoteCurator
@@ -95,21 +95,21 @@ def tables(text: str, caption: str) -> list[list[str]]:
 @pytest.fixture(scope="module")
 def faces(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Faces]:
     folder = tmp_path_factory.mktemp("ledger")
-    with every_entry(folder) as book, pytest.MonkeyPatch.context() as patch:
+    with every_entry(folder) as ledger, pytest.MonkeyPatch.context() as patch:
         (folder / "discreet.toml").write_text('ledger = "clinic.ledger"\nanchor = "anchor"\n')
         patch.chdir(folder)
-        book.stewardship.appoint("stella", "steward")
-        identities, curator = Identities(folder / "identities"), Curator(book)
+        ledger.stewardship.appoint("stella", "steward")
+        identities, curator = Identities(folder / "identities"), Curator(ledger)
         identities.make_person(identities.local, "stella", ServiceRole.STEWARD)
         _, key = identities.make_key(identities.local, "stella")
         limits = RateLimits(identities, requests_per_minute=100_000, questions_per_day=100_000)
-        desk, acts, settings = CuratorDesk(curator=curator), StewardActions(book, identities), Settings(folder=folder)
+        desk, acts, settings = CuratorDesk(curator=curator), StewardActions(ledger, identities), Settings(folder=folder)
         page: Any = create_page(ServiceContext(desk, identities, acts, limits, settings))
         clinic = Clinic(folder, settings, curator, desk, identities, acts, page)  # type: ignore[arg-type]  # of one process
         patch.setattr(report_page, "_figure", lambda *_: None)  # drawing takes seconds, and tests of their own
-        report = report_page.ledger_report(book).text
+        report = report_page.ledger_report(ledger).text
         with running(create_api(ServiceContext(desk, identities, acts, limits, settings))) as url:
-            yield Faces(book, url, key, discreet.connect(url, key=key), clinic.browser("stella"), report)
+            yield Faces(ledger, url, key, discreet.connect(url, key=key), clinic.browser("stella"), report)
         identities.close()
 
 
@@ -123,7 +123,7 @@ def line(view: EntryView) -> Row:
 
 @pytest.fixture
 def lines(faces: Faces) -> list[Row]:
-    return [line(view_entry(entry)) for entry in faces.book.history()]
+    return [line(view_entry(entry)) for entry in faces.ledger.history()]
 
 
 def test_the_ledger_has_entries_of_every_kind_and_each_has_words(lines: list[Row]) -> None:
@@ -173,7 +173,7 @@ def test_the_page_shows_the_same_entries(faces: Faces, lines: list[Row]) -> None
 
 def with_project(faces: Faces, row: Row) -> str:
     """The name of who asked, and of the project that they asked for."""
-    (entry,) = faces.book.history(after=int(row[0]) - 1, limit=1)
+    (entry,) = faces.ledger.history(after=int(row[0]) - 1, limit=1)
     view = view_entry(entry)
     return f"{view.who} for {view.project}" if view.project and view.kind == "charge" else view.who
 
@@ -183,7 +183,7 @@ def test_the_report_shows_the_same_actions_and_charges(faces: Faces, lines: list
     acted = {(row[0], *row[2:]) for row in actions if row[2] in ACTIONS}
     assert acted == {row for row in lines if row[1] in ACTIONS}
     charged = {(place, who, account, cost, words) for place, _, account, who, words, cost, _ in map(tuple, actions)}
-    free = {str(view.sequence) for view in map(view_entry, faces.book.history()) if view.paid_by}
+    free = {str(view.sequence) for view in map(view_entry, faces.ledger.history()) if view.paid_by}
     wanted = [row for row in lines if row[1] == "charge" and row[0] not in free]
     assert charged >= {(row[0], with_project(faces, row), row[3], row[4], row[5]) for row in wanted}
 
@@ -194,16 +194,16 @@ def test_the_report_shows_the_same_actions_and_charges(faces: Faces, lines: list
 def test_command_line_http_and_remote_give_one_document_of_balances(faces: Faces) -> None:
     told = json.loads(faces.printed("budget", "--json"))["budgets"]
     sent = faces.sent("/v1/budget")["budgets"]
-    assert sorted(one["account"] for one in told) == sorted(faces.book.accounts())
+    assert sorted(one["account"] for one in told) == sorted(faces.ledger.accounts())
     by_name = {one["account"]: {**one, "own": None} for one in sent}  # what is the caller's own differs with the caller
     assert {one["account"]: one for one in told} == by_name
-    for account in faces.book.accounts():
-        assert faces.remote.budget(account) == faces.book.standing(account)
+    for account in faces.ledger.accounts():
+        assert faces.remote.budget(account) == faces.ledger.standing(account)
 
 
 @pytest.mark.parametrize("account", CURRENCIES)
 def test_every_face_shows_the_same_figures_of_everybody(faces: Faces, account: str) -> None:
-    standing = faces.book.standing(account)
+    standing = faces.ledger.standing(account)
     assert standing.lines  # name, role, cap, spent, remaining
     printed = [tuple(row.split()) for row in faces.printed("budget", "--account", account).splitlines()]
     assert {tuple(" ".join(cells).split()) for cells in standing.lines} <= set(printed)
@@ -222,7 +222,7 @@ def test_every_face_shows_the_same_figures_of_everybody(faces: Faces, account: s
 
 @pytest.mark.parametrize("account", CURRENCIES)
 def test_counts_of_queries_are_those_of_the_entries(faces: Faces, account: str) -> None:
-    views = [view_entry(entry) for entry in faces.book.history(account)]
+    views = [view_entry(entry) for entry in faces.ledger.history(account)]
     charges = {view.sequence: view for view in views if view.kind == "charge" and not view.paid_by}
     page = faces.browser.get(f"/accounts/{account}").text
     for name, role, *_, asked, answered, failed, _ in tables(page, "People on") + tables(page, "Projects on"):

@@ -62,6 +62,6 @@ Json = st.recursive(
 
 
 @given(found=Json)
-def test_whatever_a_book_holds_is_told(found: object) -> None:
+def test_whatever_a_ledger_holds_is_told(found: object) -> None:
     assert isinstance(plan_text(json.dumps(found)), str)
     assert isinstance(plan_text(found), str)

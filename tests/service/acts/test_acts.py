@@ -1,4 +1,4 @@
-"""The book for callers: everybody sees their own, stewards act under their name, every act is an entry."""
+"""The ledger for callers: everybody sees their own, stewards act under their name, every act is an entry."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from discreet.service.acts.people_actions import (
 )
 from discreet.service.caller import AuthenticatedCaller, ServiceRole
 from discreet.service.identity import Identities
-from tests.ledger.books import tamper
+from tests.ledger.ledgers import tamper
 from tests.service.identity.helpers import Clock
 
 QUESTION = '{"outputs":[["n","COUNT"]],"table":"visits"}'
@@ -51,27 +51,27 @@ amend, renew, unlock, appoint, allot = map(act, ("amend", "renew", "unlock", "ap
 
 
 class Clinic:
-    """A book with two accounts, people of each role, and what was asked."""
+    """A ledger with two accounts, people of each role, and what was asked."""
 
     def __init__(self, path: str = ":memory:") -> None:
-        self.book = Ledger(path)
-        steward = self.book.stewardship
+        self.ledger = Ledger(path)
+        steward = self.ledger.stewardship
         steward.open_account("patients", unit=Unit("patient", "id"), budget=Budget(epsilon=2))
         steward.open_account("staff", unit=Unit("nurse", "id"), neighbours="replace", budget=Budget(rho=1))
         steward.attach("visits", account="patients", declaration="{}")
         steward.attach("shifts", account="staff", declaration="{}")
-        self.identities = Identities(":memory:", record=recorder(self.book), clock=Clock())
+        self.identities = Identities(":memory:", record=recorder(self.ledger), clock=Clock())
         self.owner = self.identities.local
         self.sam, self.sue = (self.person(name, ServiceRole.STEWARD) for name in ("sam", "sue"))
         self.ana, self.ben = (self.person(name, ServiceRole.ANALYST) for name in ("ana", "ben"))
         self.eve = self.person("eve", ServiceRole.AUDITOR)
-        self.acts = StewardActions(self.book, self.identities)
+        self.acts = StewardActions(self.ledger, self.identities)
 
     def person(self, name: str, role: ServiceRole) -> AuthenticatedCaller:
         return self.identities.authenticate_key(self.identities.make_key(self.owner, name, role)[1])
 
     def charge(self, who: str, epsilon: str = "0.1", **more: Any) -> int:
-        return self.book.charge("patients", events.Pure(epsilon), analyst=who, question=QUESTION, **more).sequence
+        return self.ledger.charge("patients", events.Pure(epsilon), analyst=who, question=QUESTION, **more).sequence
 
     def appoint(self) -> None:
         """Ana has a cap, Ben has none."""
@@ -83,28 +83,28 @@ class Clinic:
 def clinic() -> Iterator[Clinic]:
     made = Clinic()
     yield made
-    made.book.verify()
+    made.ledger.verify()
 
 
 # ----------------------------------------------------------------------------------------------------------- entries
 
 
-def test_the_book_knows_who_was_made_by_whom(clinic: Clinic) -> None:
-    told = [(entry.who, entry.content) for entry in clinic.book.history() if entry.kind == "service"]
+def test_the_ledger_knows_who_was_made_by_whom(clinic: Clinic) -> None:
+    told = [(entry.who, entry.content) for entry in clinic.ledger.history() if entry.kind == "service"]
     assert ("owner", {"act": "make person", "about": "sam", "role": "steward"}) in told
     assert [content["act"] for _, content in told if content["about"] == "ana"] == ["make person", "make key"]
-    assert clinic.book.role("", "sam") is Role.STEWARD
-    assert clinic.book.role("", "eve") is Role.AUDITOR
-    assert clinic.book.role("", "ana") is None  # stewards appoint analysts, on accounts
+    assert clinic.ledger.role("", "sam") is Role.STEWARD
+    assert clinic.ledger.role("", "eve") is Role.AUDITOR
+    assert clinic.ledger.role("", "ana") is None  # stewards appoint analysts, on accounts
     clinic.identities.revoke_key(clinic.sam, clinic.ana.credential)
-    entry = clinic.book.history()[-1]
+    entry = clinic.ledger.history()[-1]
     assert (entry.who, entry.content["key"]) == ("sam", clinic.ana.credential)
 
 
-def test_a_book_that_takes_no_entries_lets_nobody_be_made(tmp_path: Path) -> None:
+def test_a_ledger_that_takes_no_entries_lets_nobody_be_made(tmp_path: Path) -> None:
     clinic = Clinic(str(tmp_path / "book"))
     with pytest.raises(LedgerTampered):
-        clinic.book.check_anchor(Head(10**6, "0" * 64))  # another book's: this one is frozen now
+        clinic.ledger.check_anchor(Head(10**6, "0" * 64))  # another ledger's: this one is frozen now
     with pytest.raises(LedgerError, match="read-only"):
         clinic.identities.make_key(clinic.sam, "zoe", ServiceRole.ANALYST)
     assert clinic.identities.role_of("zoe") is None
@@ -133,11 +133,11 @@ def test_every_act_of_a_steward_is_an_entry_of_theirs(
     clinic: Clinic, kind: str, act: Callable[[StewardActions, AuthenticatedCaller], Any]
 ) -> None:
     for by in (clinic.sam, clinic.owner):
-        before = clinic.book.head().sequence
+        before = clinic.ledger.head().sequence
         json.dumps(act(clinic.acts, by))
-        (entry,) = clinic.book.history(after=before)
+        (entry,) = clinic.ledger.history(after=before)
         assert (entry.kind, entry.who) == (kind, by.name)
-    head = clinic.book.head()
+    head = clinic.ledger.head()
     for by in (
         clinic.ana,
         clinic.eve,
@@ -146,7 +146,7 @@ def test_every_act_of_a_steward_is_an_entry_of_theirs(
     ):
         with pytest.raises(NotPermitted):
             act(clinic.acts, by)
-    assert clinic.book.head() == head
+    assert clinic.ledger.head() == head
 
 
 def test_what_shows_the_whole_ledger_is_not_done_for_everybody(clinic: Clinic) -> None:
@@ -164,8 +164,8 @@ class ReadHead(Request[str]):
     verb: ClassVar[str] = "read_head"
 
 
-def read_head(book: Ledger, _: ReadHead, __: Any) -> str:
-    return str(book.head())
+def read_head(ledger: Ledger, _: ReadHead, __: Any) -> str:
+    return str(ledger.head())
 
 
 def test_a_verb_needs_its_permission_and_a_whole_key(clinic: Clinic) -> None:
@@ -174,7 +174,7 @@ def test_a_verb_needs_its_permission_and_a_whole_key(clinic: Clinic) -> None:
     with pytest.MonkeyPatch.context() as changed:
         changed.setattr(steward_actions, "VERBS", {**VERBS, verb.name: verb})
         for caller in (clinic.owner, clinic.sam, clinic.eve):
-            assert clinic.acts.perform(caller, ReadHead())["value"] == str(clinic.book.head())
+            assert clinic.acts.perform(caller, ReadHead())["value"] == str(clinic.ledger.head())
         with pytest.raises(NotPermitted, match="verify the ledger"):
             clinic.acts.perform(clinic.ana, ReadHead())
         for narrow in (replace(clinic.eve, tables=frozenset({"visits"})), replace(clinic.eve, project="x")):
@@ -188,7 +188,7 @@ def test_people_and_keys_need_their_permission(clinic: Clinic) -> None:
     requests += [kind.of(name="ben") for kind in (DisablePerson, EnablePerson, MakeLink)]
     requests += [kind.of(key=clinic.ben.credential) for kind in (RevokeKey, RotateKey)]
     assert {request.verb for request in requests} == set(PEOPLE_VERBS)
-    head = clinic.book.head()
+    head = clinic.ledger.head()
     for caller in (clinic.ana, clinic.eve):
         for request in requests:
             with pytest.raises(NotPermitted) as error:
@@ -198,7 +198,7 @@ def test_people_and_keys_need_their_permission(clinic: Clinic) -> None:
     for role in ("steward", "owner"):
         with pytest.raises((NotPermitted, InvalidParameter)):
             clinic.acts.perform(clinic.sam, MakePerson.of(name="zoe", role=role))
-    assert clinic.book.head() == head
+    assert clinic.ledger.head() == head
     made = clinic.acts.perform(clinic.ana, RotateKey.of(key=clinic.ana.credential))
     assert clinic.identities.authenticate_key(made["key"]).name == "ana"
     assert [clinic.acts.perform(clinic.sam, request) for request in requests[1:3]]
@@ -232,11 +232,11 @@ def test_stewards_make_no_stewards_and_change_none(clinic: Clinic) -> None:
 def test_what_does_not_fit_is_named(
     clinic: Clinic, act: Callable[[StewardActions, AuthenticatedCaller], Any], name: str
 ) -> None:
-    head = clinic.book.head()
+    head = clinic.ledger.head()
     with pytest.raises(InvalidParameter) as error:
         act(clinic.acts, clinic.sam)
     assert error.value.name == name
-    assert clinic.book.head() == head
+    assert clinic.ledger.head() == head
 
 
 # ----------------------------------------------------------------------------------------------------------- budgets
@@ -325,7 +325,7 @@ def test_analysts_see_their_own_charges_without_keys(clinic: Clinic) -> None:
     assert {entry["who"] for entry in told["entries"]} == {"ana"}
     assert clinic.acts.history(clinic.ana, analyst="ben")["entries"] == []
     whole = clinic.acts.history(clinic.eve, limit=500)["entries"]
-    assert [entry["sequence"] for entry in whole] == list(range(1, clinic.book.head().sequence + 1))
+    assert [entry["sequence"] for entry in whole] == list(range(1, clinic.ledger.head().sequence + 1))
     assert "salt" not in json.dumps(whole)
     some = clinic.acts.history(clinic.eve, analyst="ben", account="patients")["entries"]
     assert {(entry["entry"], entry["who"]) for entry in some} == {("appoint", "sam"), ("charge", "ben")}
@@ -357,7 +357,7 @@ def test_the_newest_come_first(clinic: Clinic, looked_at: int, monkeypatch: pyte
     mine = [clinic.charge(who, "0.01", key=f"{who} {place}") for place, who in enumerate(("ana", "ben", "ana", "ben"))]
     monkeypatch.setattr(steward_actions, "_LOOKED_AT", looked_at)
     monkeypatch.setattr(steward_actions, "_MOST_LOOKS", 10**6)
-    whole = list(range(clinic.book.head().sequence, 0, -1))
+    whole = list(range(clinic.ledger.head().sequence, 0, -1))
     assert [entry.sequence for entry in clinic.acts.recent(clinic.eve)] == whole
     assert [entry.sequence for entry in clinic.acts.recent(clinic.ana)] == [mine[2], mine[0]]
     assert {entry.key for entry in clinic.acts.recent(clinic.sam)} == {""}
@@ -395,9 +395,9 @@ def test_others_entries_are_as_if_there_were_none(clinic: Clinic) -> None:
 
 def test_a_certificate_says_what_was_promised_and_can_be_checked(clinic: Clinic) -> None:
     clinic.appoint()
-    receipt = clinic.book.charge("patients", events.Pure("0.1"), analyst="ana", question=QUESTION, key="secret")
+    receipt = clinic.ledger.charge("patients", events.Pure("0.1"), analyst="ana", question=QUESTION, key="secret")
     open_one = clinic.acts.certificate(clinic.ana, receipt.sequence)
-    clinic.book.store_answer(receipt, "r", b"an answer")
+    clinic.ledger.store_answer(receipt, "r", b"an answer")
     told = clinic.acts.certificate(clinic.ana, receipt.sequence)
     assert open_one["outcome"] is None
     assert told["outcome"]["digest"] == sha256(b"an answer").hexdigest()
@@ -413,10 +413,10 @@ def test_a_certificate_says_what_was_promised_and_can_be_checked(clinic: Clinic)
         "every set of answers is "
         "at most e^0.1 times as likely under one as under the other (pure differential privacy, epsilon=0.1)."
     )
-    assert Head.parse(told["head"]["text"]) == clinic.book.head()
+    assert Head.parse(told["head"]["text"]) == clinic.ledger.head()
     assert "secret" not in json.dumps(told)
     clinic.charge("ben")
-    clinic.book.check_anchor(Head.parse(told["head"]["text"]))
+    clinic.ledger.check_anchor(Head.parse(told["head"]["text"]))
 
 
 @pytest.mark.parametrize(
@@ -427,11 +427,11 @@ def test_a_certificate_says_what_was_promised_and_can_be_checked(clinic: Clinic)
     ],
 )
 def test_other_promises_are_told_as_they_are(budget: Any, words: str) -> None:
-    book = Ledger()
-    book.stewardship.open_account("a", unit=Unit("nurse", "id"), neighbours=Neighbours.REPLACE, budget=budget)
+    ledger = Ledger()
+    ledger.stewardship.open_account("a", unit=Unit("nurse", "id"), neighbours=Neighbours.REPLACE, budget=budget)
     event = events.Gaussian(noise_multiplier=5) if "zero" in words else events.Approx("0.1", "1e-9")
-    receipt = book.charge("a", event)
-    acts = StewardActions(book, Identities(":memory:"))
+    receipt = ledger.charge("a", event)
+    acts = StewardActions(ledger, Identities(":memory:"))
     told = acts.certificate(Identities.local, receipt.sequence)
     assert words in told["guarantee"]
     assert "both have as many units, and the rows of one unit differ in any way (a unit of nurse" in told["guarantee"]
@@ -442,16 +442,16 @@ def test_other_promises_are_told_as_they_are(budget: Any, words: str) -> None:
 
 def test_auditors_verify_and_export_the_head(clinic: Clinic) -> None:
     for caller in (clinic.owner, clinic.sam, clinic.eve):
-        assert clinic.acts.verify(caller) == clinic.book.head()
-        assert Head.parse(clinic.acts.anchor(caller)) == clinic.book.head()
+        assert clinic.acts.verify(caller) == clinic.ledger.head()
+        assert Head.parse(clinic.acts.anchor(caller)) == clinic.ledger.head()
     for act in (clinic.acts.verify, clinic.acts.anchor):
         with pytest.raises(NotPermitted):
             act(clinic.ana)
 
 
-def test_an_altered_book_is_found_and_takes_no_more_charges(tmp_path: Path) -> None:
+def test_an_altered_ledger_is_found_and_takes_no_more_charges(tmp_path: Path) -> None:
     clinic = Clinic(str(tmp_path / "book"))
-    assert clinic.acts.verify(clinic.eve) == clinic.book.head()
+    assert clinic.acts.verify(clinic.eve) == clinic.ledger.head()
     clinic.charge("owner")
     tamper(tmp_path / "book", "UPDATE entries SET who = 'zoe' WHERE sequence = 3")
     with pytest.raises(LedgerTampered):

@@ -25,7 +25,7 @@ class Clock:
 
 @dataclass
 class Recorded:
-    """What was told to the book, and whether the book can be written."""
+    """What was told to the ledger, and whether the ledger can be written."""
 
     acts: list[tuple[str, str, str, str]] = field(default_factory=list)
     broken: bool = False
@@ -33,7 +33,7 @@ class Recorded:
     def __call__(self, act: str, *, by: str, about: str, key: str = "", role: ServiceRole | None = None) -> None:
         assert (act == "make person") == (role is not None)
         if self.broken:
-            raise OSError("the book cannot be written")
+            raise OSError("the ledger cannot be written")
         self.acts.append((act, by, about, key))
 
 

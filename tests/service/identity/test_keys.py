@@ -440,7 +440,7 @@ def test_only_the_owner_of_the_machine_reads_the_file(tmp_path: Path) -> None:
 # ----------------------------------------------------------------------------------------------------------- recording
 
 
-def test_every_act_is_told_to_the_book_without_secrets(office: Office) -> None:
+def test_every_act_is_told_to_the_ledger_without_secrets(office: Office) -> None:
     office.recorded.acts.clear()
     key_id, text = office.identities.make_key(office.sam, "zoe", ANALYST)
     other_id, other = office.identities.rotate_key(office.sam, key_id)
@@ -463,7 +463,7 @@ def test_every_act_is_told_to_the_book_without_secrets(office: Office) -> None:
         assert secret.rpartition("_")[2] not in repr(office.recorded.acts)
 
 
-def test_without_the_book_nothing_is_given_and_everything_is_taken(office: Office) -> None:
+def test_without_the_ledger_nothing_is_given_and_everything_is_taken(office: Office) -> None:
     office.recorded.broken = True
     identities, before = office.identities, len(office.identities.keys(office.owner))
     for act in (

@@ -313,7 +313,7 @@ MUTANTS: dict[str, tuple[Any, str, Any, Check]] = {
     "accounts without analysts answer everybody": (
         steward_actions,
         "require_listed",
-        lambda book, analyst, account: book.admit(account, analyst),
+        lambda ledger, analyst, account: ledger.admit(account, analyst),
         clinic(test_acts.test_analysts_see_nothing_of_others),
     ),
 }

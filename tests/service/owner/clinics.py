@@ -1,4 +1,4 @@
-"""A small clinic with an owner of its book, for tests."""
+"""A small clinic with an owner of its ledger, for tests."""
 
 from __future__ import annotations
 
@@ -59,27 +59,27 @@ async def desk(folder: Path, **chosen: Any) -> AsyncIterator[tuple[WorkerExecuto
     """A desk with one worker, one planner and short ticks."""
     config = folder / "discreet.toml"
     settings = Settings(folder=folder, **{"workers": 1, "tick": 0.01, **chosen})
-    with Ledger(str(folder / "discreet.ledger")) as book:
-        made = WorkerExecutor(book, settings, config=str(config))
+    with Ledger(str(folder / "discreet.ledger")) as ledger:
+        made = WorkerExecutor(ledger, settings, config=str(config))
         try:
             await made.open()
-            yield made, book
+            yield made, ledger
         finally:
             await made.close(grace=0.1)
 
 
-def book_of_ana() -> Ledger:
-    """A book in memory in which ana is appointed on one account, and nobody on another."""
-    book = Ledger()
+def ledger_of_ana() -> Ledger:
+    """A ledger in memory in which ana is appointed on one account, and nobody on another."""
+    ledger = Ledger()
     for account in ("visits", "staff"):
-        book.stewardship.open_account(account, unit=Unit("person", "id"), budget=Budget(epsilon=2))
-    book.stewardship.appoint("ana", "analyst", account="visits", cap=Budget(epsilon=1))
-    return book
+        ledger.stewardship.open_account(account, unit=Unit("person", "id"), budget=Budget(epsilon=2))
+    ledger.stewardship.appoint("ana", "analyst", account="visits", cap=Budget(epsilon=1))
+    return ledger
 
 
-def kinds(book: Ledger) -> list[str]:
+def kinds(ledger: Ledger) -> list[str]:
     """What happened, in order."""
-    return [entry.kind for entry in book.history()]
+    return [entry.kind for entry in ledger.history()]
 
 
 def run(coroutine: Any) -> Any:

@@ -47,8 +47,8 @@ def test_a_file_that_unpacks_to_more_than_memory(tmp_path: Path) -> None:
     assert bomb.stat().st_size < 1 << 20
 
     async def inspected() -> None:
-        async with desk(tmp_path, memory=MEMORY, fit_deadline=20.0) as (made, book):
-            book.stewardship.appoint("stella", "steward")
+        async with desk(tmp_path, memory=MEMORY, fit_deadline=20.0) as (made, ledger):
+            ledger.stewardship.appoint("stella", "steward")
             looking = asyncio.ensure_future(
                 made.perform(STELLA, JobRequest(operation=OPERATIONS["inspect"], arguments={"path": str(bomb)}))
             )
@@ -69,15 +69,15 @@ def test_a_question_without_end_is_dead_at_its_deadline_and_others_are_answered(
     (tmp_path / "heavy.csv").write_text("person,x\n" + "".join(f"1,{i % 10}\n" for i in range(2_000)))
 
     async def asked() -> None:
-        async with desk(tmp_path, workers=2, deadline=15.0, memory=MEMORY) as (made, book):
+        async with desk(tmp_path, workers=2, deadline=15.0, memory=MEMORY) as (made, ledger):
             endless = asyncio.ensure_future(made.perform(ANA, ask(ENDLESS)))
             for place in range(3):
                 answer = await made.perform(ANA, ask(f"SELECT COUNT(*) AS n FROM visits WHERE age > {place}"))
                 assert len(answer["rows"]) == 1
             with pytest.raises(QueryFailed):
                 await endless
-            assert kinds(book).count("fail") == 1
-            assert book.balance("heavy", analyst="ana").failures == 1
-            book.verify()
+            assert kinds(ledger).count("fail") == 1
+            assert ledger.balance("heavy", analyst="ana").failures == 1
+            ledger.verify()
 
     run(asked())

@@ -26,7 +26,7 @@ from discreet.service.owner.worker_process import WorkerLost
 from discreet.service.settings import Settings
 from discreet.service.wire.sqlstates import wire_error
 from tests.postgres_server import PostgresServer
-from tests.service.owner.clinics import ANA, ask, book_of_ana, kinds, write
+from tests.service.owner.clinics import ANA, ask, kinds, ledger_of_ana, write
 
 CHARGE = {
     "events_by_account": {"visits": events.to_json(events.Pure("0.1"))},
@@ -42,35 +42,35 @@ Script = Callable[[LedgerGateway, Ledger], Awaitable[dict[str, Any]]]
 # ------------------------------------------------------------------------------------------------------- one request
 
 
-def outcome(script: Script, book: Ledger) -> Any:
+def outcome(script: Script, ledger: Ledger) -> Any:
     """How a request ends whose worker follows a script."""
 
     class Worker:
         async def perform(self, _: Any, door: LedgerGateway, __: Any) -> dict[str, Any]:
-            return await script(door, book)
+            return await script(door, ledger)
 
         def kill(self) -> None: ...
 
     async def supervised() -> Any:
         future: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
         running = OpenRequest(id="j", caller=ANA, work=ask(), tick=0.01, outcome=future)
-        door = LedgerGateway(book, analyst="ana", spending=True)
-        with ThreadPoolExecutor(2) as ledger:
+        door = LedgerGateway(ledger, analyst="ana", spending=True)
+        with ThreadPoolExecutor(2) as threads:
             request = SupervisedRequest(
-                cast("Any", Worker()), door, running, Deadlines(planning=0.05, whole=0.1), ledger
+                cast("Any", Worker()), door, running, Deadlines(planning=0.05, whole=0.1), threads
             )
             return (await request.run_to_end())[0]
 
     return asyncio.run(supervised())
 
 
-def unavailable(book: Ledger, method: str) -> None:
-    """The book's server is gone, for one method."""
+def unavailable(ledger: Ledger, method: str) -> None:
+    """The ledger's server is gone, for one method."""
 
     def gone(*_: Any, **__: Any) -> Any:
         raise GONE
 
-    vars(book)[method] = gone
+    vars(ledger)[method] = gone
 
 
 def require_outage(found: Any) -> None:
@@ -86,11 +86,11 @@ async def charging(door: LedgerGateway, _: Ledger) -> dict[str, Any]:
 
 
 def test_a_charge_that_the_server_did_not_take_is_no_failure() -> None:
-    book = book_of_ana()
-    before = kinds(book)
-    unavailable(book, "charge_all")
-    require_outage(outcome(charging, book))
-    assert kinds(book) == before
+    ledger = ledger_of_ana()
+    before = kinds(ledger)
+    unavailable(ledger, "charge_all")
+    require_outage(outcome(charging, ledger))
+    assert kinds(ledger) == before
 
 
 async def waiting(door: LedgerGateway, _: Ledger) -> dict[str, Any]:
@@ -101,32 +101,32 @@ async def waiting(door: LedgerGateway, _: Ledger) -> dict[str, Any]:
 
 def test_a_plan_that_waits_for_the_ledger_is_not_too_complex(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(supervision, "OUTAGE", 0.01)
-    book = book_of_ana()
-    before = kinds(book)
-    require_outage(outcome(waiting, book))
-    assert kinds(book) == before
+    ledger = ledger_of_ana()
+    before = kinds(ledger)
+    require_outage(outcome(waiting, ledger))
+    assert kinds(ledger) == before
 
 
-async def waiting_after_charge(door: LedgerGateway, book: Ledger) -> dict[str, Any]:
-    await charging(door, book)
-    return await waiting(door, book)
+async def waiting_after_charge(door: LedgerGateway, ledger: Ledger) -> dict[str, Any]:
+    await charging(door, ledger)
+    return await waiting(door, ledger)
 
 
 def test_an_answer_that_cannot_be_stored_uses_no_credit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(supervision, "OUTAGE", 0.01)
-    book = book_of_ana()
-    require_outage(outcome(waiting_after_charge, book))
-    assert kinds(book)[-2:] == ["charge", "interrupt"]
-    assert book.balance("visits", analyst="ana").failures == 0
+    ledger = ledger_of_ana()
+    require_outage(outcome(waiting_after_charge, ledger))
+    assert kinds(ledger)[-2:] == ["charge", "interrupt"]
+    assert ledger.balance("visits", analyst="ana").failures == 0
 
 
 def storing(then: str) -> Script:
-    async def script(door: LedgerGateway, book: Ledger) -> dict[str, Any]:
+    async def script(door: LedgerGateway, ledger: Ledger) -> dict[str, Any]:
         receipt = door.serve("charge", CHARGE)
         try:
             door.serve("store_answer", {"sequence": receipt["sequence"], "replay_key": "r", "payload": "{}"})
         except LedgerUnavailable:
-            vars(book).pop("store_answer")  # the server is back
+            vars(ledger).pop("store_answer")  # the server is back
             if then == "fail":  # as the curator does when anything goes wrong
                 door.serve("fail", {"sequence": receipt["sequence"]})
                 raise QueryFailed from None
@@ -138,28 +138,28 @@ def storing(then: str) -> Script:
 
 @pytest.mark.parametrize("then", ["raise", "fail"])
 def test_a_server_that_is_back_finds_an_interrupted_charge(then: str) -> None:
-    book = book_of_ana()
-    unavailable(book, "store_answer")
-    require_outage(outcome(storing(then), book))
-    assert kinds(book)[-2:] == ["charge", "interrupt"]
-    assert book.balance("visits", analyst="ana").failures == 0
+    ledger = ledger_of_ana()
+    unavailable(ledger, "store_answer")
+    require_outage(outcome(storing(then), ledger))
+    assert kinds(ledger)[-2:] == ["charge", "interrupt"]
+    assert ledger.balance("visits", analyst="ana").failures == 0
 
 
-async def lost_after_charge(door: LedgerGateway, book: Ledger) -> dict[str, Any]:
-    await charging(door, book)
+async def lost_after_charge(door: LedgerGateway, ledger: Ledger) -> dict[str, Any]:
+    await charging(door, ledger)
     raise WorkerLost
 
 
 def test_a_failure_that_cannot_be_written_is_told_as_an_outage() -> None:
-    book = book_of_ana()
-    unavailable(book, "fail")
-    require_outage(outcome(lost_after_charge, book))
+    ledger = ledger_of_ana()
+    unavailable(ledger, "fail")
+    require_outage(outcome(lost_after_charge, ledger))
 
 
 def test_without_an_outage_a_failure_uses_a_credit() -> None:
-    book = book_of_ana()
-    assert isinstance(outcome(lost_after_charge, book), QueryFailed)
-    assert book.balance("visits", analyst="ana").failures == 1
+    ledger = ledger_of_ana()
+    assert isinstance(outcome(lost_after_charge, ledger), QueryFailed)
+    assert ledger.balance("visits", analyst="ana").failures == 1
 
 
 # ------------------------------------------------------------------------------------------------------------ health
@@ -222,28 +222,28 @@ async def require_refusals(desk: WorkerExecutor) -> None:
     assert not await desk.check_ledger()
 
 
-async def require_recovery(desk: WorkerExecutor, book: Ledger, before: list[str]) -> None:
-    """Once the server is back, the book is as it was, and the question is answered."""
+async def require_recovery(desk: WorkerExecutor, ledger: Ledger, before: list[str]) -> None:
+    """Once the server is back, the ledger is as it was, and the question is answered."""
     while not await desk.check_ledger():
         await asyncio.sleep(0.05)
-    assert kinds(book) == before
-    assert book.balance("visits", analyst="ana").failures == 0
+    assert kinds(ledger) == before
+    assert ledger.balance("visits", analyst="ana").failures == 0
     assert (await desk.perform(ANA, ask(epsilon="0.2", key="second")))["receipt"]
 
 
 async def served_without(server: PostgresServer, folder: Path) -> float:
     """How long a desk takes to close whose server has gone twice."""
     settings = Settings(folder=folder, workers=1, tick=0.01, planning_deadline=2.0)
-    with Ledger(server.url(database=server.make_database())) as book:
-        desk = WorkerExecutor(book, settings, config=str(write(folder)))
+    with Ledger(server.url(database=server.make_database())) as ledger:
+        desk = WorkerExecutor(ledger, settings, config=str(write(folder)))
         await desk.open()
         try:
             await desk.perform(ANA, ask(key="first"))
-            before = kinds(book)
+            before = kinds(ledger)
             await asyncio.to_thread(server.stop)
             await require_refusals(desk)
             await asyncio.to_thread(server.start)
-            await require_recovery(desk, book, before)
+            await require_recovery(desk, ledger, before)
             await asyncio.to_thread(server.stop)
             hanging = asyncio.ensure_future(desk.perform(ANA, ask(epsilon="0.3")))
             await asyncio.sleep(0)

@@ -14,10 +14,10 @@ from tests.service.owner.clinics import ANA, ask, desk, kinds, run, write
 PROGRAM = """
 import os, signal, sys
 from pathlib import Path
-from discreet.service.owner.ledger_gateway import BookDoor
+from discreet.service.owner.ledger_gateway import LedgerGateway
 from tests.service.owner.clinics import ANA, ask, desk, run
 folder, step, after = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "True"
-calls, serve = [0], BookDoor.serve
+calls, serve = [0], LedgerGateway.serve
 
 def deadly(door, method, arguments):
     calls[0] += 1
@@ -29,10 +29,10 @@ def deadly(door, method, arguments):
     return found
 
 async def day():
-    async with desk(folder) as (made, book):
+    async with desk(folder) as (made, ledger):
         await made._pool.take()  # both workers have started, so that the calls that follow are the question's
         made._pool.give_back(await made._pool.take())
-        BookDoor.serve = deadly
+        LedgerGateway.serve = deadly
         answer = await made.perform(ANA, ask(key="k"))
         print("answered" if answer["rows"] else "")
 
@@ -59,20 +59,20 @@ def killed(folder: Path, step: int, after: bool) -> str:
 def test_an_owner_killed_at_any_step_loses_nothing(tmp_path: Path, step: int, after: bool) -> None:
     write(tmp_path)
     said = killed(tmp_path, step, after)
-    with Ledger(str(tmp_path / "discreet.ledger")) as book:
-        book.verify()
-        before = kinds(book)
+    with Ledger(str(tmp_path / "discreet.ledger")) as ledger:
+        ledger.verify()
+        before = kinds(ledger)
     assert "fail" not in before
     if "answered" in said:
         assert before[-2:] == ["charge", "answer"]
 
     async def again() -> None:
-        async with desk(tmp_path) as (made, book):
+        async with desk(tmp_path) as (made, ledger):
             answer = await made.perform(ANA, ask(key="k"))
             assert len(answer["rows"]) == 3
-            assert kinds(book).count("charge") == 1
-            assert kinds(book).count("answer") == 1
-            assert book.balance("visits", analyst="ana").failures == 0
-            book.verify()
+            assert kinds(ledger).count("charge") == 1
+            assert kinds(ledger).count("answer") == 1
+            assert ledger.balance("visits", analyst="ana").failures == 0
+            ledger.verify()
 
     run(again())

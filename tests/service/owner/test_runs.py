@@ -17,7 +17,7 @@ from discreet.service.owner.ledger_gateway import LedgerGateway
 from discreet.service.owner.worker_executor import WorkerExecutor
 from discreet.service.request_executor import OPERATIONS, JobRequest, JobState, Operation
 from discreet.service.wire.sqlstates import sqlstate
-from tests.service.owner.clinics import ANA, COUNT, book_of_ana, desk, kinds, run, write
+from tests.service.owner.clinics import ANA, COUNT, desk, kinds, ledger_of_ana, run, write
 from tests.service.owner.test_supervision import CHARGE
 
 TREE = {"learner": "DecisionTreeClassifier", "parameters": {"epsilon": 1}}
@@ -45,21 +45,21 @@ def test_every_paid_operation_is_listed() -> None:
 
 
 def test_the_fourth_claim_is_refused_and_nothing_is_written() -> None:
-    book = book_of_ana()
+    ledger = ledger_of_ana()
     for _ in range(MOST_RUNS):
-        door = LedgerGateway(book, analyst="ana", key="k", spending=True)
+        door = LedgerGateway(ledger, analyst="ana", key="k", spending=True)
         receipt = door.serve("charge", CHARGE)
         if receipt["repeated"]:
             door.serve("claim", {"sequence": receipt["sequence"]})
         door.close(failed=False)  # the service was stopped
-    before, spent = book.head(), book.balance("visits").spent
-    door = LedgerGateway(book, analyst="ana", key="k", spending=True)
+    before, spent = ledger.head(), ledger.balance("visits").spent
+    door = LedgerGateway(ledger, analyst="ana", key="k", spending=True)
     receipt = door.serve("charge", CHARGE)
     with pytest.raises(RunsUsedUp) as refused:
         door.serve("claim", {"sequence": receipt["sequence"]})
     assert not door.close(failed=True)  # it is nobody's to end: no credit is used
-    assert (book.head(), book.balance("visits").spent) == (before, spent)
-    assert book.balance("visits", analyst="ana").failures == 0
+    assert (ledger.head(), ledger.balance("visits").spent) == (before, spent)
+    assert ledger.balance("visits", analyst="ana").failures == 0
     assert (STATUS[RunsUsedUp], status_of(refused.value), sqlstate(refused.value)) == (409, 409, "55000")
 
 
@@ -100,32 +100,32 @@ async def followed(made: WorkerExecutor, work: JobRequest) -> tuple[list[str], s
 
 async def check_runs(folder: Path, patch: pytest.MonkeyPatch, operation: Operation) -> None:
     work = JobRequest(operation=operation, arguments=PAID[operation], key="k")
-    async with desk(folder) as (made, book):
+    async with desk(folder) as (made, ledger):
         halting = Halting(made, patch)
         for _ in range(MOST_RUNS):
             stages, error = await followed(made, work)
             assert error == "ServiceUnavailable"
             assert [PLANNED.index(stage) for stage in stages] == sorted(PLANNED.index(stage) for stage in stages)
         patch.undo()
-        spent, before = book.balance("visits").spent, kinds(book)
+        spent, before = ledger.balance("visits").spent, kinds(ledger)
         stages, error = await followed(made, work)
         assert error == "RunsUsedUp"
         assert not any(stage.startswith("Reading visits") for stage in stages)
-        assert (book.balance("visits").spent, kinds(book)) == (spent, before)
+        assert (ledger.balance("visits").spent, kinds(ledger)) == (spent, before)
         assert (before.count("claim"), before.count("fail"), before.count("answer")) == (
             MOST_RUNS - 1,
             0,
-            _beside(book),
+            _beside(ledger),
         )
         assert len(halting.drawn) == MOST_RUNS
         if operation is not OPERATIONS["ask_many"]:  # whose answer tells where its releases are, which are stored
             assert len(set(halting.drawn)) == MOST_RUNS
-        book.verify()
+        ledger.verify()
 
 
-def _beside(book: Ledger) -> int:
+def _beside(ledger: Ledger) -> int:
     """How many releases are stored on the way to an answer."""
-    return sum("beside" in entry.content for entry in book.history() if entry.kind == "charge")
+    return sum("beside" in entry.content for entry in ledger.history() if entry.kind == "charge")
 
 
 @pytest.mark.slow

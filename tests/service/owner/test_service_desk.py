@@ -47,14 +47,14 @@ async def refused(made: WorkerExecutor, caller: AuthenticatedCaller, work: JobRe
 @pytest.mark.ci
 def test_a_day_at_the_desk(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def day() -> None:
-        async with desk(folder) as (made, book):
+        async with desk(folder) as (made, ledger):
             assert [facts["name"] for facts in made.tables(ANA)] == ["staff", "visits"]
             assert [facts["name"] for facts in made.tables(SCOPED)] == ["staff"]
             first = await made.perform(ANA, ask(key="k"))
             again = await made.perform(ANA, ask(key="k"))
             assert (first["rows"], again["replayed"]) == (again["rows"], True)
-            assert kinds(book).count("charge") == 1
-            await check_refusals(made, book)
+            assert kinds(ledger).count("charge") == 1
+            await check_refusals(made, ledger)
             await check_jobs(made)
             told = await made.perform(
                 ANA, JobRequest(operation=OPERATIONS["explain"], arguments={"sql": COUNT, "epsilon": 1})
@@ -62,9 +62,9 @@ def test_a_day_at_the_desk(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Non
             assert [column["name"] for column in told["columns"]] == ["ward", "n", "n_low", "n_high"]
             alike = [made.perform(ANA, ask(epsilon="0.2", key="same")) for _ in range(5)]
             assert len({str(found["rows"]) for found in await asyncio.gather(*alike)}) == 1
-            book.verify()
+            ledger.verify()
             ready = [made.ready]
-            monkeypatch.setattr(type(book), "is_stopped", property(lambda _: True))  # a commit failed
+            monkeypatch.setattr(type(ledger), "is_stopped", property(lambda _: True))  # a commit failed
             assert isinstance(await refused(made, ANA, ask(key="k")), ServiceUnavailable)  # not even what is stored
             assert [*ready, made.ready] == [True, False]
         assert kinds_of(folder).count("charge") == 4
@@ -73,12 +73,12 @@ def test_a_day_at_the_desk(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def kinds_of(folder: Path) -> list[str]:
-    with Ledger(str(folder / "discreet.ledger")) as book:
-        return kinds(book)
+    with Ledger(str(folder / "discreet.ledger")) as ledger:
+        return kinds(ledger)
 
 
-async def check_refusals(made: WorkerExecutor, book: Ledger) -> None:
-    before = book.head()
+async def check_refusals(made: WorkerExecutor, ledger: Ledger) -> None:
+    before = ledger.head()
     assert isinstance(await refused(made, BEN, ask()), NotPermitted)
     assert isinstance(await refused(made, AUDITOR, ask()), NotPermitted)
     assert isinstance(await refused(made, SCOPED, ask()), UnknownTable)
@@ -87,7 +87,7 @@ async def check_refusals(made: WorkerExecutor, book: Ledger) -> None:
     assert isinstance(await refused(made, ANA, ask("SELECT * FROM visits")), UnsupportedQuery)
     assert isinstance(await refused(made, ANA, ask(epsilon="nan")), InvalidParameter)
     assert isinstance(await refused(made, ANA, ask("SELECT COUNT(*) AS n FROM visits", key="k")), KeyConflict)
-    assert book.head() == before
+    assert ledger.head() == before
 
 
 async def check_jobs(made: WorkerExecutor) -> None:
@@ -105,7 +105,7 @@ async def check_jobs(made: WorkerExecutor) -> None:
 
 
 def killing(monkeypatch: pytest.MonkeyPatch, made: WorkerExecutor, step: int, *, after: bool) -> None:
-    """Kills every worker at one of a request's calls to the book, before or after it is done."""
+    """Kills every worker at one of a request's calls to the ledger, before or after it is done."""
     calls, serve = [0], LedgerGateway.serve
 
     def deadly(door: LedgerGateway, method: str, arguments: Any) -> Any:
@@ -125,7 +125,7 @@ def test_a_worker_killed_at_any_step_loses_nothing(
     folder: Path, monkeypatch: pytest.MonkeyPatch, step: int, after: bool
 ) -> None:
     async def killed() -> None:
-        async with desk(folder) as (made, book):
+        async with desk(folder) as (made, ledger):
             spare = await made._pool.take()  # so that the one that is killed is the one that works
             made._pool.discard(spare)
             killing(monkeypatch, made, step, after=after)
@@ -134,16 +134,16 @@ def test_a_worker_killed_at_any_step_loses_nothing(
             except DiscreetError as error:
                 answer = {"error": type(error)}
             monkeypatch.undo()
-            check_nothing_lost(book, answer)
-            again = await made.perform(ANA, ask(key="k" if "fail" not in kinds(book) else "k2"))
+            check_nothing_lost(ledger, answer)
+            again = await made.perform(ANA, ask(key="k" if "fail" not in kinds(ledger) else "k2"))
             assert len(again["rows"]) == 3
-            book.verify()
+            ledger.verify()
 
     run(killed())
 
 
-def check_nothing_lost(book: Ledger, answer: dict[str, Any]) -> None:
-    happened = kinds(book)
+def check_nothing_lost(ledger: Ledger, answer: dict[str, Any]) -> None:
+    happened = kinds(ledger)
     if "rows" in answer:
         assert happened.count("charge") == happened.count("answer") == 1
     elif "charge" not in happened:
@@ -152,7 +152,7 @@ def check_nothing_lost(book: Ledger, answer: dict[str, Any]) -> None:
         assert answer["error"] is ServiceUnavailable
     else:
         assert answer["error"] is QueryFailed
-        assert book.balance("visits", analyst="ana").failures == 1
+        assert ledger.balance("visits", analyst="ana").failures == 1
 
 
 @pytest.mark.slow
@@ -161,8 +161,8 @@ def test_a_table_is_protected_while_others_are_served(folder: Path) -> None:
     declared = {"path": str(folder / "beds.csv"), "name": "beds", "types": {"bed": "int", "days": "int"}, "unit": "bed"}
 
     async def protecting() -> None:
-        async with desk(folder) as (made, book):
-            book.stewardship.appoint("stella", "steward")
+        async with desk(folder) as (made, ledger):
+            ledger.stewardship.appoint("stella", "steward")
             seen = await made.perform(
                 STELLA, JobRequest(operation=OPERATIONS["inspect"], arguments={"path": declared["path"]})
             )
@@ -170,36 +170,36 @@ def test_a_table_is_protected_while_others_are_served(folder: Path) -> None:
             with_budget = {**declared, "budget": {"epsilon": "1"}, "bounds": {"days": [0, 30]}}
             await made.perform(STELLA, JobRequest(operation=OPERATIONS["protect"], arguments=with_budget))
             assert "beds" in [facts["name"] for facts in made.tables(STELLA)]
-            assert [entry.who for entry in book.history("beds") if entry.kind == "open"] == ["stella"]
+            assert [entry.who for entry in ledger.history("beds") if entry.kind == "open"] == ["stella"]
             assert isinstance(await refused(made, STELLA, ask("SELECT COUNT(*) AS n FROM beds")), NotPermitted)
-            book.stewardship.appoint("ana", "analyst", account="beds")
+            ledger.stewardship.appoint("ana", "analyst", account="beds")
             answer = await made.perform(STELLA, ask("SELECT COUNT(*) AS n FROM beds"))
             assert len(answer["rows"]) == 1
-            await check_declaring_anew(made, book, {**declared, "bounds": {"days": [0, 60]}})
-        async with desk(folder) as (made, book):  # it is there after a restart, as it was declared last
+            await check_declaring_anew(made, ledger, {**declared, "bounds": {"days": [0, 60]}})
+        async with desk(folder) as (made, ledger):  # it is there after a restart, as it was declared last
             assert "beds" in [facts["name"] for facts in made.tables(STELLA)]
             answer = await made.perform(STELLA, ask("SELECT SUM(days) AS n FROM beds WHERE days > 1"))
             assert len(answer["rows"]) == 1
-            book.verify()
+            ledger.verify()
 
     run(protecting())
 
 
-async def check_declaring_anew(made: WorkerExecutor, book: Ledger, wider: dict[str, Any]) -> None:
+async def check_declaring_anew(made: WorkerExecutor, ledger: Ledger, wider: dict[str, Any]) -> None:
     """The difference must have been seen; then it is the steward's entry, and every worker that comes knows it."""
 
     def protect(**more: Any) -> JobRequest:
         return JobRequest(operation=OPERATIONS["protect"], arguments={**wider, **more})
 
-    before = book.head()
+    before = ledger.head()
     changed = await refused(made, STELLA, protect())
     assert isinstance(changed, DeclarationChanged)
     assert list(changed.differences) == ["bounds of days: 0 to 30 -> 0 to 60"]
     for seen in ([], ["bounds of days: 0 to 30 -> 0 to 40"], True):
         assert isinstance(await refused(made, STELLA, protect(change=seen)), DeclarationChanged)
-    assert book.head() == before
+    assert ledger.head() == before
     await made.perform(STELLA, protect(change=list(changed.differences)))
-    entry = book.history("beds")[-1]
+    entry = ledger.history("beds")[-1]
     assert (entry.kind, entry.who, "before" in entry.content) == ("attach", "stella", True)
     answer = await made.perform(STELLA, ask("SELECT SUM(days) AS n FROM beds"))
     assert len(answer["rows"]) == 1

@@ -19,7 +19,7 @@ from discreet.service.owner.open_request import OpenRequest
 from discreet.service.owner.supervision import STORED, TOO_COMPLEX, Deadlines, SupervisedRequest
 from discreet.service.owner.worker_process import WorkerLost, WorkerProcess, WorkerStart
 from discreet.service.request_executor import JobState
-from tests.service.owner.clinics import ANA, ask, book_of_ana, kinds
+from tests.service.owner.clinics import ANA, ask, kinds, ledger_of_ana
 
 Script = Callable[[LedgerGateway, asyncio.Event], Awaitable[dict[str, Any]]]
 CHARGE = {
@@ -51,15 +51,15 @@ def stopping(running: OpenRequest, way: str) -> None:
 def outcome(
     script: Script, *, planning: float = 0.05, whole: float = 0.1, stop: str = ""
 ) -> tuple[Any, bool, Ledger, Worker]:
-    """How a request ends, whether its worker is kept, the book and the worker."""
-    book, worker = book_of_ana(), Worker(script)
+    """How a request ends, whether its worker is kept, the ledger and the worker."""
+    book, worker = ledger_of_ana(), Worker(script)
 
     async def supervised() -> tuple[Any, bool]:
         future: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
         running = OpenRequest(id="j", caller=ANA, work=ask(), tick=0.01, outcome=future)
         door = LedgerGateway(book, analyst="ana", spending=True)
-        with ThreadPoolExecutor(1) as ledger:
-            request = SupervisedRequest(worker, door, running, Deadlines(planning=planning, whole=whole), ledger)  # type: ignore[arg-type]
+        with ThreadPoolExecutor(1) as threads:
+            request = SupervisedRequest(worker, door, running, Deadlines(planning=planning, whole=whole), threads)  # type: ignore[arg-type]
             if stop:
                 asyncio.get_running_loop().call_later(0.01, stopping, running, stop)
             return await request.run_to_end()
@@ -109,39 +109,39 @@ async def refused(_: LedgerGateway, __: asyncio.Event) -> dict[str, Any]:
 
 
 def test_an_answer_whose_storage_was_acknowledged() -> None:
-    found, reusable, book, worker = outcome(answered)
+    found, reusable, ledger, worker = outcome(answered)
     assert found["n"] == 1
     assert reusable
     assert not worker.killed
-    assert kinds(book)[-2:] == ["charge", "answer"]
-    (charge,) = [entry for entry in book.history() if entry.kind == "charge"]
+    assert kinds(ledger)[-2:] == ["charge", "answer"]
+    (charge,) = [entry for entry in ledger.history() if entry.kind == "charge"]
     assert found["receipt"] == {"sequence": charge.sequence, "hash": charge.hash}
 
 
 def test_a_refusal_costs_nothing_and_keeps_the_worker() -> None:
-    found, reusable, book, _ = outcome(refused)
+    found, reusable, ledger, _ = outcome(refused)
     assert isinstance(found, InsufficientBudget)
     assert reusable
-    assert "charge" not in kinds(book)
+    assert "charge" not in kinds(ledger)
 
 
 @pytest.mark.parametrize("script", [unstored, dead_after_charge, slow_read])
 def test_a_charge_without_an_answer_has_failed(script: Script) -> None:
-    found, reusable, book, _ = outcome(script)
+    found, reusable, ledger, _ = outcome(script)
     assert isinstance(found, QueryFailed)
     assert not reusable
-    assert kinds(book)[-2:] == ["charge", "fail"]
-    assert book.balance("visits", analyst="ana").failures == 1
+    assert kinds(ledger)[-2:] == ["charge", "fail"]
+    assert ledger.balance("visits", analyst="ana").failures == 1
     assert str(found) == str(QueryFailed())  # one fixed sentence
 
 
 @pytest.mark.parametrize("script", [dead_at_once, slow_plan])
 def test_killed_while_it_is_planned_it_is_too_complex_and_costs_nothing(script: Script) -> None:
-    found, reusable, book, _ = outcome(script)
+    found, reusable, ledger, _ = outcome(script)
     assert isinstance(found, UnsupportedQuery)
     assert found.reason == TOO_COMPLEX
     assert not reusable
-    assert "charge" not in kinds(book)
+    assert "charge" not in kinds(ledger)
 
 
 def test_planning_has_its_own_deadline() -> None:
@@ -150,33 +150,33 @@ def test_planning_has_its_own_deadline() -> None:
 
 
 def test_what_is_stored_and_not_sent_may_be_asked_again() -> None:
-    found, _, book, _ = outcome(dead_after_storing)
+    found, _, ledger, _ = outcome(dead_after_storing)
     assert isinstance(found, ServiceUnavailable)
     assert found.reason == STORED
-    assert kinds(book)[-1] == "answer"
+    assert kinds(ledger)[-1] == "answer"
 
 
 @pytest.mark.parametrize(("script", "last"), [(slow_read, "interrupt"), (slow_plan, "appoint")])
 def test_stopping_the_service_uses_no_credit(script: Script, last: str) -> None:
-    found, _, book, worker = outcome(script, planning=3600, whole=3600, stop="halt")
+    found, _, ledger, worker = outcome(script, planning=3600, whole=3600, stop="halt")
     assert isinstance(found, DiscreetError)
     assert worker.killed
-    assert kinds(book)[-1] == last
-    assert book.balance("visits", analyst="ana").failures == 0
+    assert kinds(ledger)[-1] == last
+    assert ledger.balance("visits", analyst="ana").failures == 0
 
 
 def test_a_caller_stops_planning() -> None:
-    found, _, book, worker = outcome(slow_plan, planning=3600, whole=3600, stop="stop")
+    found, _, ledger, worker = outcome(slow_plan, planning=3600, whole=3600, stop="stop")
     assert isinstance(found, ServiceUnavailable)
     assert worker.killed
-    assert "charge" not in kinds(book)
+    assert "charge" not in kinds(ledger)
 
 
 def test_a_caller_does_not_stop_a_read() -> None:
     """Else stopping at a moment of one's choice would tell whether the read had ended by then; and failures count."""
-    found, _, book, _ = outcome(slow_read, stop="stop")
+    found, _, ledger, _ = outcome(slow_read, stop="stop")
     assert isinstance(found, QueryFailed)
-    assert kinds(book)[-1] == "fail"
+    assert kinds(ledger)[-1] == "fail"
 
 
 def test_what_is_told_of_an_abandoned_request_is_always_the_same() -> None:
@@ -206,11 +206,11 @@ def test_a_worker_whose_start_is_cancelled_leaves_no_socket(monkeypatch: pytest.
             forking.set()
             stopped.wait(10)
 
-    async def cancelled(ledger: ThreadPoolExecutor) -> None:
+    async def cancelled(threads: ThreadPoolExecutor) -> None:
         start = WorkerStart(config="", memory=1, seconds=1)
         monkeypatch.setattr("discreet.service.owner.worker_process.socket.socketpair", kept)
         gateway = LedgerGateway(Ledger(), analyst="ana")
-        starting = asyncio.create_task(WorkerProcess.start(Slow(), start, gateway, ledger))  # type: ignore[arg-type]
+        starting = asyncio.create_task(WorkerProcess.start(Slow(), start, gateway, threads))  # type: ignore[arg-type]
         await asyncio.to_thread(forking.wait, 10)
         monkeypatch.undo()
         starting.cancel()
@@ -218,6 +218,6 @@ def test_a_worker_whose_start_is_cancelled_leaves_no_socket(monkeypatch: pytest.
         with pytest.raises(asyncio.CancelledError):
             await starting
 
-    with ThreadPoolExecutor(1) as ledger:
-        asyncio.run(cancelled(ledger))
+    with ThreadPoolExecutor(1) as threads:
+        asyncio.run(cancelled(threads))
     assert [one.fileno() for one in pairs] == [-1, -1]

@@ -1,4 +1,4 @@
-"""A small clinic behind a desk without workers: a real curator and book in this process, and browsers to visit."""
+"""A small clinic behind a desk without workers: a real curator and ledger in this process, and browsers to visit."""
 
 from __future__ import annotations
 
@@ -225,12 +225,12 @@ def clinic_at(
     )
     facts = table_facts("visits", dict(clinic.TYPES), account="patients", bounds=BOUNDS, keys=KEYS, unit="One patient.")
     desk = FakeDesk(curator=curator, facts=[facts], sources={"visits": roots / "visits.csv"})
-    identities = Identities(folder / "identities", record=recorder(curator._book))
+    identities = Identities(folder / "identities", record=recorder(curator._ledger))
     for name, role in PEOPLE.items():
         identities.make_person(identities.local, name, role)
     curator.appoint("ana", "analyst", account="patients", cap=Budget(epsilon=2, delta="1e-6"))
     used = replace(Settings(folder=folder, roots=(roots,), uploads=uploads), **settings)
-    acts = StewardActions(curator._book, identities)
+    acts = StewardActions(curator._ledger, identities)
     limits = RateLimits(identities, requests_per_minute=10_000)
     page = create_page(ServiceContext(desk, identities, acts, limits, used), pages=pages)
     app = HttpGuard(page, settings=used, metrics=Metrics())

@@ -1,4 +1,4 @@
-"""What pages show: hostile names and values as text, answers with their errors, the book to those who may see it."""
+"""What pages show: hostile names and values as text, answers with their errors, the ledger to those who may see it."""
 
 import csv
 import io
@@ -38,7 +38,7 @@ def test_hostile_names_and_values_are_text_everywhere(clinic: Clinic) -> None:
     columns = {HOSTILE: "text", "age": "int"}
     facts = table_facts(HOSTILE, columns, account=HOSTILE, keys={HOSTILE: [HOSTILE]}, unit=HOSTILE)
     clinic.desk.facts.append(facts)
-    name = "".join(c for c in HOSTILE if c.isprintable())  # the book refuses control characters in names
+    name = "".join(c for c in HOSTILE if c.isprintable())  # the ledger refuses control characters in names
     rows = pa.table({name: [HOSTILE], "age": [1]})
     clinic.curator.protect(rows, name=name, account=name, budget=Budget(epsilon=1))
     clinic.identities.make_person(clinic.identities.local, name, ServiceRole.ANALYST)

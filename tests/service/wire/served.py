@@ -159,7 +159,7 @@ class Served:
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
         self.limits = RateLimits(self.identities, requests_per_minute=6000)
-        acts = StewardActions(self.curator._book, self.identities)
+        acts = StewardActions(self.curator._ledger, self.identities)
         self.server = WireServer(self.desk, self.identities, acts, self.limits, settings or PATIENT)
         self.port = self.run(self.server.start("127.0.0.1", 0, tls))
 

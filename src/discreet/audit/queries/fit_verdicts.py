@@ -347,7 +347,7 @@ def _movement(apart: Sequence[Sequence[Move]]) -> Iterator[Fault]:
 
 
 def _check_charge(seen: FitRecord, used: CurrencyAmounts, account: Account) -> Iterator[Fault]:
-    """Yields a fault unless all of a noise was charged to the account of whoever moves its input, by the book."""
+    """Yields a fault unless all of a noise was charged to the account of whoever moves its input, by the ledger."""
     moved = used.epsilon or used.rho or used.promises
     booked = seen.charged.get(account.name, events.Composed([]))
     if moved and not costs_no_more(seen.model.event_, booked, account):

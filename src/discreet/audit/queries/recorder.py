@@ -145,7 +145,7 @@ class QueryRecord:
         answer: what the analyst got.
         noises: every release.
         spent: what each account has spent afterwards.
-        charged: what the question charged to each account, by the book.
+        charged: what the question charged to each account, by the ledger.
         reads: how often the engine was read.
         selects: whether groups with private keys were read.
     """
@@ -330,7 +330,7 @@ def ask(
 
 
 def account(seen: QueryRecord, curator: Curator, before: int) -> None:
-    """Notes what was charged after so many entries of the book, and what every account has spent."""
+    """Notes what was charged after so many entries of the ledger, and what every account has spent."""
     entries = [entry for entry in curator.entries()[before:] if entry.kind == "charge"]
     for name in curator.accounts():
         own = [events.from_json(entry.content["event"]) for entry in entries if entry.account == name]

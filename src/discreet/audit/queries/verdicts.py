@@ -359,7 +359,7 @@ def _alone(first: QueryRecord, second: QueryRecord) -> Iterator[Fault]:
 
 
 def paid_by(account: Account, seen: QueryRecord) -> Iterator[Fault]:
-    """Yields violations unless all of a noise was charged to the account of whoever moves its input, by the book."""
+    """Yields violations unless all of a noise was charged to the account of whoever moves its input, by the ledger."""
     answer = seen.answer
     if answer is None or answer.replayed:
         return

@@ -1,1 +1,1 @@
-"""A steward's day: budgets and caps, acts on accounts, the history of the book, its backups."""
+"""A steward's day: budgets and caps, acts on accounts, the history of the ledger, its backups."""

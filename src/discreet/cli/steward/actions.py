@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from discreet.cli.output import OutputFormat, say
 from discreet.cli.steward.budgets import show
 from discreet.cli.verbs.verb_commands import CommandInvocation, command, print_result
-from discreet.curator.config.enrolment import declared_book, toml_key
+from discreet.curator.config.enrolment import declared_ledger, toml_key
 from discreet.curator.config.toml_file import Analyst, Config, load
 from discreet.errors import InvalidParameter
 from discreet.ledger import Ledger, Role, Standing
@@ -38,10 +38,10 @@ def _run_action(
     Returns:
         What was seen before and after; None if the result was printed as JSON instead.
     """
-    with declared_book(declared) as book:
-        before = look(book)
-        result = VERBS[request.verb].implementation(book, request, call.caller)
-        now = look(book)
+    with declared_ledger(declared) as ledger:
+        before = look(ledger)
+        result = VERBS[request.verb].implementation(ledger, request, call.caller)
+        now = look(ledger)
     if call.form is not OutputFormat.JSON:
         return before, now
     print_result(type(request), result, call.form)
@@ -52,7 +52,7 @@ def _run_action(
 def amend(call: CommandInvocation) -> None:
     """Give an account another budget of its currency; what was spent stays spent, and the ledger keeps both."""
     declared, request = load(call.config), call.request(Amend)
-    if seen := _run_action(call, declared, request, lambda book: book.standing(request.account)):
+    if seen := _run_action(call, declared, request, lambda ledger: ledger.standing(request.account)):
         before, now = seen
         say(f"The budget of account {now.account!r} was {before.total} and is {now.total}. What was spent stays spent.")
         _show(now, declared, call.config)
@@ -62,7 +62,7 @@ def amend(call: CommandInvocation) -> None:
 def renew(call: CommandInvocation) -> None:
     """Begin a new period of an account with nothing spent; only for data about other people, or a decided renewal."""
     declared, request = load(call.config), call.request(Renew)
-    if seen := _run_action(call, declared, request, lambda book: book.standing(request.account)):
+    if seen := _run_action(call, declared, request, lambda ledger: ledger.standing(request.account)):
         before, now = seen
         spent = "an amount without bound" if before.spent is None else str(before.spent)
         name = f"{now.account!r}"
@@ -75,7 +75,7 @@ def renew(call: CommandInvocation) -> None:
 def unlock(call: CommandInvocation) -> None:
     """Give everybody's failure credits on an account back, after a look at why questions failed."""
     request = call.request(Unlock)
-    if seen := _run_action(call, load(call.config), request, lambda book: book.standing(request.account)):
+    if seen := _run_action(call, load(call.config), request, lambda ledger: ledger.standing(request.account)):
         before, _ = seen
         who = ", ".join(name or "names without a role" for name in before.stopped) or "nobody"
         failed = f"Account {before.account!r} had {before.failures} failed questions"
@@ -90,9 +90,9 @@ def appoint(call: CommandInvocation) -> None:
     request = call.request(Appoint, role=call.values["role"] or Role.ANALYST.value)
     name, account, given = request.who, request.account, Role(request.role)
     _check_file(declared, call.config, Analyst(name=name, account=account, cap=request.cap), given)
-    if seen := _run_action(call, declared, request, lambda book: _describe_role(book, name, account)):
+    if seen := _run_action(call, declared, request, lambda ledger: _describe_role(ledger, name, account)):
         (before, _), (now, listed) = seen
-        say(f"{name!r} was {before} and is {now} {f'on account {account!r}' if account else 'on the whole book'}.")
+        say(f"{name!r} was {before} and is {now} {f'on account {account!r}' if account else 'on the whole ledger'}.")
         if given is Role.ANALYST and listed:
             say(f"Only those who were appointed may ask on {account!r}.")
 
@@ -105,18 +105,18 @@ def allot(call: CommandInvocation) -> None:
     for one in declared.projects:
         if (one.name, one.account) == (project, account) and one.cap != cap:
             raise _contradiction(call.config, f"projects.{toml_key(project)}.{toml_key(account)}", one.cap, cap)
-    if seen := _run_action(call, declared, request, lambda book: _cap(book.project_cap(project, account=account))):
+    if seen := _run_action(call, declared, request, lambda ledger: _cap(ledger.project_cap(project, account=account))):
         before, now = seen
         say(f"Project {project!r} had {before} on account {account!r} and has {now}. What it spent stays spent.")
 
 
-def _describe_role(book: Ledger, name: str, account: str) -> tuple[str, bool]:
+def _describe_role(ledger: Ledger, name: str, account: str) -> tuple[str, bool]:
     """What somebody is, in words, and whether only those may ask who were appointed."""
-    role = book.role(account, name)
+    role = ledger.role(account, name)
     if not account:
         return "without a role" if role is None else role.value, False
-    told = "without a role" if role is None else f"{role.value} with {_cap(book.analyst_cap(name, account=account))}"
-    return told, book.standing(account).listed
+    told = "without a role" if role is None else f"{role.value} with {_cap(ledger.analyst_cap(name, account=account))}"
+    return told, ledger.standing(account).listed
 
 
 def _cap(cap: Loss | None) -> str:

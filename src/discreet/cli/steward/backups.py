@@ -1,7 +1,7 @@
-"""`discreet anchor`, `backup` and `restore`: copies of the book, and what tells whether one has forgotten something.
+"""`discreet anchor`, `backup` and `restore`: copies of the ledger, and what tells whether one has forgotten something.
 
 The anchor is in the state folder, by the ledger's id, or where `anchor` in discreet.toml says. Every command that opens
-the book compares both and brings the anchor up to date, so that an older copy in its place is noticed, however it got
+the ledger compares both and brings the anchor up to date, so that an older copy in its place is noticed, however it got
 there.
 """
 
@@ -16,7 +16,7 @@ from discreet.cli.declaration_commands import HERE, ConfigFile
 from discreet.cli.output import say
 from discreet.cli.steward.history import parsed_head
 from discreet.cli.verbs.verb_commands import By
-from discreet.curator.config.enrolment import declared_book
+from discreet.curator.config.enrolment import declared_ledger
 from discreet.curator.config.toml_file import load
 from discreet.errors import InvalidParameter
 from discreet.ledger import (
@@ -28,7 +28,7 @@ from discreet.ledger import (
     accept_missing_anchor,
     is_there,
     join_anchor,
-    open_book,
+    open_ledger,
     restore_anchored,
     restore_by_head,
 )
@@ -43,7 +43,7 @@ Anchored = Annotated[
     str | None, typer.Option("--anchor", metavar="SEQ:HASH", help="A head that was printed, if the anchor is lost.")
 ]
 NewPlace = Annotated[
-    str | None, typer.Option(metavar="LEDGER", help="Where the book shall be, instead of what discreet.toml says.")
+    str | None, typer.Option(metavar="LEDGER", help="Where the ledger shall be, instead of what discreet.toml says.")
 ]
 LedgerPlace = Annotated[
     str | None, typer.Argument(metavar="[LEDGER]", help="A file or an address; that of discreet.toml unless given.")
@@ -87,7 +87,7 @@ def anchor(
         head = join_anchor(place, parsed_head(join), by=by or OWNER, anchor_file=kept)
         say(f"The ledger has all that the other machine knows, and an anchor here. Entry {head.sequence} says so.")
     else:
-        with open_book(place, anchor=kept, former=former, read_only=True) as book:
+        with open_ledger(place, anchor=kept, former=former, read_only=True) as book:
             head, found = book.head(), book.anchor_file if isinstance(book, AnchoredLedger) else ""
         say(f"The ledger has all that its anchor {found} knows." if found else "The ledger has no anchor.")
     typer.echo(str(head))
@@ -105,22 +105,24 @@ def _places(ledger: str | None, file: str | None, config: ConfigFile) -> tuple[s
 
 
 def backup(target: Target, *, config: ConfigFile = HERE) -> None:
-    """Copy the book to a new place, verify the copy, and keep its head in the anchor, apart from it."""
+    """Copy the ledger to a new place, verify the copy, and keep its head in the anchor, apart from it."""
     declared = load(config)
-    with declared_book(declared, read_only=True) as book:
-        place = _place(target, declared.ledger, book.verify().sequence)
+    with declared_ledger(declared, read_only=True) as ledger:
+        place = _place(target, declared.ledger, ledger.verify().sequence)
         if not is_postgres(place) and os.path.exists(place):
             raise InvalidParameter("TARGET", place, "not to exist yet", "Name a new file, or a folder.")
-        head = write_copy(book, place)
-        if isinstance(book, AnchoredLedger):
-            book.keep_anchor(backup=head)
+        head = write_copy(ledger, place)
+        if isinstance(ledger, AnchoredLedger):
+            ledger.keep_anchor(backup=head)
     say(f"Copied {head.sequence} entries to {place}, readable by its owner only, and verified them.")
-    if isinstance(book, AnchoredLedger):
-        say(f"The anchor {book.anchor_file} knows the copy. Keep both apart: a backup with its anchor notices nothing.")
+    if isinstance(ledger, AnchoredLedger):
+        say(
+            f"The anchor {ledger.anchor_file} knows the copy. Keep both apart: a backup beside its anchor shows nothing."
+        )
     typer.echo(str(head))
 
 
-def restore_book(
+def restore_ledger(
     source: Source,
     *,
     accept_loss: AcceptLoss = False,
@@ -130,7 +132,7 @@ def restore_book(
     ledger: NewPlace = None,
     config: ConfigFile = HERE,
 ) -> None:
-    """Put a backup in the place of a lost book; one that has forgotten what was spent is refused."""
+    """Put a backup in the place of a lost ledger; one that has forgotten what was spent is refused."""
     declared = None if ledger is not None else load(config)
     target = str(ledger) if declared is None else declared.ledger
     require_ledger("SOURCE", source, "Name a backup.")
@@ -154,9 +156,9 @@ def require_ledger(word: str, place: str, hint: str = "Name a ledger file, or an
         raise InvalidParameter(word, place, "to exist", hint)
 
 
-def write_copy(book: Ledger, place: str) -> Head:
+def write_copy(ledger: Ledger, place: str) -> Head:
     """Writes a copy of a ledger and verifies it; returns the head of both."""
-    head = book.backup(place)
+    head = ledger.backup(place)
     with Ledger(place, read_only=True) as copy:
         copy.verify()
     return head
@@ -164,9 +166,9 @@ def write_copy(book: Ledger, place: str) -> Head:
 
 def _tell(done: RestoreReport, ledger: str) -> None:
     if not done.missing:
-        say(f"The book is back at {ledger}: {done.head.sequence} entries, all that the anchor knows.")
+        say(f"The ledger is back at {ledger}: {done.head.sequence} entries, all that the anchor knows.")
     else:
-        say(f"The book is back at {ledger}, without {done.missing} entries that the anchor knows.")
+        say(f"The ledger is back at {ledger}, without {done.missing} entries that the anchor knows.")
         for account, lost in done.lost.items():
             amount = "more than can be bounded" if lost is None else str(lost)
             say(f"Account {account!r}: counted as spent for them: {amount}.")

@@ -10,7 +10,7 @@ from rich.table import Column, Table
 
 from discreet.cli.output import OutputFormat, draw_table, print_json, say
 from discreet.cli.verbs.verb_commands import CommandInvocation, command
-from discreet.curator.config.enrolment import declared_book
+from discreet.curator.config.enrolment import declared_ledger
 from discreet.curator.config.toml_file import load
 from discreet.ledger import Ledger, Standing
 from discreet.presentation.documents.ledger_documents import account_document
@@ -23,10 +23,10 @@ _HEADINGS = ("who", "role", "cap", "spent", "remaining")
 @command(GetBudget, optional=("name",))
 def budget(call: CommandInvocation) -> None:
     """Show what each account, analyst and project may spend, has spent and has left, and lifetime spending."""
-    with read_book(call.config) as book:
-        accounts = [account_of(book, call.values["name"])] if call.values["name"] else book.accounts()
-        standings = [book.standing(name) for name in accounts]
-        told = [_document(book, standing) for standing in standings]
+    with read_ledger(call.config) as ledger:
+        accounts = [account_of(ledger, call.values["name"])] if call.values["name"] else ledger.accounts()
+        standings = [ledger.standing(name) for name in accounts]
+        told = [_document(ledger, standing) for standing in standings]
     if call.form is OutputFormat.JSON:
         print_json({"budgets": told})
         return
@@ -34,18 +34,18 @@ def budget(call: CommandInvocation) -> None:
         show(one)
 
 
-def read_book(config: Path) -> Ledger:
-    """Returns the ledger that a file declares, to be read; see `declared_book`."""
-    return declared_book(load(config), read_only=True)
+def read_ledger(config: Path) -> Ledger:
+    """Returns the ledger that a file declares, to be read; see `declared_ledger`."""
+    return declared_ledger(load(config), read_only=True)
 
 
-def account_of(book: Ledger, name: str) -> str:
+def account_of(ledger: Ledger, name: str) -> str:
     """Returns the account of a table, or the account of that name.
 
     Raises:
         InvalidParameter: if there is neither.
     """
-    return book.account(book.tables().get(name, name)).name
+    return ledger.account(ledger.tables().get(name, name)).name
 
 
 def show(standing: Standing) -> None:
@@ -65,6 +65,6 @@ def _grid(headings: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Table:
     return draw_table(columns, rows, box=None, pad_edge=False, show_header=any(headings), padding=(0, 2, 0, 0))
 
 
-def _document(book: Ledger, standing: Standing) -> Document:
-    tables = [table for table, account in book.tables().items() if account == standing.account]
-    return account_document(book.account(standing.account), tables, own=None, standing=standing)
+def _document(ledger: Ledger, standing: Standing) -> Document:
+    tables = [table for table, account in ledger.tables().items() if account == standing.account]
+    return account_document(ledger.account(standing.account), tables, own=None, standing=standing)

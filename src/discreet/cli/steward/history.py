@@ -16,9 +16,9 @@ from rich.text import Text
 
 from discreet.cli.declaration_commands import HERE, ConfigFile
 from discreet.cli.output import FAILED, OutputFormat, draw_table, say, stages
-from discreet.cli.steward.budgets import account_of, read_book
+from discreet.cli.steward.budgets import account_of, read_ledger
 from discreet.cli.verbs.verb_commands import CommandInvocation, command, print_result
-from discreet.curator.config.enrolment import declared_book
+from discreet.curator.config.enrolment import declared_ledger
 from discreet.curator.config.toml_file import load
 from discreet.errors import InvalidParameter
 from discreet.ledger import Head
@@ -47,9 +47,9 @@ Since = Annotated[
 def history(call: CommandInvocation, *, since: Since = None) -> None:
     """List the entries of the ledger: sequence, time, who, what was asked or done, cost."""
     start, wanted = "" if since is None else _start(since), call.request(GetHistory)
-    with read_book(call.config) as book:
-        account = wanted.name and account_of(book, wanted.name)
-        entries = book.history(account, analyst=wanted.analyst, project=wanted.project)
+    with read_ledger(call.config) as ledger:
+        account = wanted.name and account_of(ledger, wanted.name)
+        entries = ledger.history(account, analyst=wanted.analyst, project=wanted.project)
     found = tuple(entry for entry in entries if entry.time >= start)
     if call.form is OutputFormat.JSON:
         print_result(GetHistory, found, call.form)
@@ -63,13 +63,15 @@ def history(call: CommandInvocation, *, since: Since = None) -> None:
 def verify(call: CommandInvocation, *, anchor: Anchor = None) -> None:
     """Walk the whole ledger and print its head; keep that elsewhere, and pass it as --anchor the next time."""
     kept = None if anchor is None else parsed_head(anchor)
-    with read_book(call.config) as book:
-        head = book.verify()
+    with read_ledger(call.config) as ledger:
+        head = ledger.verify()
     if kept is not None:
-        with declared_book(load(call.config)) as book:  # a book that lacks its anchor is frozen, which is an entry
-            book.check_anchor(kept)
+        with declared_ledger(
+            load(call.config)
+        ) as ledger:  # a ledger that lacks its anchor is frozen, which is an entry
+            ledger.check_anchor(kept)
     if call.form is OutputFormat.TABLE:
-        say(f"The book is as it was written: {head.sequence} entries.")
+        say(f"The ledger is as it was written: {head.sequence} entries.")
         if kept is not None:
             say(f"It contains the anchor, entry {kept.sequence}.")
     print_result(Verify, head, call.form)
@@ -78,8 +80,8 @@ def verify(call: CommandInvocation, *, anchor: Anchor = None) -> None:
 def report(*, out: Out = _PAGE, anchor: Anchor = None, config: ConfigFile = HERE) -> None:
     """Write a page from the ledger alone: budgets over time, who asked what, what was released; spends nothing."""
     kept = None if anchor is None else parsed_head(anchor)
-    with stages("Reading the ledger"), read_book(config) as book:
-        found = write_report(book, out, anchor=kept)
+    with stages("Reading the ledger"), read_ledger(config) as ledger:
+        found = write_report(ledger, out, anchor=kept)
     say(f"Wrote {out}, readable by its owner only.")
     typer.echo(str(found.head))
     if not found.passed:
@@ -101,7 +103,7 @@ def parsed_head(text: str) -> Head:
 
 
 def _start(since: str) -> str:
-    """The first moment that is shown, as the book writes moments; they are there for people, and order no entries."""
+    """The first moment that is shown, as the ledger writes moments; they are there for people, and order no entries."""
     ago = _AGO.fullmatch(since)
     try:
         if ago is not None:

@@ -68,31 +68,31 @@ class BatchExecutor:
 
     Args:
         catalog: the tables.
-        book: where batches are charged, and their releases kept.
+        ledger: where batches are charged, and their releases kept.
         replay: which finds what is kept.
         planner: which chooses measurements.
         performer: which reads and adds noise.
     """
 
     def __init__(
-        self, catalog: Catalog, book: Ledger, replay: Replay, planner: Planner, performer: ReleaseExecutor
+        self, catalog: Catalog, ledger: Ledger, replay: Replay, planner: Planner, performer: ReleaseExecutor
     ) -> None:
-        self._catalog, self._book, self._replay = catalog, book, replay
+        self._catalog, self._ledger, self._replay = catalog, ledger, replay
         self._planner, self._performer = planner, performer
 
     def ask(self, asked: RequestedBatch, caller: Caller) -> list[Answer]:
         """Returns an answer to each question, in order; see `Curator.ask_many`."""
         measurements = self._measurements(asked)
-        account = self._book.admit(measurements[0].account, caller.analyst, caller.project)
+        account = self._ledger.admit(measurements[0].account, caller.analyst, caller.project)
         terms = QueryBudget.of(asked.epsilon, asked.delta, account.budget)
         share = QueryBudget(terms.epsilon / len(measurements), terms.delta / len(measurements))
         for place, one in enumerate(measurements):
             with naming(place):
                 one.price(share)
-        if not self._book.is_charged(caller.analyst, caller.key):
+        if not self._ledger.is_charged(caller.analyst, caller.key):
             measurements = self._payable(measurements, share)
         paid = PaidBatch(BatchPlan.of(measurements, terms, self._replay.find), self._performer, self._replay)
-        return release_once(self._book, paid, caller, lambda bought: self._answers(bought, asked.confidence))
+        return release_once(self._ledger, paid, caller, lambda bought: self._answers(bought, asked.confidence))
 
     def _measurements(self, asked: RequestedBatch) -> list[MeasurementPlan]:
         """The measurement of each question.

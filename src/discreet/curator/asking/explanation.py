@@ -127,7 +127,7 @@ class Explanation(DisplayMixin):
 def explanation(
     measurement: MeasurementPlan,
     terms: QueryBudget,
-    book: Ledger,
+    ledger: Ledger,
     state: AccountState,
     *,
     confidence: Fraction,
@@ -135,7 +135,7 @@ def explanation(
 ) -> Explanation:
     """Returns the explanation of a question whose account stands as it does."""
     program, found = forecast(measurement, terms, confidence=confidence, rows=rows)
-    account, event = book.account(measurement.account), measurement.price(terms)
+    account, event = ledger.account(measurement.account), measurement.price(terms)
     remaining = RemainingBudget.of(state.spent, state.budget).loss
     return Explanation(
         program=program.without_salt,
@@ -157,7 +157,7 @@ def with_offers(
     found: Explanation,
     measurement: MeasurementPlan,
     terms: QueryBudget,
-    book: Ledger,
+    ledger: Ledger,
     replay: Replay,
     *,
     who: tuple[str, str],
@@ -168,17 +168,17 @@ def with_offers(
         found: the explanation.
         measurement: the question.
         terms: its budget.
-        book: the ledger.
+        ledger: the ledger.
         replay: which finds earlier answers.
         who: the analyst and the project.
     """
     (analyst, project), refusal = who, None
     if replay.find(measurement, terms) is None:
-        refusal = book.refusal(found.account, found.event, analyst=analyst, project=project)
+        refusal = ledger.refusal(found.account, found.event, analyst=analyst, project=project)
     return replace(
         found,
         free=replay.offer(measurement, terms),
-        caps=caps(book, found.account, analyst, project),
+        caps=caps(ledger, found.account, analyst, project),
         refusal=None if refusal is None else str(refusal),
     )
 
@@ -294,11 +294,11 @@ def to_come(measurement: MeasurementPlan, terms: QueryBudget) -> tuple[str, ...]
     )
 
 
-def caps(book: Ledger, account: str, analyst: str, project: str) -> dict[str, Loss]:
+def caps(ledger: Ledger, account: str, analyst: str, project: str) -> dict[str, Loss]:
     """Returns what the caps leave that a question would count against, too, by whose they are."""
     found: dict[str, Loss] = {}
-    if book.analyst_cap(analyst, account=account) is not None:
-        found[f"analyst {analyst}"] = book.balance(account, analyst=analyst).remaining.loss
+    if ledger.analyst_cap(analyst, account=account) is not None:
+        found[f"analyst {analyst}"] = ledger.balance(account, analyst=analyst).remaining.loss
     if project:
-        found[f"project {project}"] = book.balance(account, project=project).remaining.loss
+        found[f"project {project}"] = ledger.balance(account, project=project).remaining.loss
     return found

@@ -81,16 +81,16 @@ class Planner:
     """Chooses measurements and their terms, from declarations and from what was released before.
 
     Args:
-        book: where accounts are.
+        ledger: where accounts are.
         replay: what was released before.
         read: reads the text of a question.
         salt: by which rows are kept, in place of the account's own; for curators that are observed.
     """
 
     def __init__(
-        self, book: Ledger, replay: Replay, *, read: Callable[[str], BoundQuestion], salt: str | None = None
+        self, ledger: Ledger, replay: Replay, *, read: Callable[[str], BoundQuestion], salt: str | None = None
     ) -> None:
-        self._book, self._replay, self._read, self._salt = book, replay, read, salt
+        self._ledger, self._replay, self._read, self._salt = ledger, replay, read, salt
 
     def plan(
         self, bound: BoundQuestion, *, limits: RequestedLimits = None, other: Value = None, salt: str | None = None
@@ -166,7 +166,7 @@ class Planner:
 
     def salt(self, account: str) -> str:
         """Returns the secret by which rows of the people of an account are kept."""
-        return self._book.account(account).salt.hex() if self._salt is None else self._salt
+        return self._ledger.account(account).salt.hex() if self._salt is None else self._salt
 
     def terms(self, measurement: MeasurementPlan, requested: RequestedBudget, budget: Loss) -> QueryBudget:
         """Returns the epsilon and delta of a question: as it names them, or solved from the error it names.

@@ -35,7 +35,7 @@ class Profiler:
 
     Args:
         catalog: the tables.
-        book: where profiles are charged and kept.
+        ledger: where profiles are charged and kept.
         engine: which reads.
         releaser: which adds noise.
         replay: which finds what is kept.
@@ -45,14 +45,14 @@ class Profiler:
     def __init__(
         self,
         catalog: Catalog,
-        book: Ledger,
+        ledger: Ledger,
         engine: Reader,
         releaser: Releaser,
         *,
         replay: Replay,
         salt: Callable[[str], str],
     ) -> None:
-        self._catalog, self._book, self._engine, self._releaser = catalog, book, engine, releaser
+        self._catalog, self._ledger, self._engine, self._releaser = catalog, ledger, engine, releaser
         self._replay, self._salt = replay, salt
 
     def plan(self, table: str, columns: Sequence[str] | None, by: Sequence[KeySet] | None) -> ProfilePlan:
@@ -122,7 +122,7 @@ class Profiler:
         """Returns a profile that was paid now, or one that is kept and as good; see `Curator.profile`."""
         account = self._catalog.account_of(wanted.plan.table)
         paid = PaidProfile(wanted, account, self._engine, self._releaser, self._replay)
-        return release_once(self._book, paid, caller, lambda bought: bought.result)
+        return release_once(self._ledger, paid, caller, lambda bought: bought.result)
 
     def buy_missing(self, wanted: ProfileRequest | None, caller: Caller) -> None:
         """Buys a profile alone that is not kept, for a question whose answer is."""

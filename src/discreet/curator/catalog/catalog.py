@@ -70,7 +70,7 @@ class BoundQuestion:
         rows: what is public about the rows that it counts.
         schemas: all tables that there are, by name.
         account: of the people whom it is about; it pays.
-        sql: its text as it was asked, for the book; nothing if it was asked as a plan.
+        sql: its text as it was asked, for the ledger; nothing if it was asked as a plan.
     """
 
     plan: Question
@@ -81,16 +81,16 @@ class BoundQuestion:
 
 
 class Catalog:
-    """Tables by name: declared, registered with the engine, and entered in the book if they are protected.
+    """Tables by name: declared, registered with the engine, and entered in the ledger if they are protected.
 
     Args:
-        book: where accounts are.
+        ledger: where accounts are.
         engine: where tables are read.
         today: what CURRENT_DATE stands for.
     """
 
-    def __init__(self, book: Ledger, engine: Engine, today: Day = None) -> None:
-        self._book, self._engine, self._today = book, engine, today
+    def __init__(self, ledger: Ledger, engine: Engine, today: Day = None) -> None:
+        self._ledger, self._engine, self._today = ledger, engine, today
         self._protected: dict[str, TableSchema] = {}
         self._public: dict[str, TableSchema] = {}
         self._sources: dict[str, tuple[Any, dict[str, Type]]] = {}
@@ -102,7 +102,7 @@ class Catalog:
     def public(self, source: Any, *, name: str, types: Mapping[str, str] | None = None, unique: Unique = ()) -> None:
         """Registers a table that anybody may know; see `Curator.public`."""
         self._check_name(name, others=self._protected)
-        if name in self._book.tables():
+        if name in self._ledger.tables():
             raise InvalidParameter("name", name, "not to be a protected table", "Give the public table another name.")
         columns = columns_of(self._engine, source, types)
         origin = self._origin_that_is_public(source)
@@ -132,7 +132,7 @@ class Catalog:
     ) -> None:
         """Puts a table under an account; see `Curator.protect`.
 
-        What stands in the book may be replaced if it is `replacing`, the declaration that the steward has seen.
+        What stands in the ledger may be replaced if it is `replacing`, the declaration that the steward has seen.
         """
         self._check_name(name, others=self._public)
         check.label(version=version)
@@ -163,7 +163,7 @@ class Catalog:
                 self._engine.register(name, *self._sources[name])
             raise
         self._sources[name] = source, columns
-        pays = QueryBudget.of(1, None, self._book.account(account).budget).delta > 0
+        pays = QueryBudget.of(1, None, self._ledger.account(account).budget).delta > 0
         self._protected[name] = replace(schema, private_groups=pays)
 
     def _with_files(self, schema: TableSchema, folder: Folder) -> TableSchema:
@@ -189,15 +189,15 @@ class Catalog:
     def _attach(
         self, schema: TableSchema, account: str, budget: Loss | None, origin: DataOrigin, replacing: str | None
     ) -> None:
-        """Enters a table in the book; tables of one account may call the same people's ids differently."""
+        """Enters a table in the ledger; tables of one account may call the same people's ids differently."""
         who = Unit.row() if schema.unit is None else Unit(account, _ID)
         if schema.parts:
             who = Unit(account, [f"{_ID} {place}" for place in range(1, len(schema.parts) + 1)])
         if schema.reach is not None:
-            who = self._book.account(account).unit
-        self._book.stewardship.open_account(account, unit=who, neighbours=schema.neighbours, budget=budget)
+            who = self._ledger.account(account).unit
+        self._ledger.stewardship.open_account(account, unit=who, neighbours=schema.neighbours, budget=budget)
         declared = declaration(schema)
-        self._book.stewardship.attach(
+        self._ledger.stewardship.attach(
             schema.name,
             account=account,
             declaration=declared,
@@ -229,7 +229,7 @@ class Catalog:
                 raise InvalidParameter(
                     "source", self._describe_source(source), f"not to be the public table {table!r}", hint
                 )
-        require_one_budget(self._book.origins(), name, account, origin)
+        require_one_budget(self._ledger.origins(), name, account, origin)
         again = name in self._sources and self._sources[name][0] is source
         for table, (known, _) in self._sources.items():
             if known is source and self._accounts[table] != account and not (identity or again):
@@ -246,7 +246,7 @@ class Catalog:
         """
         origin = DataOrigin.of(self._files(source), None)
         held = [table for table, (known, _) in self._sources.items() if known is source]
-        held += [table for table, told in self._book.origins().items() if origin.is_origin_of(told)]
+        held += [table for table, told in self._ledger.origins().items() if origin.is_origin_of(told)]
         if held:
             hint = "Write what may be published into a file of its own."
             raise InvalidParameter(
@@ -288,9 +288,9 @@ class Catalog:
         raise UnknownTable(name, self._protected)
 
     def require_current(self, names: Iterable[str]) -> None:
-        """Lets pass tables that are declared here as in the book; others were declared anew since.
+        """Lets pass tables that are declared here as in the ledger; others were declared anew since.
 
-        A question that begins after a change is in the book is not answered under the former declaration. One that
+        A question that begins after a change is in the ledger is not answered under the former declaration. One that
         began before may still be: all of it, its price included, follows from the declaration that it began with.
 
         Raises:
@@ -300,7 +300,7 @@ class Catalog:
             schema = self._protected.get(name)
             if schema is None:
                 continue
-            present, own = self._book.declaration(name), declaration(schema)
+            present, own = self._ledger.declaration(name), declaration(schema)
             if present is not None and present != own:
                 hint = "It was declared anew since this curator was opened: protect it as it is declared now."
                 raise DeclarationChanged(name, differences(own, present), hint)
@@ -314,19 +314,19 @@ class Catalog:
         return self._sources[self.schema(name).name][0]
 
     def showing(self, names: Container[str]) -> Catalog:
-        """Returns a catalog of the same book and engine in which a question finds some of the tables only."""
+        """Returns a catalog of the same ledger and engine in which a question finds some of the tables only."""
         part = copy(self)
         part._protected = {name: schema for name, schema in self._protected.items() if name in names}
         part._public = {name: schema for name, schema in self._public.items() if name in names}
         return part
 
     def account_of(self, name: str) -> str:
-        """Returns the account of a table in the book, or the account of that name.
+        """Returns the account of a table in the ledger, or the account of that name.
 
         Raises:
             UnknownTable: if there is neither.
         """
-        return self._accounts[name] if name in self._accounts else recorded_account(self._book, name)
+        return self._accounts[name] if name in self._accounts else recorded_account(self._ledger, name)
 
     def read(self, question: str | Question, parameters: Parameters = None) -> BoundQuestion:
         """Returns a question as a plan, with what is declared about its tables and the account that pays."""

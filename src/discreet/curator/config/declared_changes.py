@@ -1,4 +1,4 @@
-"""What a file declares otherwise than the book, before anything is entered: for a steward to look at and decide."""
+"""What a file declares otherwise than the ledger, before anything is entered: for a steward to look at and decide."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from discreet.ledger.stewardship import TableRecord
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableChange:
-    """A table that is in the book, and is declared otherwise now, or has other data.
+    """A table that is in the ledger, and is declared otherwise now, or has other data.
 
     Attributes:
         table: its name.
-        before: its declaration in the book.
+        before: its declaration in the ledger.
         declared: how the declaration differs, a line for each thing; a steward confirms it.
         data: another version, another file: what answers are about from now on.
     """
@@ -35,9 +35,9 @@ class TableChange:
 
 
 def declared_changes(config: Config) -> tuple[TableChange, ...]:
-    """Returns what a file says otherwise than the book about tables that are in it; writes nothing.
+    """Returns what a file says otherwise than the ledger about tables that are in it; writes nothing.
 
-    The file is entered in a book that exists in memory only, so that both are compared as they would be written. No
+    The file is entered in a ledger that exists in memory only, so that both are compared as they would be written. No
     content of a protected table is read.
 
     Raises:
@@ -47,8 +47,8 @@ def declared_changes(config: Config) -> tuple[TableChange, ...]:
         return ()
     wanted = _as_entered(config)
     try:
-        with Ledger(config.ledger, read_only=True) as book:
-            present = book.origins()
+        with Ledger(config.ledger, read_only=True) as ledger:
+            present = ledger.origins()
     except LedgerMissing:  # a server tells it only when it is asked
         return ()
     found = [_change(name, present, wanted[name]) for name in wanted if name in present]

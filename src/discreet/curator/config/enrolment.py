@@ -18,7 +18,7 @@ from discreet.curator.config.toml_file import Analyst, Config, ProtectedTable, P
 from discreet.engines.duckdb.sources import Csv, source_of
 from discreet.engines.folders.folder import Folder
 from discreet.errors import DeclarationChanged, InvalidParameter
-from discreet.ledger import Ledger, Role, is_anchored, is_there, open_book, require_never_there, require_there
+from discreet.ledger import Ledger, Role, is_anchored, is_there, open_ledger, require_never_there, require_there
 from discreet.ledger.serialization import write_loss
 from discreet.privacy import Loss
 
@@ -31,7 +31,7 @@ def declared_in(path: str | os.PathLike[str], *, opening: bool) -> Config:
 
     Args:
         path: the file.
-        opening: whether tables may be new to the book.
+        opening: whether tables may be new to the ledger.
 
     Raises:
         InvalidParameter: naming the key of the file that does not fit.
@@ -47,7 +47,7 @@ Kept = str | os.PathLike[str] | None
 """The file of a ledger's anchor; None to find it by the ledger's id, "" to keep none for a new ledger."""
 
 
-def book_at(ledger: str | os.PathLike[str] | Ledger, anchor: Kept = None, *, for_tests: bool = False) -> Ledger:
+def ledger_at(ledger: str | os.PathLike[str] | Ledger, anchor: Kept = None, *, for_tests: bool = False) -> Ledger:
     """Opens the ledger of a curator, with its anchor.
 
     A new ledger for tests has none, so that copies of it can be charged side by side; one that has an anchor is
@@ -57,12 +57,12 @@ def book_at(ledger: str | os.PathLike[str] | Ledger, anchor: Kept = None, *, for
         return ledger
     place = os.fspath(ledger)
     if for_tests and not is_anchored(place):
-        return open_book(place, anchor="")
-    return open_book(place, anchor=None if anchor is None else os.fspath(anchor))
+        return open_ledger(place, anchor="")
+    return open_ledger(place, anchor=None if anchor is None else os.fspath(anchor))
 
 
-def declared_book(config: Config, *, read_only: bool = False, new: bool = False) -> Ledger:
-    """Opens the book that is declared.
+def declared_ledger(config: Config, *, read_only: bool = False, new: bool = False) -> Ledger:
+    """Opens the ledger that is declared.
 
     Args:
         config: the declarations.
@@ -81,7 +81,7 @@ def declared_book(config: Config, *, read_only: bool = False, new: bool = False)
         require_never_there(config.ledger)
     if not new and not is_there(config.ledger):
         raise InvalidParameter("ledger", config.ledger, "to exist", "Run `discreet protect` first.")
-    return open_book(config.ledger, anchor=config.anchor, former=config.former_anchor, read_only=read_only)
+    return open_ledger(config.ledger, anchor=config.anchor, former=config.former_anchor, read_only=read_only)
 
 
 def check_sources(config: Config) -> None:
@@ -99,21 +99,21 @@ def check_sources(config: Config) -> None:
 
 
 def check_known(config: Config) -> None:
-    """Refuses tables that would be new to the book, and a book that would be new itself.
+    """Refuses tables that would be new to the ledger, and a ledger that would be new itself.
 
     Raises:
         InvalidParameter: naming the first of them.
     """
     hint = "Run `discreet protect` first."
-    with declared_book(config, read_only=True) as book:
-        known = book.tables()
+    with declared_ledger(config, read_only=True) as ledger:
+        known = ledger.tables()
     for table in config.tables:
         if table.name not in known:
             raise InvalidParameter(f"tables.{table.name}", table.name, "to be protected already", hint)
 
 
 Replacing = Mapping[str, str]
-"""Of tables that are declared anew, by name, the declarations in the book that a steward has seen."""
+"""Of tables that are declared anew, by name, the declarations in the ledger that a steward has seen."""
 
 NOTHING: Replacing = {}
 """No table is declared anew."""
@@ -122,12 +122,12 @@ NOTHING: Replacing = {}
 def enrol(
     config: Config,
     catalog: Catalog,
-    book: Ledger,
+    ledger: Ledger,
     *,
-    book_decides: bool = False,
+    ledger_decides: bool = False,
     replacing: Replacing = NOTHING,
 ) -> None:
-    """Hands every declaration of a file to a catalog and its book.
+    """Hands every declaration of a file to a catalog and its ledger.
 
     Caps of analysts and projects are changed as the file says. The budget of an account is not: it belongs to the
     people whom it protects, and whoever changes it does so on purpose.
@@ -135,33 +135,33 @@ def enrol(
     Args:
         config: what is declared.
         catalog: of the tables.
-        book: of the accounts.
-        book_decides: whether budgets and caps that are in the book stay as they are, whatever the file says: stewards
-            change them elsewhere, and the file tells what they were at first.
+        ledger: of the accounts.
+        ledger_decides: whether budgets and caps that are in the ledger stay as they are, whatever the file says:
+            stewards change them elsewhere, and the file tells what they were at first.
         replacing: tables that may be declared anew.
 
     Raises:
-        DeclarationChanged: if another table is declared otherwise than in the book.
+        DeclarationChanged: if another table is declared otherwise than in the ledger.
         InvalidParameter: if a declaration does not fit its table, or what was declared before, or a budget is not the
-            one in the book.
+            one in the ledger.
     """
-    known = book.accounts()
+    known = ledger.accounts()
     for account, budget in config.budgets.items():
-        if account in known and not book_decides:
-            _check_budget(account, budget, book.balance(account).total)
+        if account in known and not ledger_decides:
+            _check_budget(account, budget, ledger.balance(account).total)
     for public in config.public:
         register(catalog, public)
     for table in config.tables:
         with naming(f"tables.{table.name}", account=table.account):
-            own = None if book_decides and table.account in known else config.budgets[table.account]
+            own = None if ledger_decides and table.account in known else config.budgets[table.account]
             _protect(catalog, table, own, replacing.get(table.name))
     for analyst in config.analysts:
-        if not (book_decides and book.role(analyst.account, analyst.name)):
-            _appoint(book, analyst)
+        if not (ledger_decides and ledger.role(analyst.account, analyst.name)):
+            _appoint(ledger, analyst)
     for project in config.projects:
-        present = book.project_cap(project.name, account=project.account)
-        if present != project.cap and not (book_decides and present):  # every allotment is an entry
-            book.stewardship.allot(project.name, account=project.account, cap=project.cap)
+        present = ledger.project_cap(project.name, account=project.account)
+        if present != project.cap and not (ledger_decides and present):  # every allotment is an entry
+            ledger.stewardship.allot(project.name, account=project.account, cap=project.cap)
 
 
 class Registry(Protocol):
@@ -210,8 +210,8 @@ def _check_budget(account: str, declared: Loss, present: Loss) -> None:
         how = f"To change it, run: discreet amend {shlex.quote(account)} {options}"
     else:
         how = "The currency is fixed when an account is opened; open another account."
-    hint = f"The book decides, and a change of it is an entry of its own. Write here what it has. {how}"
-    raise InvalidParameter(f"budgets.{account}", declared, f"to be {present}, as in the book", hint)
+    hint = f"The ledger decides, and a change of it is an entry of its own. Write here what it has. {how}"
+    raise InvalidParameter(f"budgets.{account}", declared, f"to be {present}, as in the ledger", hint)
 
 
 @contextmanager
@@ -220,7 +220,7 @@ def naming(place: str, *, account: str = "") -> Iterator[None]:
     try:
         yield
     except DeclarationChanged as error:
-        hint = "Run `discreet protect` to look at the change and enter it in the book; nothing else does."
+        hint = "Run `discreet protect` to look at the change and enter it in the ledger; nothing else does."
         raise DeclarationChanged(error.table, error.differences, hint) from None
     except InvalidParameter as error:
         key = _KEYS.get(error.name, error.name)
@@ -228,11 +228,11 @@ def naming(place: str, *, account: str = "") -> Iterator[None]:
         raise InvalidParameter(name, error.value, error.condition, error.hint) from None
 
 
-def _appoint(book: Ledger, analyst: Analyst) -> None:
+def _appoint(ledger: Ledger, analyst: Analyst) -> None:
     """Only what is new: every appointment is an entry."""
-    account, cap = analyst.account, book.analyst_cap(analyst.name, account=analyst.account)
-    if book.role(account, analyst.name) is not Role.ANALYST or cap != analyst.cap:
-        book.stewardship.appoint(analyst.name, Role.ANALYST, account=account, cap=analyst.cap)
+    account, cap = analyst.account, ledger.analyst_cap(analyst.name, account=analyst.account)
+    if ledger.role(account, analyst.name) is not Role.ANALYST or cap != analyst.cap:
+        ledger.stewardship.appoint(analyst.name, Role.ANALYST, account=account, cap=analyst.cap)
 
 
 def _check_types(place: str, table: ProtectedTable | PublicTable, *, typed: bool) -> None:

@@ -61,15 +61,15 @@ from discreet.privacy import events
 
 
 class Replay:
-    """Keeps releases in a book, and finds them again.
+    """Keeps releases in a ledger, and finds them again.
 
     Args:
-        book: which keeps them.
+        ledger: which keeps them.
         private: whether releases were made with secure noise. What a test released is never given as a private answer.
     """
 
-    def __init__(self, book: Ledger, *, private: bool) -> None:
-        self._book, self._private = book, private
+    def __init__(self, ledger: Ledger, *, private: bool) -> None:
+        self._ledger, self._private = ledger, private
         self._facts: dict[str, Fact] = {}
 
     # --------------------------------------------------------------------------------------------------- free answers
@@ -128,14 +128,14 @@ class Replay:
             if measurement.missing:
                 return None
             raise
-        for kept in self._book.read_headers(measurement.replay_key(program, facts), most=MOST_SAME):
+        for kept in self._ledger.read_headers(measurement.replay_key(program, facts), most=MOST_SAME):
             fields = self._fields(kept)
             found = self._program(measurement, fields)
             if found is None:
                 continue
             wanted = measurement.program(terms, facts, law, edition=found.edition)
             if serves(found.program, wanted) or was_bought_for(fields, terms):
-                result = found.open_release(self._book.read_answer(kept.place).payload, private=self._private)
+                result = found.open_release(self._ledger.read_answer(kept.place).payload, private=self._private)
                 if kept.event:  # also what was released on the way to it
                     result = replace(result, event=events.from_json(kept.event))
                 return result
@@ -143,7 +143,7 @@ class Replay:
 
     def _read_related_headers(self, measurement: MeasurementPlan, wanted: Program) -> tuple[StoredHeader, ...]:
         """Returns the headers of what was released about the same rows, the newest first."""
-        return self._book.read_headers(area(wanted, measurement.tables(measurement.facts)))
+        return self._ledger.read_headers(area(wanted, measurement.tables(measurement.facts)))
 
     def _fields(self, kept: StoredHeader) -> Mapping[str, Any]:
         """Returns the header of a stored release; one that was stored without any is opened once."""
@@ -151,7 +151,7 @@ class Replay:
             return _header_fields(kept.header)
         found = _FORMER.get(kept.place)
         if found is None:
-            found = header_of(self._book.read_answer(kept.place).payload)
+            found = header_of(self._ledger.read_answer(kept.place).payload)
             while len(_FORMER) >= _MOST_FORMER:
                 _FORMER.pop(next(iter(_FORMER)), None)
             _FORMER[kept.place] = found
@@ -185,7 +185,9 @@ class Replay:
             if whole is None or not stands_alone(whole):
                 continue
             if serves(part_program(measurement.plan, whole, place), wanted):
-                return self.part_of(measurement, several, open_body(self._book.read_answer(kept.place).payload, whole))
+                return self.part_of(
+                    measurement, several, open_body(self._ledger.read_answer(kept.place).payload, whole)
+                )
         return None
 
     def _place(self, measurement: MeasurementPlan, several: Question) -> PlaceInCube | None:
@@ -233,7 +235,7 @@ class Replay:
                 continue
             program = self._program_of_other(measurement, other, fields)
             if program is not None:
-                found.append(open_body(self._book.read_answer(kept.place).payload, program).without_salt)
+                found.append(open_body(self._ledger.read_answer(kept.place).payload, program).without_salt)
         return derive(wanted.without_salt, found) if found else None
 
     def _program_of_other(
@@ -265,7 +267,7 @@ class Replay:
         return facts
 
     def _find_facts(self, place: str, probe: Probe) -> Iterator[Fact]:
-        for stored in self._book.read_answers(place):
+        for stored in self._ledger.read_answers(place):
             released = unpack(stored.payload, lambda epsilon, _: probe.program(epsilon), private=self._private)
             former = (edition_of(read_header(stored.payload)) or ReleaseFormat.ONE_GRID) < ReleaseFormat.UNCUT
             found = None if released is None else probe.find_fact(released, former=former)
@@ -274,7 +276,7 @@ class Replay:
 
     def profile(self, plan: ProfilePlan, place: str) -> Profile | None:
         """Returns the most precise profile that is kept, of the same rows and in this version of the data."""
-        found = (self.unpacked_profile(stored.payload, plan) for stored in self._book.read_answers(place))
+        found = (self.unpacked_profile(stored.payload, plan) for stored in self._ledger.read_answers(place))
         return max((one for one in found if one is not None), key=lambda one: one.epsilon, default=None)
 
     def unpacked_profile(self, payload: bytes, plan: ProfilePlan) -> Profile | None:
@@ -291,14 +293,14 @@ class Replay:
         """Returns the profile of a question's own rows, or of the table that it is about, if one was bought."""
         of_table = profile_key(measurement.schemas[measurement.plan.table])
         for place in (measurement.profile_place(terms), of_table):
-            if self._book.read_answers(place):  # rarely: most questions plan no profile
+            if self._ledger.read_answers(place):  # rarely: most questions plan no profile
                 plan = measurement.table_profile if place is of_table else measurement.own_profile
                 return None if plan is None else self.profile(plan, place)
         return None
 
     def releases(self, measurement: MeasurementPlan, program: Program) -> Iterator[tuple[int, ReleasedStatistics]]:
         """Returns the releases of a question that are kept, each with the sequence of its entry, oldest first."""
-        for stored in self._book.read_answers(measurement.replay_key(program, measurement.facts)):
+        for stored in self._ledger.read_answers(measurement.replay_key(program, measurement.facts)):
             found = self.unpack_release(measurement, stored.payload)
             if found is not None:
                 yield stored.sequence, found.released

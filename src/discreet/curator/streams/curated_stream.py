@@ -37,12 +37,12 @@ class LedgerWitness:
     A period is kept once: whoever comes second, with other noise, is told so and shows nothing.
 
     Args:
-        book: the ledger.
+        ledger: the ledger.
         receipt: of the charge.
         question: which was charged, as JSON.
     """
 
-    book: Ledger
+    ledger: Ledger
     receipt: Receipt
     question: str
 
@@ -56,12 +56,12 @@ class LedgerWitness:
         state that has a first period is one whose release nobody has seen.
         """
         last = 1
-        while self.book.read_answers(self._place(last)):
+        while self.ledger.read_answers(self._place(last)):
             last *= 2
         low, high = last // 2, last  # the last known to be there, and one known not to be
         while high - low > 1:
             middle = (low + high) // 2
-            low, high = (middle, high) if self.book.read_answers(self._place(middle)) else (low, middle)
+            low, high = (middle, high) if self.ledger.read_answers(self._place(middle)) else (low, middle)
         return low
 
     def testify(self, stream: str, periods: int, entry: Entry | None) -> None:  # noqa: ARG002 - see above
@@ -73,14 +73,14 @@ class LedgerWitness:
         if entry is None:
             return
         payload = json.dumps({"noisy": entry["noisy"]}, separators=(",", ":"))
-        kept = self.book.store_beside(self.receipt, self._place(periods), payload, question=self.question)
+        kept = self.ledger.store_beside(self.receipt, self._place(periods), payload, question=self.question)
         if kept != payload.encode():
             raise StreamError(f"Period {periods} was released by another process", "Open the stream again.")
 
     def read_releases(self) -> list[list[list[int]]]:
         """Returns what was released in each period."""
         count = self.count_periods("")
-        return [json.loads(self.book.read_answers(self._place(t))[0].payload)["noisy"] for t in range(1, count + 1)]
+        return [json.loads(self.ledger.read_answers(self._place(t))[0].payload)["noisy"] for t in range(1, count + 1)]
 
 
 class InMemoryState:
@@ -301,7 +301,7 @@ class CuratedStream:
         witness, reading = self._witness, self._plan.reading(place)
         step = _Period(self, place, reading)
         name = f"Reading {reading.table}"
-        shown = release_step(witness.book, step, witness.receipt, name=name, question=witness.question)
+        shown = release_step(witness.ledger, step, witness.receipt, name=name, question=witness.question)
         self._shown.append(shown)
 
     def answers(self) -> Answer:
@@ -318,8 +318,8 @@ class CuratedStream:
         raise InvalidParameter("period", period, "to be the next one, or an earlier one", hint)
 
     def _answer(self, places: Sequence[int], *, replayed: bool) -> Answer:
-        question, receipt, book = self._plan.bound.plan, self._witness.receipt, self._witness.book
-        state = book.admit(receipt.account, receipt.analyst)
+        question, receipt, ledger = self._plan.bound.plan, self._witness.receipt, self._witness.ledger
+        state = ledger.admit(receipt.account, receipt.analyst)
         remaining = RemainingBudget.of(state.spent, state.budget)
         lifetime = f"The whole stream was charged once, {receipt.cost}: {self._lifetime}."
         return Answer(
@@ -343,7 +343,7 @@ class CuratedStream:
     @property
     def _delta(self) -> Fraction:
         """The delta of the account, of which a lifetime epsilon is told; a usual one if it has none."""
-        budget = self._witness.book.balance(self._witness.receipt.account).total
+        budget = self._witness.ledger.balance(self._witness.receipt.account).total
         return Fraction(getattr(budget, "delta", 0) or USUAL_DELTA)
 
     def _rows(self, place: int) -> list[dict[str, Cell]]:

@@ -31,11 +31,11 @@ class PaidStep(Protocol[Result, Released_co]):
         """Adds noise, writes the private state, has the ledger keep the release, and returns what may be shown."""
 
 
-def release_step(book: Ledger, step: PaidStep[Result, Shown], receipt: Receipt, *, name: str, question: str) -> Shown:
+def release_step(ledger: Ledger, step: PaidStep[Result, Shown], receipt: Receipt, *, name: str, question: str) -> Shown:
     """Releases the next period of a stream; its charge has paid for all of them, and goes on.
 
     Args:
-        book: the ledger.
+        ledger: the ledger.
         step: the period.
         receipt: of the stream's charge.
         name: what is read, from public facts alone.
@@ -46,23 +46,23 @@ def release_step(book: Ledger, step: PaidStep[Result, Shown], receipt: Receipt, 
         QueryFailed: if the engine failed. Nothing was released, the period can be tried again, and the analyst has one
             failure credit less.
     """
-    refusal = book.refusal(receipt.account, NOTHING, analyst=receipt.analyst)
+    refusal = ledger.refusal(receipt.account, NOTHING, analyst=receipt.analyst)
     if isinstance(refusal, AccountLocked):
         raise refusal
     if step.begin():
-        _fail_step(book, receipt, question)
+        _fail_step(ledger, receipt, question)
     stage(name)
     values: Result | None = None
     with suppress(Exception):  # causes can depend on data: all are dropped
         values = step.execute()
     if values is None:
-        _fail_step(book, receipt, question)
+        _fail_step(ledger, receipt, question)
         step.end()
         raise QueryFailed
     stage("Adding noise")
     return step.keep(values)
 
 
-def _fail_step(book: Ledger, receipt: Receipt, question: str) -> None:
+def _fail_step(ledger: Ledger, receipt: Receipt, question: str) -> None:
     """Uses up a failure credit, by a charge of nothing that fails; the stream's own charge goes on."""
-    book.fail(book.charge(receipt.account, NOTHING, analyst=receipt.analyst, question=question))
+    ledger.fail(ledger.charge(receipt.account, NOTHING, analyst=receipt.analyst, question=question))

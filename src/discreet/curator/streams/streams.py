@@ -52,14 +52,16 @@ class Streams:
 
     Args:
         catalog: the tables.
-        book: where streams are charged and their releases kept.
+        ledger: where streams are charged and their releases kept.
         engine: which reads.
         releaser: which has the source of noise.
         planner: which plans what is read in a period.
     """
 
-    def __init__(self, catalog: Catalog, book: Ledger, engine: Reader, releaser: Releaser, *, planner: Planner) -> None:
-        self._catalog, self._book, self._engine, self._releaser = catalog, book, engine, releaser
+    def __init__(
+        self, catalog: Catalog, ledger: Ledger, engine: Reader, releaser: Releaser, *, planner: Planner
+    ) -> None:
+        self._catalog, self._ledger, self._engine, self._releaser = catalog, ledger, engine, releaser
         self._planner = planner
         self._open: dict[str, CuratedStream] = {}
 
@@ -112,7 +114,7 @@ class Streams:
         """
         chance = check.probability(confidence=confidence)
         bound = self._catalog.read(question)
-        account = self._book.admit(bound.account, analyst, project)
+        account = self._ledger.admit(bound.account, analyst, project)
         budget = _budget(epsilon, delta, rho, account.budget)
         told: dict[str, Any] = {
             "question": question,
@@ -126,7 +128,7 @@ class Streams:
         }
         called = sha256(f"{told} {start}".encode()).hexdigest()[:32] if name is None else named(name=name)
         path = self._path(called, analyst) if state is None else Path(state)
-        if path is not None and not self._book.is_charged(analyst, _key(called)):
+        if path is not None and not self._ledger.is_charged(analyst, _key(called)):
             require_unused(path)
         plan = self._plan(
             bound,
@@ -153,13 +155,13 @@ class Streams:
         self._forget_closed()
         caller = Caller(analyst=analyst, project=project, key=request.replay_key)
         with charge_request(
-            self._book, request, caller, again=lambda receipt: self._again(request, receipt)
+            self._ledger, request, caller, again=lambda receipt: self._again(request, receipt)
         ) as receipt:
             if receipt.hash not in self._open:
                 make = _maker(plan, _as_charged(budget, receipt.event), chance, self._releaser)
                 if make(None).event != receipt.event:
                     raise StreamError(_OTHER_NOISE, _SAME_VERSION)
-                witness = LedgerWitness(self._book, receipt, request.question)
+                witness = LedgerWitness(self._ledger, receipt, request.question)
                 opened = self._resume_stream(plan, witness, path, make=make, told=told, confidence=chance)
                 self._open[receipt.hash] = opened
             return self._open[receipt.hash]
@@ -207,13 +209,13 @@ class Streams:
 
     @property
     def _folder(self) -> Path | None:
-        if self._book.in_memory or is_postgres(self._book.path):
+        if self._ledger.in_memory or is_postgres(self._ledger.path):
             return None
-        return Path(f"{self._book.path}.streams")
+        return Path(f"{self._ledger.path}.streams")
 
     def _path(self, called: str, analyst: str) -> Path | None:
         """The file of the private state of somebody's stream; None if the ledger dies with the process."""
-        if is_postgres(self._book.path):
+        if is_postgres(self._ledger.path):
             hint = Hint("Name a file of your own that no other machine uses: {state:...}.")
             raise StreamError("The private state of a stream is a file beside the ledger, which is on a server", hint)
         digest = sha256(json.dumps([analyst, called]).encode()).hexdigest()[:32]
@@ -231,7 +233,7 @@ class Streams:
 
     def _read_start_settings(self, called: str, analyst: str) -> dict[str, Any]:
         """What a stream was started with, as its charge says; nothing if there is none, or it does not say."""
-        return dict(json.loads(self._book.restart(analyst, _key(called)) or "{}"))
+        return dict(json.loads(self._ledger.restart(analyst, _key(called)) or "{}"))
 
     def _plan(
         self,
@@ -272,7 +274,7 @@ class Streams:
         """
         if receipt.hash in self._open:
             return None
-        reopened = self._book.reopen(receipt)
+        reopened = self._ledger.reopen(receipt)
         if reopened is None:
             raise StreamError("The charge of the stream has ended", "Start a new stream, under another name.")
         if not _is_same_noise(reopened.event, request.event):

@@ -104,7 +104,7 @@ class SyntheticTables:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeptTables:
-    """Models, and people and events drawn from them, as the book keeps them: plain text."""
+    """Models, and people and events drawn from them, as the ledger keeps them: plain text."""
 
     model: LinkedModel
     key: str
@@ -142,7 +142,7 @@ class KeptTables:
 
     @classmethod
     def sample_from(cls, model: LinkedModel, key: str, people: int | None, bits: Bits) -> KeptTables:
-        """Returns models with so many people, or as many as were estimated, but no more than a book keeps."""
+        """Returns models with so many people, or as many as were estimated, but no more than a ledger keeps."""
         count = min(model.people.rows, most_people(model.domain)) if people is None else people
         first, second = model.sample(count, key=key, bits=bits)
         return cls(model, key, first, second)

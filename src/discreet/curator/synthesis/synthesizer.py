@@ -91,16 +91,16 @@ class Synthesizer:
 
     Args:
         catalog: the tables.
-        book: where tables are charged and kept.
+        ledger: where tables are charged and kept.
         engine: which reads.
         releaser: which has generators add their noise.
         salt: tells the secret by which rows of an account's people are kept.
     """
 
     def __init__(
-        self, catalog: Catalog, book: Ledger, engine: Reader, releaser: Releaser, *, salt: Callable[[str], str]
+        self, catalog: Catalog, ledger: Ledger, engine: Reader, releaser: Releaser, *, salt: Callable[[str], str]
     ) -> None:
-        self._catalog, self._book, self._engine, self._releaser, self._salt = catalog, book, engine, releaser, salt
+        self._catalog, self._ledger, self._engine, self._releaser, self._salt = catalog, ledger, engine, releaser, salt
 
     @telling
     def synthesize(
@@ -142,7 +142,7 @@ class Synthesizer:
             return self._build_table(plan, bought, wanted)
 
         caller = Caller(analyst=analyst, project=project, key=key)
-        return release_once(self._book, self._make_paid_synthesis(plan, KeptTable, draw), caller, show)
+        return release_once(self._ledger, self._make_paid_synthesis(plan, KeptTable, draw), caller, show)
 
     @telling
     def synthesize_tables(
@@ -202,12 +202,12 @@ class Synthesizer:
             )
 
         caller = Caller(analyst=analyst, project=project, key=key)
-        return release_once(self._book, self._make_paid_synthesis(plan, KeptTables, draw), caller, show)
+        return release_once(self._ledger, self._make_paid_synthesis(plan, KeptTables, draw), caller, show)
 
     def _make_paid_synthesis(
         self, plan: AnyPlan, keeps: type[TableKind], draw: Callable[[Any], TableKind]
     ) -> PaidSynthesis[TableKind]:
-        return PaidSynthesis(plan, keeps, draw, self._book, self._engine, self._releaser)
+        return PaidSynthesis(plan, keeps, draw, self._ledger, self._engine, self._releaser)
 
     def price(
         self, question: str, events: str | None = None, *, analyst: str = OWNER, project: str = "", **how: Any
@@ -223,10 +223,10 @@ class Synthesizer:
         return self._price(plan, self._find_stored_table(plan, KeptTable), analyst=analyst, project=project)
 
     def _price(self, plan: AnyPlan, kept: object | None, *, analyst: str, project: str) -> SynthesisPrice:
-        account, balance = self._book.account(plan.account), self._book.balance(plan.account)
+        account, balance = self._ledger.account(plan.account), self._ledger.balance(plan.account)
         free, refusal = kept is not None, None
         if not free:
-            refusal = self._book.refusal(account.name, plan.event, analyst=analyst, project=project)
+            refusal = self._ledger.refusal(account.name, plan.event, analyst=analyst, project=project)
         return SynthesisPrice(
             generator=type(plan.generator).__name__,
             domain=plan.domain,
@@ -235,7 +235,7 @@ class Synthesizer:
             remaining=balance.remaining.loss,
             notes=plan.notes,
             free=free,
-            caps=caps(self._book, account.name, analyst, project),
+            caps=caps(self._ledger, account.name, analyst, project),
             refusal=None if refusal is None else str(refusal),
         )
 
@@ -280,7 +280,7 @@ class Synthesizer:
         text = self._select(check.instance(str, question=question))
         rows = self._catalog.parse_rows(text)
         account = self._catalog.account_of(rows.schema.name)
-        budget = self._book.admit(account, analyst, project).budget
+        budget = self._ledger.admit(account, analyst, project).budget
         found: SynthesisPlan = plans.synthesis(
             rows,
             generator,
@@ -373,7 +373,7 @@ class Synthesizer:
 
     def _find_stored_table(self, plan: AnyPlan, keeps: type[TableKind]) -> TableKind | None:
         """Returns the newest stored table of the same kind."""
-        return newest(self._book, plan, keeps, private=self._releaser.bits.private)
+        return newest(self._ledger, plan, keeps, private=self._releaser.bits.private)
 
 
 @dataclass(frozen=True)
@@ -384,7 +384,7 @@ class PaidSynthesis(Generic[TableKind]):
         plan: what is made.
         keeps: what is kept of it.
         draw: draws rows from a released model.
-        book: where tables are kept.
+        ledger: where tables are kept.
         engine: which reads.
         releaser: which has generators add their noise.
     """
@@ -392,7 +392,7 @@ class PaidSynthesis(Generic[TableKind]):
     plan: AnyPlan
     keeps: type[TableKind]
     draw: Callable[[Any], TableKind]
-    book: Ledger
+    ledger: Ledger
     engine: Reader
     releaser: Releaser
 
@@ -408,7 +408,7 @@ class PaidSynthesis(Generic[TableKind]):
 
     def find(self) -> TableKind | None:
         """Returns the newest stored table of the same kind."""
-        return newest(self.book, self.plan, self.keeps, private=self.releaser.bits.private)
+        return newest(self.ledger, self.plan, self.keeps, private=self.releaser.bits.private)
 
     def prepare(self) -> None:
         """Does nothing: the plan was checked."""
@@ -427,9 +427,11 @@ class PaidSynthesis(Generic[TableKind]):
         return _table(self.keeps, kept.payload, private=self.releaser.bits.private)
 
 
-def newest(book: Ledger, plan: AnyPlan, keeps: type[TableKind], *, private: bool) -> TableKind | None:
+def newest(ledger: Ledger, plan: AnyPlan, keeps: type[TableKind], *, private: bool) -> TableKind | None:
     """Returns the newest stored table of the same kind."""
-    found = (_table(keeps, stored.payload, private=private) for stored in reversed(book.read_answers(plan.replay_key)))
+    found = (
+        _table(keeps, stored.payload, private=private) for stored in reversed(ledger.read_answers(plan.replay_key))
+    )
     return next((kept for kept in found if kept is not None), None)
 
 

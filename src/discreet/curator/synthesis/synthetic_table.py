@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from discreet.synthetic import Model
 
 MOST_KEPT = 5 * 10**6
-"""Values of a table that is kept in the book: rows times columns."""
+"""Values of a table that is kept in the ledger: rows times columns."""
 
 FORMAT = "discreet synthetic table 1"
 _SHOWN = 5  # rows of a table that prints itself
@@ -128,7 +128,7 @@ class SyntheticTable(DisplayMixin):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeptTable:
-    """A model and rows drawn from it, as the book keeps them: plain text."""
+    """A model and rows drawn from it, as the ledger keeps them: plain text."""
 
     model: Model
     columns: Mapping[str, list[Any]]
@@ -159,7 +159,7 @@ class KeptTable:
 
     @classmethod
     def sample_from(cls, model: Model, rows: int | None, bits: Bits) -> KeptTable:
-        """Returns a model with so many rows, or as many as were estimated, but no more than a book keeps."""
+        """Returns a model with so many rows, or as many as were estimated, but no more than a ledger keeps."""
         count = min(model.rows, most_rows(len(model.domain.columns))) if rows is None else rows
         columns = model.domain.decode(model.sample_codes(count, bits=bits), bits=bits)
         return cls(model, columns)
@@ -197,7 +197,7 @@ def checked_rows(rows: int | None, most: int) -> int | None:
         return None
     if check.integer(rows=rows, at_least=1) > most:
         hint = "Ask for fewer, and draw any number of others by sample(rows), for nothing."
-        raise InvalidParameter("rows", rows, f"to be at most {most:,}, which a book keeps", hint)
+        raise InvalidParameter("rows", rows, f"to be at most {most:,}, which a ledger keeps", hint)
     return rows
 
 

@@ -91,16 +91,16 @@ class FitExecutor:
 
     Args:
         catalog: the tables.
-        book: where fits are charged and models are kept.
+        ledger: where fits are charged and models are kept.
         engine: which reads.
         releaser: which has learners add their noise.
         salt: tells the secret by which rows of an account's people are kept.
     """
 
     def __init__(
-        self, catalog: Catalog, book: Ledger, engine: Reader, releaser: Releaser, *, salt: Callable[[str], str]
+        self, catalog: Catalog, ledger: Ledger, engine: Reader, releaser: Releaser, *, salt: Callable[[str], str]
     ) -> None:
-        self._catalog, self._book, self._engine, self._releaser, self._salt = catalog, book, engine, releaser, salt
+        self._catalog, self._ledger, self._engine, self._releaser, self._salt = catalog, ledger, engine, releaser, salt
 
     def plan(self, estimator: Any, question: str, target: str | None, rows_per_unit: int) -> TrainingPlan:
         """Returns a fit with everything it is chosen from.
@@ -125,27 +125,27 @@ class FitExecutor:
             folders=self._catalog.folders,
         )
         check_readable(found.reading, self._catalog.schemas)  # what an engine would refuse must not be paid for
-        state = self._book.account(account)
+        state = self._ledger.account(account)
         return replace(found, sql=question).with_promise(state.budget, state.neighbours)
 
     def fit(self, training: TrainingPlan, caller: Caller) -> Any:
         """Returns the fitted learner; see `Curator.fit`."""
         return release_once(
-            self._book, self._make_paid_fit(training), caller, lambda bought: _annotate_model(bought, training)
+            self._ledger, self._make_paid_fit(training), caller, lambda bought: _annotate_model(bought, training)
         )
 
     def _make_paid_fit(self, training: TrainingPlan) -> PaidFit:
-        return PaidFit(training, self._book, self._engine, self._releaser)
+        return PaidFit(training, self._ledger, self._engine, self._releaser)
 
     def explain(self, training: TrainingPlan, *, analyst: str, project: str) -> FitPlan:
         """Returns what a fit would release and cost; see `Curator.plan_fit`."""
-        account = self._book.account(training.account)
-        self._book.admit(account.name, analyst)
+        account = self._ledger.account(training.account)
+        self._ledger.admit(account.name, analyst)
         training.rehearse()
-        balance, learner = self._book.balance(account.name), training.learner
+        balance, learner = self._ledger.balance(account.name), training.learner
         free, refusal = self._make_paid_fit(training).find() is not None, None
         if not free:
-            refusal = self._book.refusal(account.name, training.charge, analyst=analyst, project=project)
+            refusal = self._ledger.refusal(account.name, training.charge, analyst=analyst, project=project)
         return FitPlan(
             learner=type(learner).__name__,
             params=learner.get_params(deep=False),
@@ -157,7 +157,7 @@ class FitExecutor:
             remaining=balance.remaining.loss,
             notes=training.notes,
             free=free,
-            caps=caps(self._book, account.name, analyst, project),
+            caps=caps(self._ledger, account.name, analyst, project),
             refusal=None if refusal is None else str(refusal),
         )
 
@@ -168,13 +168,13 @@ class PaidFit:
 
     Args:
         training: the fit.
-        book: where models are kept.
+        ledger: where models are kept.
         engine: which reads.
         releaser: which has learners add their noise.
     """
 
     training: TrainingPlan
-    book: Ledger
+    ledger: Ledger
     engine: Reader
     releaser: Releaser
 
@@ -190,7 +190,7 @@ class PaidFit:
 
     def find(self) -> Any | None:
         """Returns the newest stored model of the same fit."""
-        kept = reversed(self.book.read_answers(self.training.replay_key))
+        kept = reversed(self.ledger.read_answers(self.training.replay_key))
         models = (self._model(stored.payload) for stored in kept)
         return next((model for model in models if model is not None), None)
 

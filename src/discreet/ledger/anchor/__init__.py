@@ -1,1 +1,1 @@
-"""The anchor: the newest head of a book and what was spent by then, in a file apart from the book and its backups."""
+"""The anchor: the newest head of a ledger and what was spent by then, in a file apart from ledger and backups."""

@@ -54,13 +54,13 @@ def accept_missing_anchor(path: str, *, by: str, reason: str, anchor_file: str |
 
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
-    >>> from discreet.ledger import AnchoredBook
+    >>> from discreet.ledger import AnchoredLedger
     >>> with TemporaryDirectory() as folder:
     ...     place = {"path": f"{folder}/book.db", "anchor_file": f"{folder}/anchor"}
-    ...     AnchoredBook(**place).close()
+    ...     AnchoredLedger(**place).close()
     ...     Path(place["anchor_file"]).unlink()
     ...     head = accept_missing_anchor(**place, by="owner", reason="its disk broke")
-    ...     AnchoredBook(**place).close()
+    ...     AnchoredLedger(**place).close()
     >>> head.sequence
     2
     """
@@ -93,10 +93,10 @@ def join_anchor(path: str, head: Head, *, by: str = policy.OWNER, anchor_file: s
         LedgerTampered: if the ledger was altered.
 
     >>> from tempfile import TemporaryDirectory
-    >>> from discreet.ledger import AnchoredBook
+    >>> from discreet.ledger import AnchoredLedger
     >>> with TemporaryDirectory() as folder:
-    ...     with AnchoredBook(f"{folder}/book.db", anchor_file=f"{folder}/there") as book:
-    ...         shown = book.head()
+    ...     with AnchoredLedger(f"{folder}/book.db", anchor_file=f"{folder}/there") as ledger:
+    ...         shown = ledger.head()
     ...     joined = join_anchor(f"{folder}/book.db", shown, anchor_file=f"{folder}/here")
     >>> shown.sequence, joined.sequence
     (1, 2)
@@ -113,25 +113,25 @@ def join_anchor(path: str, head: Head, *, by: str = policy.OWNER, anchor_file: s
 
 
 def _made_again(path: str, given: str | None, by: str, evidence: Evidence) -> Head:
-    with UncheckedLedger(path) as book:
-        with book._journal.reading() as rows:
+    with UncheckedLedger(path) as ledger:
+        with ledger._journal.reading() as rows:
             ledger_id, head = id_of(rows), rows.tail()
         if ledger_id is None:
             raise LedgerError(f"The ledger {path} has no entries, and so no anchor", "Open it: that makes one.")
         file = given or anchor_of(ledger_id)
         known = read_known(file)
         if known is not None:
-            with book._journal.reading() as rows:
+            with ledger._journal.reading() as rows:
                 if not known.is_in(rows):
                     raise mismatch(path, head, file, known)
             raise LedgerError(f"The anchor {file} is there, and the ledger has all that it knows", "There is no need.")
-        book.verify()
+        ledger.verify()
         if given is None:
             require_folder()
-        with book._journal.writing() as rows:  # no act: a frozen ledger may lack its anchor as well
+        with ledger._journal.writing() as rows:  # no act: a frozen ledger may lack its anchor as well
             policy.require_steward(rows, "", by, "make an anchor again")
             enter(rows, {"id": ledger_id, **evidence(rows)}, by=by)
-        with alone(file), book._journal.reading() as rows:
+        with alone(file), ledger._journal.reading() as rows:
             write_anchor(file, LedgerCheckpoint.of(rows))
             now = rows.tail()
         if given is None:

@@ -1,12 +1,12 @@
 """A file that knows how far a ledger had got: its head, what was spent by then, and earlier heads.
 
-A book verifies itself, but a good copy of yesterday is a good book of yesterday. What it has forgotten since is told by
-this file, which stands apart from the book: it must not be in the same backup, and best is on another disk.
+A ledger verifies itself, but a good copy of yesterday is a good ledger of yesterday. What it has forgotten since is
+told by this file, which stands apart from the ledger: it must not be in the same backup, and best is on another disk.
 
-Formal guarantee: the file is never ahead of what is durable. It is written from a view of the book that sees committed
-entries only (a store shows nothing before it is synced), to a file beside it that is synced and then put in its place,
-so that after a crash there is the old one or the new one. It may lag behind, by entries that were made since by others
-or right before a crash; it never goes back.
+Formal guarantee: the file is never ahead of what is durable. It is written from a view of the ledger that sees
+committed entries only (a store shows nothing before it is synced), to a file beside it that is synced and then put in
+its place, so that after a crash there is the old one or the new one. It may lag behind, by entries that were made since
+by others or right before a crash; it never goes back.
 
 It is in the state folder of whoever holds the ledger, by the ledger's id, or where somebody says. The id is in the
 first entry, so that all copies of a ledger have the same one, and find the same anchor. Beside the anchors there is a
@@ -127,7 +127,7 @@ _MOST_HEADS = 128  # earlier heads of each kind; between them and the next one a
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerCheckpoint:
-    """How far a book had got.
+    """How far a ledger had got.
 
     Attributes:
         head: the newest that is known.
@@ -143,7 +143,7 @@ class LedgerCheckpoint:
 
     @classmethod
     def of(cls, rows: Transaction, known: LedgerCheckpoint | None = None) -> LedgerCheckpoint:
-        """Returns the anchor of a book as it is now, with the heads that an older anchor of it knows."""
+        """Returns the anchor of a ledger as it is now, with the heads that an older anchor of it knows."""
         states = {(scope, name): _hide_salt(scope, text) for scope, name, text in rows.states(*_SCOPES)}
         if known is None:
             return cls(head=rows.tail(), states=states)
@@ -155,11 +155,11 @@ class LedgerCheckpoint:
         return replace(self, backups=(*self.backups, head)[-_MOST_HEADS:])
 
     def is_in(self, rows: Transaction) -> bool:
-        """Tells whether a book contains the head."""
+        """Tells whether a ledger contains the head."""
         return _contains(rows, self.head)
 
     def common(self, rows: Transaction) -> Head:
-        """Returns the newest head that is known and in the book: up to there both are the same for certain."""
+        """Returns the newest head that is known and in the ledger: up to there both are the same for certain."""
         known = sorted({*self.earlier, *self.backups, self.head}, reverse=True)
         return next((head for head in known if _contains(rows, head)), Head(0, GENESIS))
 
@@ -191,7 +191,7 @@ class LedgerCheckpoint:
 
     @property
     def roles(self) -> dict[str, str]:
-        """The roles that were given on the whole book."""
+        """The roles that were given on the whole ledger."""
         return {name: parse_canonical(text)["role"] for (scope, name), text in self.states.items() if scope == "role"}
 
     # ---------------------------------------------------------------------------------------------------- as a text
@@ -243,10 +243,10 @@ def read_anchor(path: str) -> LedgerCheckpoint | None:
         return None
     except OSError as error:
         raise LedgerError(
-            f"The anchor {path} cannot be read ({error.strerror})", "Whoever owns the book can."
+            f"The anchor {path} cannot be read ({error.strerror})", "Whoever owns the ledger can."
         ) from None
     except (InvalidParameter, KeyError, TypeError, ValueError):
-        hint = "Bring back its last copy; without it, nobody can tell whether the book is older than it was."
+        hint = "Bring back its last copy; without it, nobody can tell whether the ledger is older than it was."
         raise LedgerError(f"The anchor {path} is damaged, or no anchor", hint) from None
 
 

@@ -71,10 +71,10 @@ class AnchoredLedger(Ledger):
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
-    ...     with AnchoredLedger(f"{folder}/book.db", anchor_file=f"{folder}/anchor") as book:
-    ...         book.stewardship.appoint("ana", "steward")
-    ...         _ = book.backup(f"{folder}/monday.db")
-    ...         book.stewardship.appoint("ben", "auditor")
+    ...     with AnchoredLedger(f"{folder}/book.db", anchor_file=f"{folder}/anchor") as ledger:
+    ...         ledger.stewardship.appoint("ana", "steward")
+    ...         _ = ledger.backup(f"{folder}/monday.db")
+    ...         ledger.stewardship.appoint("ben", "auditor")
     ...     AnchoredLedger(f"{folder}/monday.db", anchor_file=f"{folder}/anchor")
     Traceback (most recent call last):
     discreet.errors.AnchorMismatch: ...monday.db ends with 2:..., its anchor ... with 3:...: 1 entries are missing. ...
@@ -112,7 +112,7 @@ class AnchoredLedger(Ledger):
         if ledger_id is None and not self._read_only:
             ledger_id, marked = self._begin(path, given), True
         self.anchor_file = given or ("" if ledger_id is None else anchor_of(ledger_id))
-        known = read_known(self.anchor_file)  # before the book is looked at: others may add to it in between
+        known = read_known(self.anchor_file)  # before the ledger is looked at: others may add to it in between
         adopted = known is None and given is None and not marked and os.path.exists(former)
         known = read_anchor(former) if adopted else known
         if known is None and marked:
@@ -198,11 +198,11 @@ class AnchoredLedger(Ledger):
             super().close()
 
     def keep_anchor(self, *, backup: Head | None = None, went_on: bool = False) -> None:
-        """Brings the anchor up to date, unless the book is only read.
+        """Brings the anchor up to date, unless the ledger is only read.
 
         Args:
             backup: the head of a copy that was made.
-            went_on: whether it is known that the book has entries that the anchor lacks.
+            went_on: whether it is known that the ledger has entries that the anchor lacks.
         """
         if (self._read_only and backup is None) or not self.anchor_file:
             return
@@ -211,7 +211,7 @@ class AnchoredLedger(Ledger):
                 self._keep(backup, went_on=went_on)
         except (InvalidParameter, LedgerError, OSError) as error:  # the first if its disk is not there any more
             reason = error.strerror if isinstance(error, OSError) else str(error)
-            text = f"The anchor {self.anchor_file} was not kept ({reason}); the book has everything. Look at its disk."
+            text = f"The anchor {self.anchor_file} was not kept ({reason}). The ledger has everything. Check the disk."
             warnings.warn(text, AnchorNotKept, stacklevel=3)
 
     def _keep(self, backup: Head | None, *, went_on: bool) -> None:
@@ -227,7 +227,7 @@ class AnchoredLedger(Ledger):
                 if known is not None and not known.is_in(rows):
                     if known.head.sequence > head.sequence:  # others went on meanwhile, and have kept it
                         return
-                    raise LedgerError("the anchor is of another book")
+                    raise LedgerError("the anchor is of another ledger")
                 is_newest = known is not None and known.head == head
                 anchor = known if known is not None and is_newest else LedgerCheckpoint.of(rows, known or self._known)
             anchor = anchor if backup is None else anchor.with_backup(backup)
@@ -238,7 +238,7 @@ class AnchoredLedger(Ledger):
             warnings.warn(text, AnchorNotKept, stacklevel=4)
 
 
-def open_book(path: str, *, anchor: str | None = None, former: str = "", read_only: bool = False) -> Ledger:
+def open_ledger(path: str, *, anchor: str | None = None, former: str = "", read_only: bool = False) -> Ledger:
     """Opens a ledger with its anchor, if it can have one: a ledger in memory dies with the process.
 
     Args:
@@ -248,8 +248,8 @@ def open_book(path: str, *, anchor: str | None = None, former: str = "", read_on
         former: see `AnchoredLedger`.
         read_only: refuses every write.
 
-    >>> with open_book(":memory:") as book:
-    ...     book.head().sequence
+    >>> with open_ledger(":memory:") as ledger:
+    ...     ledger.head().sequence
     0
     """
     if anchor == "" and not read_only and is_anchored(path):
@@ -269,7 +269,7 @@ def is_anchored(path: str) -> bool:
     if path == MEMORY or not is_there(path):
         return False
     try:
-        with Ledger(path, read_only=True) as book, book._journal.reading() as rows:
+        with Ledger(path, read_only=True) as ledger, ledger._journal.reading() as rows:
             return changes.find_anchored_id(rows) is not None
     except LedgerMissing:  # a server tells it only when it is asked
         return False
@@ -297,23 +297,23 @@ def read_known(anchor_file: str) -> LedgerCheckpoint | None:
 
 
 def require_there(path: str, anchor_file: str) -> LedgerCheckpoint | None:
-    """Returns the anchor of a book, if there is one.
+    """Returns the anchor of a ledger, if there is one.
 
     Raises:
-        AnchorMismatch: if of the book only the anchor is left.
+        AnchorMismatch: if of the ledger only the anchor is left.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
     ...     before = require_there(f"{folder}/book.db", f"{folder}/anchor")
-    ...     with AnchoredLedger(f"{folder}/book.db", anchor_file=f"{folder}/anchor") as book:
-    ...         book.stewardship.appoint("ana", "steward")
+    ...     with AnchoredLedger(f"{folder}/book.db", anchor_file=f"{folder}/anchor") as ledger:
+    ...         ledger.stewardship.appoint("ana", "steward")
     ...     after = require_there(f"{folder}/book.db", f"{folder}/anchor")
     >>> before, after.head.sequence
     (None, 2)
     """
     folder = os.path.dirname(os.path.abspath(anchor_file))
     if folder == os.path.dirname(os.path.abspath(path)) and not os.path.isdir(folder):
-        return None  # neither can be there; the book says so itself
+        return None  # neither can be there; the ledger says so itself
     known = read_anchor(anchor_file)
     if known is not None and known.head.sequence and not is_there(path):
         raise _missing_ledger_error(path, anchor_file, known)
@@ -345,7 +345,7 @@ def require_never_there(path: str) -> None:
 
 def _missing_ledger_error(path: str, anchor_file: str, known: LedgerCheckpoint) -> AnchorMismatch:
     hint = (
-        f"Restore a backup: discreet restore BACKUP. A new book would forget what was spent; if other people's data "
+        f"Restore a backup: discreet restore BACKUP. A new ledger would forget what was spent; if other people's data "
         f"begin here, move {anchor_file} away."
     )
     reason = f"The ledger {path} is gone, and its anchor tells of {known.head.sequence} entries"
@@ -372,9 +372,9 @@ def missing(path: str, anchor_file: str) -> AnchorMissing:
 def mismatch(
     path: str, head: Head, anchor_file: str, known: LedgerCheckpoint, target: str | None = None
 ) -> AnchorMismatch:
-    """Returns the error for a book that is older than its anchor, or another one; a copy of it may have a target."""
+    """Returns the error for a ledger that is older than its anchor, or another one; a copy of it may have a target."""
     lacking = known.head.sequence - head.sequence
-    what = f"{lacking} entries are missing" if lacking > 0 else "it is another book, or went another way"
+    what = f"{lacking} entries are missing" if lacking > 0 else "it is another ledger, or went another way"
     reason = f"{path} ends with {head}, its anchor {anchor_file} with {known.head}: {what}"
     place = f" --ledger {shlex.quote(target or path)}" if is_default(anchor_file) else ""
     again = f"discreet restore {shlex.quote(path)}{place} --accept-loss"

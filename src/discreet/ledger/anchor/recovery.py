@@ -1,12 +1,12 @@
-"""Puts a backup in the place of a lost book; what it has forgotten, and the anchor knows, counts as spent.
+"""Puts a backup in the place of a lost ledger; what it has forgotten, and the anchor knows, counts as spent.
 
-Formal guarantee: let a book be restored from any copy, with an anchor that was kept of the lost one. Under every rule
-and for every account, person and project, the restored book has spent at least what the copy had spent, plus what was
+Formal guarantee: let a ledger be restored from any copy, with an anchor that was kept of the lost one. Under every rule
+and for every account, person and project, the restored ledger has spent at least what the copy had spent, plus what was
 spent between the newest head that copy and anchor have in common for certain and the anchor. If the copy is a part of
-the lost book, that is at least what the lost book had spent at its anchor; where the copy's own head is known, it is
-exactly that. If it went another way after the common head, both ways are counted. Renewals that were lost are not made
-again: what they had forgiven stays counted until a steward renews. What was charged after the anchor was kept is
-unknown, and nobody has seen an answer of it from a book that keeps an anchor.
+the lost ledger, that is at least what the lost ledger had spent at its anchor; where the copy's own head is known, it
+is exactly that. If it went another way after the common head, both ways are counted. Renewals that were lost are not
+made again: what they had forgiven stays counted until a steward renews. What was charged after the anchor was kept is
+unknown, and nobody has seen an answer of it from a ledger that keeps an anchor.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class RestoreReport:
     """What a restoring did.
 
     Attributes:
-        head: of the book, as it is now.
+        head: of the ledger, as it is now.
         missing: how many entries up to the anchor are lost; 0 if nothing is.
         lost: by account, what was counted as spent for them; None where no rule bounds it.
     """
@@ -58,15 +58,15 @@ class RestoreReport:
 
 
 def restore(source: str, target: str, *, anchor: Head) -> Ledger:
-    """Puts a backup in the place of a lost book.
+    """Puts a backup in the place of a lost ledger.
 
     Args:
         source: the backup, in a file or in a database.
-        target: where the book shall be, a file or an address; nothing may be there.
-        anchor: the latest head that was exported from the lost book.
+        target: where the ledger shall be, a file or an address; nothing may be there.
+        anchor: the latest head that was exported from the lost ledger.
 
     Returns:
-        The book, verified. If it lacks entries up to the anchor it is frozen: charges were lost, and a steward must
+        The ledger, verified. If it lacks entries up to the anchor it is frozen: charges were lost, and a steward must
         amend the accounts before resuming. It keeps no anchor: to open it again, `join_anchor` makes one here.
 
     Raises:
@@ -75,25 +75,25 @@ def restore(source: str, target: str, *, anchor: Head) -> Ledger:
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
-    ...     with Ledger(f"{folder}/book.db") as book:
-    ...         book.stewardship.appoint("ana", "steward")
-    ...         _ = book.backup(f"{folder}/monday.db")
-    ...         book.stewardship.appoint("ben", "auditor")
-    ...         newest = book.head()
+    ...     with Ledger(f"{folder}/book.db") as ledger:
+    ...         ledger.stewardship.appoint("ana", "steward")
+    ...         _ = ledger.backup(f"{folder}/monday.db")
+    ...         ledger.stewardship.appoint("ben", "auditor")
+    ...         newest = ledger.head()
     ...     with restore(f"{folder}/monday.db", f"{folder}/again.db", anchor=newest) as again:
-    ...         print(again.frozen, again.role("", "ana"), again.role("", "ben"))
+    ...         print(again.is_frozen, again.role("", "ana"), again.role("", "ben"))
     True Role.STEWARD None
     """
     with Ledger(source, read_only=True) as copy:
         copy.verify()
         copy.backup(target)
-    book = UncheckedLedger(target)
+    ledger = UncheckedLedger(target)
     try:
-        book.check_anchor(anchor)
+        ledger.check_anchor(anchor)
     except LedgerError:
-        if not book.is_frozen:
+        if not ledger.is_frozen:
             raise
-    return book
+    return ledger
 
 
 def restore_anchored(
@@ -105,13 +105,14 @@ def restore_anchored(
     by: str = policy.OWNER,
     note: str = "",
 ) -> RestoreReport:
-    """Puts a backup in the place of a lost book, and compares it with the anchor of that book.
+    """Puts a backup in the place of a lost ledger, and compares it with the anchor of that ledger.
 
     Args:
-        source: the backup, a file or an address; or the book itself, if an older copy was put in its place.
-        target: where the book shall be; nothing may be there, unless it is the source.
-        anchor_file: of the lost book; found by the id of the copy unless it is given.
-        accept_loss: whether a copy that lacks entries may become the book, with what the anchor knows counted as spent.
+        source: the backup, a file or an address; or the ledger itself, if an older copy was put in its place.
+        target: where the ledger shall be; nothing may be there, unless it is the source.
+        anchor_file: of the lost ledger; found by the id of the copy unless it is given.
+        accept_loss: whether a copy that lacks entries may become the ledger, with what the anchor knows counted as
+            spent.
         by: the steward who decides that.
         note: why.
 
@@ -124,12 +125,12 @@ def restore_anchored(
     >>> from discreet.ledger import AnchoredLedger
     >>> from discreet.privacy import Budget, Unit, events
     >>> with TemporaryDirectory() as folder:
-    ...     book, copy, anchor = (f"{folder}/{name}" for name in ("book.db", "monday.db", "anchor"))
-    ...     with AnchoredLedger(book, anchor_file=anchor) as lost:
+    ...     ledger, copy, anchor = (f"{folder}/{name}" for name in ("book.db", "monday.db", "anchor"))
+    ...     with AnchoredLedger(ledger, anchor_file=anchor) as lost:
     ...         _ = lost.stewardship.open_account("patients", unit=Unit("patient"), budget=Budget(epsilon=1))
     ...         _ = lost.backup(copy)
     ...         _ = lost.charge("patients", events.Pure(0.4))
-    ...     restored = restore_anchored(copy, f"{book}.new", anchor_file=anchor, accept_loss=True)
+    ...     restored = restore_anchored(copy, f"{ledger}.new", anchor_file=anchor, accept_loss=True)
     >>> restored.missing, str(restored.lost["patients"])  # entries, and what is counted as spent for them
     (1, 'epsilon=0.4')
     """
@@ -149,11 +150,11 @@ def restore_anchored(
             raise mismatch(source, head, file, known, target)
         if not in_place:
             copy.backup(target)
-    with UncheckedLedger(target) as book:
-        lost = {} if whole else _recover(book, known, name(by=by), text(note=note))
-        now = book.verify()
+    with UncheckedLedger(target) as ledger:
+        lost = {} if whole else _recover(ledger, known, name(by=by), text(note=note))
+        now = ledger.verify()
         if lost or not whole:
-            with alone(file), book._journal.reading() as rows:
+            with alone(file), ledger._journal.reading() as rows:
                 write_anchor(file, _continue_anchor(rows, known))
     if is_default(file):
         remember_place(target, os.path.basename(file))
@@ -163,11 +164,11 @@ def restore_anchored(
 def restore_by_head(
     source: str, target: str, *, head: Head, anchor_file: str | None = None, by: str = policy.OWNER
 ) -> RestoreReport:
-    """Puts a backup in the place of a lost book whose anchor is lost, too, by the newest head that was printed.
+    """Puts a backup in the place of a lost ledger whose anchor is lost, too, by the newest head that was printed.
 
     Args:
         source: the backup, a file or an address.
-        target: where the book shall be; nothing may be there.
+        target: where the ledger shall be; nothing may be there.
         head: the newest that was printed; a copy without it is refused.
         anchor_file: where the anchor shall be; in the state folder unless it is given.
         by: the steward who has typed the head, which is an entry.
@@ -180,8 +181,8 @@ def restore_by_head(
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
-    ...     with AnchoredLedger(f"{folder}/book.db", anchor_file=f"{folder}/lost") as book:
-    ...         shown = book.backup(f"{folder}/copy.db")
+    ...     with AnchoredLedger(f"{folder}/book.db", anchor_file=f"{folder}/lost") as ledger:
+    ...         shown = ledger.backup(f"{folder}/copy.db")
     ...     place = {"target": f"{folder}/again.db", "anchor_file": f"{folder}/anchor"}
     ...     restore_by_head(f"{folder}/copy.db", head=shown, **place).missing
     0
@@ -195,12 +196,12 @@ def restore_by_head(
     restore(source, target, anchor=head).close()
     if read_known(file) is None:
         return RestoreReport(head=join_anchor(target, head, by=by, anchor_file=anchor_file), missing=0, lost={})
-    with AnchoredLedger(target, anchor_file=anchor_file) as book:
-        return RestoreReport(head=book.head(), missing=0, lost={})
+    with AnchoredLedger(target, anchor_file=anchor_file) as ledger:
+        return RestoreReport(head=ledger.head(), missing=0, lost={})
 
 
 def _anchor_of(source: str) -> str:
-    """Returns the file of the anchor that all copies of a book share.
+    """Returns the file of the anchor that all copies of a ledger share.
 
     Raises:
         LedgerError: if the copy has no entries.
@@ -219,23 +220,23 @@ def _same(source: str, target: str) -> bool:
 
 
 def _require_free(target: str) -> None:
-    """Nothing of a lost book may be left: SQLite would take its log for that of the restored one."""
+    """Nothing of a lost ledger may be left: SQLite would take its log for that of the restored one."""
     left = [path for path in (target, f"{target}-wal", f"{target}-shm", f"{target}-journal") if os.path.exists(path)]
     if left:
         hint = f"Move it away first, with all files that begin like it: {', '.join(map(os.path.basename, left))}."
-        raise LedgerError(f"Something is at {target}, where the book shall be", hint)
+        raise LedgerError(f"Something is at {target}, where the ledger shall be", hint)
 
 
 def _continue_anchor(rows: Transaction, known: LedgerCheckpoint) -> LedgerCheckpoint:
-    """The anchor of a book that was restored with a loss: of the heads that were known, those that it has."""
+    """The anchor of a ledger that was restored with a loss: of the heads that were known, those that it has."""
     now, head = LedgerCheckpoint.of(rows), known.common(rows)
     kept = [one for one in (*known.earlier, *known.backups) if one <= head and rows.hash_at(one.sequence) == one.hash]
     return LedgerCheckpoint(head=now.head, states=now.states, earlier=tuple(sorted(set(kept))))
 
 
-def _recover(book: Ledger, known: LedgerCheckpoint, by: str, note: str) -> dict[str, Loss | None]:
+def _recover(ledger: Ledger, known: LedgerCheckpoint, by: str, note: str) -> dict[str, Loss | None]:
     """Counts as spent what the anchor knows beyond the copy: all of it in one transaction, or nothing."""
-    with book._journal.writing() as rows:  # no act: an older copy may have been frozen by its anchor
+    with ledger._journal.writing() as rows:  # no act: an older copy may have been frozen by its anchor
         policy.require_steward(rows, "", by, "accept a loss")
         common = known.common(rows)
         if any(_is_about(entry, known) for entry in rows.entries(common.sequence)):
@@ -250,12 +251,12 @@ def _recover(book: Ledger, known: LedgerCheckpoint, by: str, note: str) -> dict[
             cost = Tallies.read(body["account"]).spent_under(known.standing(account).budget)
             about = {"anchor": str(known.head), "common": str(common), "note": note}
             told = {"cost": None if cost is None else write_loss(cost), **about}
-            # Also where nothing was spent: an open charge of the copy may have been answered in the lost book, so
+            # Also where nothing was spent: an open charge of the copy may have been answered in the lost ledger, so
             # that nobody may run it again (`outcomes._refuse_restored`).
             changes.apply(rows, rows.add("recover", {**body, **told}, who=by, account=account))
             if counts:
                 lost[account] = cost
-        _appoint_on_book(rows, known, by)
+        _appoint_on_ledger(rows, known, by)
         if changes.is_frozen(rows):
             changes.apply(rows, rows.add("resume", {"note": note}, who=by))
     return lost
@@ -302,7 +303,7 @@ def _appoint_again(rows: Transaction, known: LedgerCheckpoint, account: str, by:
             changes.apply(rows, rows.add("allot", body, who=by, account=account))
 
 
-def _appoint_on_book(rows: Transaction, known: LedgerCheckpoint, by: str) -> None:
+def _appoint_on_ledger(rows: Transaction, known: LedgerCheckpoint, by: str) -> None:
     for who, role in known.roles.items():
         if rows.get("role", who) != canonical({"role": role}):
             changes.apply(rows, rows.add("appoint", {"cap": None, "name": who, "role": role}, who=by))

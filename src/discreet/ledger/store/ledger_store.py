@@ -1,7 +1,7 @@
-"""What the book needs from a database: a few rows read and written inside one transaction.
+"""What the ledger needs from a database: a few rows read and written inside one transaction.
 
 A store makes three promises. From `begin` to `end` a writer is alone among all threads and processes, and what was
-written is durable if it ends without an error, and gone if it ends with one. `reading` sees one state of the book.
+written is durable if it ends without an error, and gone if it ends with one. `reading` sees one state of the ledger.
 Entries and answers are only ever added. SQLite keeps them in `store.sqlite`, PostgreSQL in `store.postgres`; another
 database needs these two classes only.
 """
@@ -110,15 +110,15 @@ Place = tuple[str, str]
 
 
 VERSION = 5
-"""Of what books hold, in a file or on a server. A book of an earlier version becomes one of this version with the first
-entry that the earlier code does not know, so that the earlier code refuses the book and does not take it for altered;
-until then both can use it."""
+"""Of what ledgers hold, in a file or on a server. A ledger of an earlier version becomes one of this version with the
+first entry that the earlier code does not know, so that the earlier code refuses the ledger and does not take it for
+altered; until then both can use it."""
 
 NEW = 2
-"""Of a new book: until it holds what came later, earlier code can use it."""
+"""Of a new ledger: until it holds what came later, earlier code can use it."""
 
 VERSIONS = {"service": 2, "recover": 3, "anchor": 4, "keys": 5}
-"""Since which version a kind of entry exists; all others are as old as the book."""
+"""Since which version a kind of entry exists; all others are as old as the ledger."""
 
 
 Places = Callable[[], Sequence[Place]]
@@ -130,12 +130,12 @@ Kept = str | AccountState | AccountMember
 
 
 def as_text(kept: Kept) -> str:
-    """Returns a state as it is written in the book."""
+    """Returns a state as it is written in the ledger."""
     return kept if isinstance(kept, str) else kept.write()
 
 
 class Transaction(ABC):
-    """The rows of the book inside one transaction."""
+    """The rows of the ledger inside one transaction."""
 
     @abstractmethod
     def foresee(self, places: Places) -> None:
@@ -161,7 +161,7 @@ class Transaction(ABC):
 
     @abstractmethod
     def require_version(self, version: int) -> None:
-        """Makes the book one of this version at least, together with what is written in the transaction."""
+        """Makes the ledger one of this version at least, together with what is written in the transaction."""
 
     @abstractmethod
     def entry(self, sequence: int) -> Entry | None:
@@ -235,7 +235,7 @@ class Transaction(ABC):
 
 
 class Store(ABC):
-    """A durable place for the rows of one book.
+    """A durable place for the rows of one ledger.
 
     Attributes:
         path: the file, or the address of the database.
@@ -253,7 +253,7 @@ class Store(ABC):
 
     @abstractmethod
     def reading(self) -> AbstractContextManager[Transaction]:
-        """Opens a view of one state of the book, which does not hinder writers."""
+        """Opens a view of one state of the ledger, which does not hinder writers."""
 
     @property
     def is_stopped(self) -> bool:

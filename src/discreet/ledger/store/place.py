@@ -1,4 +1,4 @@
-"""Where a book is: a file, or a PostgreSQL database; and how it gets from one place to another with its chain.
+"""Where a ledger is: a file, or a PostgreSQL database; and how it gets from one place to another with its chain.
 
 A copy has the same entries with the same hashes, so heads that were exported before anchor it as well.
 """
@@ -29,7 +29,7 @@ def store_at(place: str, *, timeout: float = 30.0, read_only: bool = False) -> S
 
 
 def is_there(place: str) -> bool:
-    """Tells whether there can be a book: a server says itself, when it is opened, that it has none.
+    """Tells whether there can be a ledger: a server says itself, when it is opened, that it has none.
 
     >>> is_there("no such book.db"), is_there("postgresql://db.example/ledger")
     (False, True)
@@ -38,7 +38,7 @@ def is_there(place: str) -> bool:
 
 
 def back_up(store: Store, place: str) -> None:
-    """Writes a copy of one state of a book to a new place.
+    """Writes a copy of one state of a ledger to a new place.
 
     Raises:
         LedgerError: if something is there already.
@@ -51,7 +51,7 @@ def back_up(store: Store, place: str) -> None:
 
 
 def copy(rows: Transaction, place: str, *, again: bool = False) -> Head:
-    """Copies the book that a transaction sees to a new place, in one transaction there.
+    """Copies the ledger that a transaction sees to a new place, in one transaction there.
 
     Args:
         rows: what is copied.
@@ -83,7 +83,7 @@ def copy(rows: Transaction, place: str, *, again: bool = False) -> Head:
 
 def _fill(rows: Transaction, into: Transaction) -> None:
     if into.tail().sequence:
-        raise LedgerError("There is already a book where the copy shall be", "Name another place.")
+        raise LedgerError("There is already a ledger where the copy shall be", "Name another place.")
     for entry in rows.entries():
         if entry.kind in VERSIONS:
             into.require_version(VERSIONS[entry.kind])

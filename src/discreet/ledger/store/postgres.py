@@ -1,4 +1,4 @@
-"""The book on a PostgreSQL server: one advisory lock for all who write, one transaction for each act.
+"""The ledger on a PostgreSQL server: one advisory lock for all who write, one transaction for each act.
 
 Formal guarantee: `begin` returns inside a transaction that holds the ledger's advisory lock, and every statement in it
 sees what was committed before, so that nothing that is read can change before it is written, by whomever. `end` comes
@@ -7,12 +7,12 @@ after what was written, and all that was seen, is durable.
 Waiting for the disk inside the lock would make everybody wait for it. So the transaction is committed without waiting
 (synchronous_commit = off), which releases the lock, and then a second, tiny transaction is committed with waiting. The
 server's log is flushed in order: once the second is durable, the first is, and the waits of many clients share one
-flush. A crash in between loses the end of the book, of which nobody was told. A reader who sees what is not known to
+flush. A crash in between loses the end of the ledger, of which nobody was told. A reader who sees what is not known to
 be durable waits in the same way before anything that was read leaves this module.
 
 If the connection is lost while committing, nobody knows whether the commit took place. The lock tells: whoever holds it
-afterwards finds the entry in the book, or knows that it will never be there. A server that is back within the time-out
-therefore costs nothing but time.
+afterwards finds the entry in the ledger, or knows that it will never be there. A server that is back within the
+time-out therefore costs nothing but time.
 """
 
 from __future__ import annotations
@@ -298,7 +298,7 @@ class PostgresStore(Store):
         """Waits until what was seen is on the disk, also on the standbys that the server waits for.
 
         Raises:
-            LedgerError: if it is not in the book any more, since the server has crashed; nobody was told of it.
+            LedgerError: if it is not in the ledger any more, since the server has crashed; nobody was told of it.
         """
         if head == self._durable or not head.sequence or self._connections.standby:
             return
@@ -359,12 +359,12 @@ class PostgresStore(Store):
 
 @contextmanager
 def _unknown(head: Head) -> Iterator[None]:
-    """Says of what nobody knows whether it is in the book, if a server does not come back."""
+    """Says of what nobody knows whether it is in the ledger, if a server does not come back."""
     try:
         yield
     except LedgerError as error:
         raise LedgerUnavailable(
-            f"{error.reason}; whether entry {head.sequence} is in the book is not known",
+            f"{error.reason}; whether entry {head.sequence} is in the ledger is not known",
             "A charge may have been made. Ask again under the same key: one that is there will be found.",
         ) from None
 

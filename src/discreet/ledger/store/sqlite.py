@@ -1,4 +1,4 @@
-"""The book in one SQLite file: write-ahead log, a sync for every commit, one writer at a time.
+"""The ledger in one SQLite file: write-ahead log, a sync for every commit, one writer at a time.
 
 Formal guarantee: `begin` is BEGIN IMMEDIATE, so that nothing that is read can change before it is written, in this or
 any other process; `end` comes after the log was synced (synchronous=FULL), so that what was acknowledged survives a
@@ -79,7 +79,7 @@ class SqliteStore(Store):
     """One connection for writing and one for reading, each behind a lock, made anew after a fork.
 
     Args:
-        path: the file, created with mode 0600 if there is none; ":memory:" for a book that dies with the process.
+        path: the file, created with mode 0600 if there is none; ":memory:" for a ledger that dies with the process.
         timeout: seconds to wait for other writers.
         read_only: refuses every write, and never creates a file.
 
@@ -189,7 +189,7 @@ class SqliteStore(Store):
                     self._reader.execute("ROLLBACK")
 
     def backup(self, path: str) -> None:
-        """Writes a copy of one state of the book to a new file, private to its owner and synced; replaces nothing."""
+        """Writes a copy of one state of the ledger to a new file, private to its owner and synced; replaces nothing."""
         self._after_fork()
         with self._read_lock, _translate_errors():
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))

@@ -1,4 +1,4 @@
-"""The rows of a book inside one transaction of a database that speaks SQL: entries, states and answers.
+"""The rows of a ledger inside one transaction of a database that speaks SQL: entries, states and answers.
 
 Every database keeps the same three tables, with texts in the order of their code points, so the statements are the
 same; what differs is how they are run, and how a table is kept from being altered (`store.sqlite_tables`,
@@ -54,7 +54,7 @@ Run = Callable[[str, Sequence[Any]], Any]
 
 
 class SqlTransaction(Transaction):
-    """The rows of a book, inside a transaction of one connection.
+    """The rows of a ledger, inside a transaction of one connection.
 
     States are what the entries amount to, and the hash of the last entry stands for all of them. So whoever wrote the
     last entry, as most do who write often, need not read the states again.

@@ -358,8 +358,8 @@ def _leaves_out_groups(program: Program) -> bool:
 def cut_notes(source: Relation | None, people: str) -> list[str]:
     """Says how many rows of each table are joined: constants of the plan, told whether or not somebody has more.
 
-    >>> from discreet.plan.model.relations import Cut, Table
-    >>> cut_notes(Cut(source=Table("visits", "patient"), by=(), rows=1000), "patient")
+    >>> from discreet.plan.model.relations import Cut, BaseTable
+    >>> cut_notes(Cut(source=BaseTable("visits", "patient"), by=(), rows=1000), "patient")
     ['Up to 1,000 rows per patient of each joined table are used.']
     """
     found = sorted({cut.rows for cut in cuts(source)}) if source is not None else []

@@ -80,8 +80,8 @@ def parse(text: str, *, fold: bool = False) -> PatternNode:
     Raises:
         PatternError: if it is not understood.
 
-    >>> from discreet.plan.expressions.patterns import written
-    >>> written(parse(r"^\d{2}[^,]?"))
+    >>> from discreet.plan.expressions.patterns import write_pattern
+    >>> write_pattern(parse(r"^\d{2}[^,]?"))
     '\\A[0-9]{2}[\\x{0}-\\x{2b}\\x{2d}-\\x{10ffff}]?'
     """
     found = _Reader(text, fold).whole()

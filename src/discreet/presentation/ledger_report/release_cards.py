@@ -53,35 +53,35 @@ class StoredReleases:
     confidence: str = percent(CONFIDENCE)
 
 
-def stored_releases(book: Ledger, history: LedgerHistory) -> StoredReleases:
+def stored_releases(ledger: Ledger, history: LedgerHistory) -> StoredReleases:
     """Returns the newest releases whose numbers the ledger tells."""
     cards, hidden = list[ReleaseCard](), 0
     for charge in reversed(history.charges.values()):
         if not charge.replay_key or len(cards) == MOST_RELEASES:
             continue
-        card = _card(book, history, charge)
+        card = _card(ledger, history, charge)
         hidden += card is None
         cards += [] if card is None else [card]
     return StoredReleases(stored=history.counts["answer"], cards=tuple(cards), hidden=hidden)
 
 
-def _declared_keys(book: Ledger, told: str) -> bytes:
+def _declared_keys(ledger: Ledger, told: str) -> bytes:
     """Returns a long list of keys that the ledger keeps, see `stewardship.Blocks`."""
-    for kept in book.read_answers(keys_place(told)):
+    for kept in ledger.read_answers(keys_place(told)):
         if digest(kept.payload) == told:  # an answer may be stored under any replay key
             return kept.payload
     raise KeyError(told)
 
 
-def _card(book: Ledger, history: LedgerHistory, charge: ChargeView) -> ReleaseCard | None:
+def _card(ledger: Ledger, history: LedgerHistory, charge: ChargeView) -> ReleaseCard | None:
     """The numbers of an answer; None if they cannot be told from the ledger."""
     entry = charge.entry
     payload = next(
-        (kept.payload for kept in book.read_answers(charge.replay_key) if kept.charge == entry.sequence), None
+        (kept.payload for kept in ledger.read_answers(charge.replay_key) if kept.charge == entry.sequence), None
     )
     if payload is None or entry.plan is None:
         return None
-    found = released_numbers(entry.plan, payload, history.declared_at(entry.sequence), partial(_declared_keys, book))
+    found = released_numbers(entry.plan, payload, history.declared_at(entry.sequence), partial(_declared_keys, ledger))
     if found is None:
         return None
     groups = list(found.records[:MOST_GROUPS])

@@ -89,11 +89,11 @@ class LedgerReport:
     verification: Verification
 
 
-def ledger_report(book: Ledger, *, anchor: Head | None = None, now: dt.datetime | None = None) -> LedgerReport:
+def ledger_report(ledger: Ledger, *, anchor: Head | None = None, now: dt.datetime | None = None) -> LedgerReport:
     """Returns the report on a ledger, of all of its accounts.
 
     Args:
-        book: may be read-only; nothing is written to it.
+        ledger: may be read-only; nothing is written to it.
         anchor: a head that was exported earlier, which the ledger must contain.
         now: the end of what is known, from which forecasts begin; the present unless given.
 
@@ -101,9 +101,9 @@ def ledger_report(book: Ledger, *, anchor: Head | None = None, now: dt.datetime 
         MissingExtra: if charts cannot be drawn here.
     """
     time = now or dt.datetime.now(dt.UTC)
-    verification = verify_ledger(book, anchor)
+    verification = verify_ledger(ledger, anchor)
     try:
-        told, contents = _collect_content(book, read_history(book), time)
+        told, contents = _collect_content(ledger, read_history(ledger), time)
     except _UNREADABLE:
         if verification.passed:
             raise
@@ -117,9 +117,9 @@ def ledger_report(book: Ledger, *, anchor: Head | None = None, now: dt.datetime 
     return LedgerReport(text=page.document(TITLE, body, lead=lead, contents=contents), verification=verification)
 
 
-def _collect_content(book: Ledger, history: LedgerHistory, now: dt.datetime) -> tuple[dict[str, Any], dict[str, str]]:
+def _collect_content(ledger: Ledger, history: LedgerHistory, now: dt.datetime) -> tuple[dict[str, Any], dict[str, str]]:
     """Returns all that the template shows of a ledger, and the table of contents."""
-    views = [view_account(book.standing(name), account, now) for name, account in history.accounts.items()]
+    views = [view_account(ledger.standing(name), account, now) for name, account in history.accounts.items()]
     charges = [one for one in reversed(history.charges.values()) if not one.entry.paid_by]
     told = {
         "readable": True,
@@ -128,7 +128,7 @@ def _collect_content(book: Ledger, history: LedgerHistory, now: dt.datetime) -> 
         "shares": SHARES,
         "often": [(view.name, *counted) for view in views for counted in view.wordings[:MOST_WORDINGS]],
         "asked": charges,
-        "released": stored_releases(book, history),
+        "released": stored_releases(ledger, history),
         "actions": list(reversed(history.actions)),
         "failures": sum(view.whole.failed for view in views),
         "stopped": [(who[:1].upper() + who[1:], view.name) for view in views for who in view.whole.stopped_names],
@@ -168,12 +168,12 @@ def _anchor(account: str) -> str:
 
 
 def write_report(
-    book: Ledger | str, path: str | Path, *, anchor: Head | None = None, now: dt.datetime | None = None
+    ledger: Ledger | str, path: str | Path, *, anchor: Head | None = None, now: dt.datetime | None = None
 ) -> Verification:
     """Writes the report on a ledger to a file that only its owner may read, over an older one.
 
     Args:
-        book: one that is open, or where it is: a file or an address.
+        ledger: one that is open, or where it is: a file or an address.
         path: of the page.
         anchor: a head that was exported earlier, which the ledger must contain.
         now: the end of what is known; the present unless given.
@@ -187,15 +187,15 @@ def write_report(
 
     >>> import tempfile
     >>> from discreet.privacy import Budget, Unit
-    >>> book = Ledger()
-    >>> _ = book.stewardship.open_account("patients", unit=Unit("patient", "patient_id"), budget=Budget(epsilon=1))
-    >>> write_report(book, tempfile.mkdtemp() + "/report.html").passed
+    >>> ledger = Ledger()
+    >>> _ = ledger.stewardship.open_account("patients", unit=Unit("patient", "patient_id"), budget=Budget(epsilon=1))
+    >>> write_report(ledger, tempfile.mkdtemp() + "/report.html").passed
     True
     """
-    if isinstance(book, str):
-        with Ledger(book, read_only=True) as opened:
+    if isinstance(ledger, str):
+        with Ledger(ledger, read_only=True) as opened:
             return write_report(opened, path, anchor=anchor, now=now)
-    made = ledger_report(book, anchor=anchor, now=now)
+    made = ledger_report(ledger, anchor=anchor, now=now)
     _write(Path(path), made.text)
     return made.verification
 
@@ -212,23 +212,23 @@ def _write(path: Path, text: str) -> None:
         raise InvalidParameter("out", str(path), "to be a file that can be written", "Name another.") from None
 
 
-def verify_ledger(book: Ledger, anchor: Head | None = None) -> Verification:
+def verify_ledger(ledger: Ledger, anchor: Head | None = None) -> Verification:
     """Returns whether a ledger is as it was written and contains an anchor; unlike `check_anchor`, it freezes nothing.
 
     >>> from discreet.privacy import Budget, Unit
-    >>> book = Ledger()
-    >>> _ = book.stewardship.open_account("patients", unit=Unit("patient", "patient_id"), budget=Budget(epsilon=1))
-    >>> anchor = book.head()  # kept elsewhere
-    >>> verify_ledger(book, anchor).passed, verify_ledger(Ledger(), anchor).passed  # another ledger in its place
+    >>> ledger = Ledger()
+    >>> _ = ledger.stewardship.open_account("patients", unit=Unit("patient", "patient_id"), budget=Budget(epsilon=1))
+    >>> anchor = ledger.head()  # kept elsewhere
+    >>> verify_ledger(ledger, anchor).passed, verify_ledger(Ledger(), anchor).passed  # another ledger in its place
     (True, False)
     """
     problem = ""
     try:
-        head = book.verify()
+        head = ledger.verify()
     except LedgerTampered as error:
-        head, problem = book.head(), str(error)
+        head, problem = ledger.head(), str(error)
     if anchor is None:
         return Verification(head=head, problem=problem)
-    found = book.history(after=anchor.sequence - 1, limit=1) if anchor.sequence else ()
+    found = ledger.history(after=anchor.sequence - 1, limit=1) if anchor.sequence else ()
     anchored = not anchor.sequence or (bool(found) and found[0].hash == anchor.hash)
     return Verification(head=head, problem=problem, anchor=anchor, anchored=anchored)

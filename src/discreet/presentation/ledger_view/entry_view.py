@@ -66,12 +66,12 @@ class EntryView:
 def view_entry(entry: Entry) -> EntryView:
     """Returns the view of an entry.
 
-    >>> from discreet.ledger import Book
+    >>> from discreet.ledger import Ledger
     >>> from discreet.privacy import Budget, Unit, events
-    >>> book = Book()
-    >>> _ = book.stewardship.open_account("patients", unit=Unit("patient"), budget=Budget(epsilon=1))
-    >>> _ = book.charge("patients", events.Pure(0.25), sql="SELECT COUNT(*) FROM visits", question="{}")
-    >>> [(one.what, one.cost_text) for one in map(view_entry, book.history())]
+    >>> ledger = Ledger()
+    >>> _ = ledger.stewardship.open_account("patients", unit=Unit("patient"), budget=Budget(epsilon=1))
+    >>> _ = ledger.charge("patients", events.Pure(0.25), sql="SELECT COUNT(*) FROM visits", question="{}")
+    >>> [(one.what, one.cost_text) for one in map(view_entry, ledger.history())]
     [('open with epsilon=1', ''), ('charge SELECT COUNT(*) FROM visits', 'epsilon=0.25')]
     """
     content = entry.content

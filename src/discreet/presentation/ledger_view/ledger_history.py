@@ -128,10 +128,10 @@ class LedgerHistory:
             del self.charges[next(iter(self.charges))]
 
 
-def read_history(book: Ledger, history: LedgerHistory | None = None) -> LedgerHistory:
+def read_history(ledger: Ledger, history: LedgerHistory | None = None) -> LedgerHistory:
     """Reads all entries of a ledger, a page at a time, or those that were made since an earlier reading of it."""
     history = LedgerHistory() if history is None else history
-    for entry in _entries(book, history.last):
+    for entry in _entries(ledger, history.last):
         history.entries += 1
         history.last = entry.sequence
         history.counts[entry.kind] += 1
@@ -145,8 +145,8 @@ def read_history(book: Ledger, history: LedgerHistory | None = None) -> LedgerHi
     return history
 
 
-def _entries(book: Ledger, last: int) -> Iterator[Entry]:
-    while found := book.history(after=last, limit=PAGE):
+def _entries(ledger: Ledger, last: int) -> Iterator[Entry]:
+    while found := ledger.history(after=last, limit=PAGE):
         yield from found
         last = found[-1].sequence
 

@@ -15,8 +15,8 @@ _RELATIONS = {
     Neighbours.REPLACE: "both have as many units, and the rows of one unit differ in any way",
 }
 _HOW = (
-    "Whoever keeps the book shows entry {sequence}: it has this hash, and discreet verify with this head as the "
-    "anchor finds the book unaltered up to it."
+    "Whoever keeps the ledger shows entry {sequence}: it has this hash, and discreet verify with this head as the "
+    "anchor finds the ledger unaltered up to it."
 )
 
 
@@ -55,7 +55,7 @@ def certificate(entry: Entry, account: Account, outcome: Entry | None, head: Hea
         entry: the charge.
         account: that was charged.
         outcome: how it ended, if it has; of an answer, the digest of what was kept is told.
-        head: of the book now: it anchors the charge.
+        head: of the ledger now: it anchors the charge.
     """
     content = entry.content
     cost, ended = read_loss(content["cost"]), None

@@ -1,4 +1,4 @@
-"""The book for callers: what they may read of it, and the acts of stewards, each an entry.
+"""The ledger for callers: what they may read of it, and the acts of stewards, each an entry.
 
 Formal guarantee: an analyst sees their own charges and their own part of an account, and nothing that tells whether
 other entries exist; idempotency keys are shown to nobody. A caller whose key is for some tables sees the accounts of
@@ -48,31 +48,31 @@ _LONGEST_NOTE = 1000  # characters
 _WHOLE = (Permission.STEWARD, Permission.SEE_ALL, Permission.VERIFY)
 """What allows a caller to see and to change the whole ledger."""
 _ON_BOOK = {ServiceRole.STEWARD: Role.STEWARD, ServiceRole.AUDITOR: Role.AUDITOR}
-"""What the book must know of new people; analysts are appointed on accounts, by stewards."""
+"""What the ledger must know of new people; analysts are appointed on accounts, by stewards."""
 
 
-def recorder(book: Ledger) -> ActionRecorder:
-    """Returns what writes acts on people and keys into a book; for `Identities`."""
+def recorder(ledger: Ledger) -> ActionRecorder:
+    """Returns what writes acts on people and keys into a ledger; for `Identities`."""
 
     def record(act: str, *, by: str, about: str, key: str = "", role: ServiceRole | None = None) -> None:
         facts = {**({"key": key} if key else {}), **({} if role is None else {"role": role.value})}
-        book.stewardship.record(act, about=about, by=by, facts=facts)
+        ledger.stewardship.record(act, about=about, by=by, facts=facts)
         if role in _ON_BOOK:
-            book.stewardship.appoint(about, _ON_BOOK[role], by=by)
+            ledger.stewardship.appoint(about, _ON_BOOK[role], by=by)
 
     return record
 
 
 class StewardActions:
-    """Reads a book for callers, and acts on it for stewards.
+    """Reads a ledger for callers, and acts on it for stewards.
 
     Args:
-        book: the one that is charged.
+        ledger: the one that is charged.
         identities: who is known.
     """
 
-    def __init__(self, book: Ledger, identities: Identities) -> None:
-        self._book, self._identities = book, identities
+    def __init__(self, ledger: Ledger, identities: Identities) -> None:
+        self._ledger, self._identities = ledger, identities
         self._read, self._reading = LedgerHistory(), Lock()
 
     # ----------------------------------------------------------------------------------------------------- reading
@@ -89,13 +89,13 @@ class StewardActions:
             name: only of this account, or of this table's.
         """
         caller.require(Permission.SEE_OWN)
-        tables, sees_all, found = self._book.tables(), caller.may(Permission.SEE_ALL), list[Document]()
+        tables, sees_all, found = self._ledger.tables(), caller.may(Permission.SEE_ALL), list[Document]()
         for account in self._visible(caller):
             attached = [table for table, at in tables.items() if at == account and caller.sees(table)]
             own = self._own(caller, account) if self._may_ask(caller, account) else None
             if name in (None, account, *attached) and (own is not None or sees_all):
-                standing = self._book.standing(account) if sees_all else None
-                found.append(account_document(self._book.account(account), attached, own=own, standing=standing))
+                standing = self._ledger.standing(account) if sees_all else None
+                found.append(account_document(self._ledger.account(account), attached, own=own, standing=standing))
         return found
 
     def account_view(self, caller: AuthenticatedCaller, account: str) -> AccountView:
@@ -107,7 +107,7 @@ class StewardActions:
         caller.require(Permission.SEE_ALL)
         with self._reading:
             history = self._history(caller, account)
-            view = view_account(self._book.standing(account), history, dt.datetime.now(dt.UTC))
+            view = view_account(self._ledger.standing(account), history, dt.datetime.now(dt.UTC))
         return replace(view, tables={name: told for name, told in view.tables.items() if caller.sees(name)})
 
     def own_view(self, caller: AuthenticatedCaller, account: str) -> SpenderView:
@@ -119,29 +119,29 @@ class StewardActions:
         caller.require(Permission.SEE_OWN)
         with self._reading:
             spending = self._history(caller, account).people.get(caller.name)
-            balance = self._book.balance(account, analyst=caller.name)
+            balance = self._ledger.balance(account, analyst=caller.name)
             return view_balance(caller.name, ANALYST, balance, spending, dt.datetime.now(dt.UTC))
 
     def missing_anchors(self, caller: AuthenticatedCaller) -> list[str]:
         """Returns when the ledger's anchor was missing and who accepted that, or joined another machine's, in words."""
         caller.require(Permission.SEE_ALL)
         with self._reading:
-            return [anchor_note(act) for act in reversed(read_history(self._book, self._read).missing_anchors)]
+            return [anchor_note(act) for act in reversed(read_history(self._ledger, self._read).missing_anchors)]
 
     def _history(self, caller: AuthenticatedCaller, account: str) -> AccountHistory:
         """Returns what was read of an account, to be looked at while `_reading` is held."""
         if account not in self._visible(caller):
             raise NotPermitted(caller.name, f"see account {account!r}")
-        return read_history(self._book, self._read).accounts[account]
+        return read_history(self._ledger, self._read).accounts[account]
 
     def _own(self, caller: AuthenticatedCaller, account: str) -> Share:
-        own, whole = self._book.balance(account, analyst=caller.name), self._book.balance(account)
+        own, whole = self._ledger.balance(account, analyst=caller.name), self._ledger.balance(account)
         limits = [own.remaining.epsilon, whole.remaining.epsilon]
-        if caller.project and self._book.project_cap(caller.project, account=account) is None:
+        if caller.project and self._ledger.project_cap(caller.project, account=account) is None:
             limits.append(Fraction(0))
         elif caller.project:
-            limits.append(self._book.balance(account, project=caller.project).remaining.epsilon)
-        cap, role = self._book.analyst_cap(caller.name, account=account), self._book.role(account, caller.name)
+            limits.append(self._ledger.balance(account, project=caller.project).remaining.epsilon)
+        cap, role = self._ledger.analyst_cap(caller.name, account=account), self._ledger.role(account, caller.name)
         return Share(name=caller.name, role=role, cap=cap, balance=own, spendable=min(limits))
 
     def history(
@@ -167,13 +167,13 @@ class StewardActions:
             project: only of this project.
 
         Returns:
-            ``entries``, and ``next``: where the next page goes on, or null at the end of the book.
+            ``entries``, and ``next``: where the next page goes on, or null at the end of the ledger.
         """
         caller.require(Permission.SEE_OWN)
         place = check.integer(after=after, at_least=0, at_most=_LARGEST)
         most = check.integer(limit=limit, at_least=1, at_most=MOST_ENTRIES)
         chosen = account if name is None else self._account_of(caller, name)
-        read = self._book.history(chosen, after=place, limit=_LOOKED_AT)
+        read = self._ledger.history(chosen, after=place, limit=_LOOKED_AT)
         found = [
             each for each in self._visible_entries(caller, read, analyst, project) if account in (None, each.account)
         ]
@@ -203,12 +203,12 @@ class StewardActions:
         """
         caller.require(Permission.SEE_OWN)
         found = list[Entry]()
-        end = self._book.head().sequence + 1 if before is None else check.integer(before=before, at_most=_LARGEST)
+        end = self._ledger.head().sequence + 1 if before is None else check.integer(before=before, at_most=_LARGEST)
         for _ in range(_MOST_LOOKS):
             if end <= 1 or len(found) >= limit:
                 break
             start = max(0, end - 1 - _LOOKED_AT)
-            read = self._book.history(account, after=start, limit=_LOOKED_AT)
+            read = self._ledger.history(account, after=start, limit=_LOOKED_AT)
             found += reversed(self._visible_entries(caller, (each for each in read if each.sequence < end), analyst))
             end = start + 1
         return found[:limit]
@@ -220,10 +220,10 @@ class StewardActions:
             UnknownEntry: if it is no charge that the caller may see, as if there were none.
         """
         caller.require(Permission.SEE_OWN)
-        place, book = check.integer(sequence=sequence, at_least=1, at_most=_LARGEST), self._book
-        for entry in self._visible_entries(caller, book.history(after=place - 1, limit=1)):
+        place, ledger = check.integer(sequence=sequence, at_least=1, at_most=_LARGEST), self._ledger
+        for entry in self._visible_entries(caller, ledger.history(after=place - 1, limit=1)):
             if entry.sequence == place and entry.kind == "charge":
-                return certificate(entry, book.account(entry.account), book.outcome(entry.sequence), book.head())
+                return certificate(entry, ledger.account(entry.account), ledger.outcome(entry.sequence), ledger.head())
         raise UnknownEntry
 
     def _visible_entries(
@@ -240,18 +240,18 @@ class StewardActions:
 
     def _account_of(self, caller: AuthenticatedCaller, name: str) -> str:
         """The account of a table that a key is for, or of that name."""
-        return next((at for table, at in self._book.tables().items() if table == name and caller.sees(table)), name)
+        return next((at for table, at in self._ledger.tables().items() if table == name and caller.sees(table)), name)
 
     def _visible(self, caller: AuthenticatedCaller) -> frozenset[str]:
         """The accounts of the tables that a key is for."""
         if caller.tables is None:
-            return frozenset(self._book.accounts())
-        return frozenset(account for table, account in self._book.tables().items() if caller.sees(table))
+            return frozenset(self._ledger.accounts())
+        return frozenset(account for table, account in self._ledger.tables().items() if caller.sees(table))
 
     def _may_ask(self, caller: AuthenticatedCaller, account: str) -> bool:
         if caller.may(Permission.ASK):
             with suppress(NotPermitted):
-                require_listed(self._book, caller.name, account)
+                require_listed(self._ledger, caller.name, account)
                 return True
         return False
 
@@ -261,21 +261,21 @@ class StewardActions:
         """Walks the whole chain, on a connection of its own; call it in a thread, it may take seconds.
 
         Raises:
-            LedgerTampered: naming the first entry that does not fit; the book then takes no more charges.
+            LedgerTampered: naming the first entry that does not fit; the ledger then takes no more charges.
         """
         caller.require(Permission.VERIFY)
-        if self._book.in_memory:
-            return self._book.verify()
+        if self._ledger.in_memory:
+            return self._ledger.verify()
         try:
-            with Ledger(self._book.path, read_only=True) as beside:
+            with Ledger(self._ledger.path, read_only=True) as beside:
                 return beside.verify()
         except LedgerTampered:
-            return self._book.verify()  # which stops this process from writing, as it should
+            return self._ledger.verify()  # which stops this process from writing, as it should
 
     def anchor(self, caller: AuthenticatedCaller) -> str:
-        """Returns the head of the book, to be kept elsewhere."""
+        """Returns the head of the ledger, to be kept elsewhere."""
         caller.require(Permission.VERIFY)
-        return str(self._book.head())
+        return str(self._ledger.head())
 
     # ----------------------------------------------------------------------------------------------------- verbs
 
@@ -296,7 +296,7 @@ class StewardActions:
             raise InternalError(f"{verb.name} would show the whole ledger to everybody.")
         require_whole(caller, verb.name)
         self._check(caller, request)
-        done = verb.implementation(self._book, request, LedgerCaller(analyst=caller.name))
+        done = verb.implementation(self._ledger, request, LedgerCaller(analyst=caller.name))
         return result_of(verb).write(done)
 
     def _check(self, caller: AuthenticatedCaller, request: Request[Any]) -> None:

@@ -188,6 +188,6 @@ _ERRORS: Responses = {
         429: "Too many requests; see Retry-After.",
         500: "A fault of the service's.",
         501: "Something optional is not installed on the server.",
-        503: "The service is full, stopping, or cannot rely on its book.",
+        503: "The service is full, stopping, or cannot rely on its ledger.",
     }.items()
 }

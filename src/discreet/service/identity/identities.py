@@ -2,8 +2,8 @@
 
 Formal guarantee: `authenticate_key`, `authenticate_session` and `caller_of_key` return a caller only while the key or
 session has neither expired nor been revoked and its person is not disabled, as the database says at that call; whoever
-shows anything else gets one error, which does not say why. Acts that give rights are in the book before they take
-effect; acts that take rights away take effect first, so that a book that cannot be written keeps nobody in.
+shows anything else gets one error, which does not say why. Acts that give rights are in the ledger before they take
+effect; acts that take rights away take effect first, so that a ledger that cannot be written keeps nobody in.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Identities:
 
     Args:
         path: the file, made with mode 0600 if there is none; ":memory:" for play.
-        record: writes acts on people and keys into the book.
+        record: writes acts on people and keys into the ledger.
         limits: how long sessions and links last.
         clock: seconds since 1970.
 

@@ -1,4 +1,4 @@
-"""The database of people, keys, sessions and counts: one SQLite file of its own, beside the book.
+"""The database of people, keys, sessions and counts: one SQLite file of its own, beside the ledger.
 
 It holds nothing that proves who somebody is: of keys, tokens and links only hashes, which cannot be turned back, since
 what is hashed has 128 random bits or more. What is written is numbered (`PRAGMA user_version`): a file of an earlier

@@ -24,7 +24,7 @@ MAKES = {
 
 
 class ActionRecorder(Protocol):
-    """Writes what was done to people and keys into the book; `acts.recorder` makes one."""
+    """Writes what was done to people and keys into the ledger; `acts.recorder` makes one."""
 
     def __call__(self, act: str, *, by: str, about: str, key: str = "", role: ServiceRole | None = None) -> None:
         """Writes one act.
@@ -75,7 +75,7 @@ def check_person_name(name: object, role: ServiceRole) -> str:
     """Returns the name of a new person.
 
     Raises:
-        InvalidParameter: if it is no name of the book's, or the reserved one of the owner for somebody else.
+        InvalidParameter: if it is no name of the ledger's, or the reserved one of the owner for somebody else.
 
     >>> check_person_name("Owner", ServiceRole.ANALYST)
     Traceback (most recent call last):

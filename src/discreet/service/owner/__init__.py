@@ -1,1 +1,1 @@
-"""The owner of the book: the one process that charges, stores and fails, gives work to workers, and opens no table."""
+"""The owner of the ledger: the one process that charges, stores and fails, hands work to workers, reads no table."""

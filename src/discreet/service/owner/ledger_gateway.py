@@ -1,4 +1,4 @@
-"""The one way from a worker to the book: for one request of one caller, and no longer than it lasts.
+"""The one way from a worker to the ledger: for one request of one caller, and no longer than it lasts.
 
 Formal guarantee: who is charged, for which project and under which key was decided before the worker began. Receipts
 never leave this process, so that a worker can end only charges that were made, or claimed, for its own request. Once
@@ -34,10 +34,10 @@ MOST_RELATED = 1000
 
 
 class LedgerGateway:
-    """What one request may ask of the book.
+    """What one request may ask of the ledger.
 
     Args:
-        book: the ledger.
+        ledger: the ledger.
         analyst: who asks.
         project: whose cap counts, too; "" for none.
         key: the idempotency key of the request.
@@ -49,7 +49,7 @@ class LedgerGateway:
 
     def __init__(
         self,
-        book: Ledger,
+        ledger: Ledger,
         *,
         analyst: str,
         project: str = "",
@@ -58,7 +58,7 @@ class LedgerGateway:
         spending: bool = False,
         least: Fraction = Fraction(0),
     ) -> None:
-        self._book, self._analyst, self._project, self._key, self._least = book, analyst, project, key, least
+        self._ledger, self._analyst, self._project, self._key, self._least = ledger, analyst, project, key, least
         self._receipts: dict[int, Receipt] = {}
         self._ended: set[int] = set()
         self._lock, self._closed = threading.Lock(), False
@@ -77,7 +77,7 @@ class LedgerGateway:
 
     @property
     def has_all_outcomes(self) -> bool:
-        """Tells whether every charge has an outcome that is in the book."""
+        """Tells whether every charge has an outcome that is in the ledger."""
         return self._receipts.keys() <= self._ended
 
     @property
@@ -87,7 +87,7 @@ class LedgerGateway:
 
     @contextmanager
     def asking(self) -> Iterator[None]:
-        """Notes since when the worker waits for the book."""
+        """Notes since when the worker waits for the ledger."""
         self._asked = time.monotonic()
         try:
             yield
@@ -96,18 +96,18 @@ class LedgerGateway:
 
     @property
     def seconds_waited(self) -> float:
-        """Returns for how many seconds the worker has waited for the book; 0 if it does not."""
+        """Returns for how many seconds the worker has waited for the ledger; 0 if it does not."""
         return 0.0 if self._asked is None else time.monotonic() - self._asked
 
     def serve(self, method: str, arguments: Mapping[str, Any]) -> Any:
-        """Returns what the book says, as JSON.
+        """Returns what the ledger says, as JSON.
 
         Raises:
-            DiscreetError: as the book does.
+            DiscreetError: as the ledger does.
         """
         found = self._methods.get(method)
         if found is None:
-            raise InternalError("A worker asked the book for what its request does not need.")
+            raise InternalError("A worker asked the ledger for what its request does not need.")
         with self._lock:
             if self._closed:
                 raise LedgerError("The request has ended")
@@ -121,8 +121,8 @@ class LedgerGateway:
         """Lets nothing pass any more, and ends what is open.
 
         Args:
-            failed: whether open charges have failed, which uses up a credit of the analyst's; else, and if the book did
-                not answer meanwhile, they are noted as interrupted, which uses up none.
+            failed: whether open charges have failed, which uses up a credit of the analyst's; else, and if the ledger
+                did not answer meanwhile, they are noted as interrupted, which uses up none.
 
         Returns:
             Whether a charge was open.
@@ -132,9 +132,9 @@ class LedgerGateway:
             left = [receipt for sequence, receipt in self._receipts.items() if sequence not in self._ended]
             for receipt in left:
                 if failed and not self.outage:
-                    self._book.fail(receipt)
+                    self._ledger.fail(receipt)
                 else:
-                    self._book.interrupt(receipt)
+                    self._ledger.interrupt(receipt)
         return bool(left)
 
     def _own(self, sequence: int) -> Receipt:
@@ -147,64 +147,66 @@ class LedgerGateway:
 
     def admit(self, account: str) -> str:
         """Lets pass who may ask; an account for which nobody was appointed is the owner's alone."""
-        return require_listed(self._book, self._analyst, account, self._project).write()
+        return require_listed(self._ledger, self._analyst, account, self._project).write()
 
     def is_charged(self) -> bool:
         """Tells whether the request's key was charged before."""
-        return self._book.is_charged(self._analyst, self._key)
+        return self._ledger.is_charged(self._analyst, self._key)
 
     def refusal(self, account: str, event: str) -> Any:
         """Returns the error with which a charge would be refused."""
         priced = events.from_json(event)
-        found = self._book.refusal(account, priced, analyst=self._analyst, project=self._project)
+        found = self._ledger.refusal(account, priced, analyst=self._analyst, project=self._project)
         return None if found is None else error_document(found)
 
     def read_answers(self, replay_key: str) -> list[Any]:
         """Returns the answers kept under a replay key."""
-        return [write_stored(one) for one in self._book.read_answers(replay_key)]
+        return [write_stored(one) for one in self._ledger.read_answers(replay_key)]
 
     def read_headers(self, start: str, most: int) -> list[Any]:
         """Returns the headers of answers whose replay key begins like this."""
-        return [write_header(one) for one in self._book.read_headers(start, most=min(most, MOST_RELATED))]
+        return [write_header(one) for one in self._ledger.read_headers(start, most=min(most, MOST_RELATED))]
 
     def read_answer(self, place: list[Any]) -> list[Any]:
         """Returns the whole answer of a header."""
-        return write_stored(self._book.read_answer(AnswerPlace(*place)))
+        return write_stored(self._ledger.read_answer(AnswerPlace(*place)))
 
     def account(self, account: str) -> str:
         """Returns what an account was opened as."""
-        return self._book.account(account).write()
+        return self._ledger.account(account).write()
 
     def accounts(self) -> list[str]:
         """Returns the names of all accounts."""
-        return list(self._book.accounts())
+        return list(self._ledger.accounts())
 
     def origins(self) -> dict[str, Any]:
-        """Returns what the book says of every table."""
-        return {table: dict(told) for table, told in self._book.origins().items()}
+        """Returns what the ledger says of every table."""
+        return {table: dict(told) for table, told in self._ledger.origins().items()}
 
     def declaration(self, table: str) -> str | None:
         """Returns how a table is declared now."""
-        return self._book.declaration(table)
+        return self._ledger.declaration(table)
 
     def balance(self, account: str, whose: str) -> dict[str, Any]:
         """Returns the figures of an account, or of whoever asks."""
         who = {"analyst": self._analyst} if whose == "analyst" else {}
         who |= {"project": self._project} if whose == "project" else {}
-        return BALANCE.write(self._book.balance(account, **who))
+        return BALANCE.write(self._ledger.balance(account, **who))
 
     def role(self, account: str, who: str) -> str | None:
         """Returns a role; whoever asks learns of nobody else."""
-        found = self._book.role(account, who) if self._analyst in (who, OWNER) else None
+        found = self._ledger.role(account, who) if self._analyst in (who, OWNER) else None
         return None if found is None else found.value
 
     def project_cap(self, account: str, project: str) -> Any:
         """Returns the cap of a project."""
-        return write_cap(self._book.project_cap(project, account=account))
+        return write_cap(self._ledger.project_cap(project, account=account))
 
     def analyst_cap(self, account: str, analyst: str) -> Any:
         """Returns the cap of whoever asks."""
-        return write_cap(self._book.analyst_cap(analyst if self._analyst == OWNER else self._analyst, account=account))
+        return write_cap(
+            self._ledger.analyst_cap(analyst if self._analyst == OWNER else self._analyst, account=account)
+        )
 
     # -------------------------------------------------------------------------------------------------------- spending
 
@@ -222,7 +224,7 @@ class LedgerGateway:
         for account, event in priced.items():
             self.admit(account)
             self._require_least(account, event)
-        receipt, *_ = self._book.charge_all(
+        receipt, *_ = self._ledger.charge_all(
             priced,
             analyst=self._analyst,
             question=question,
@@ -238,8 +240,8 @@ class LedgerGateway:
         return write_receipt(receipt)
 
     def _require_least(self, account: str, event: Event) -> None:
-        """Refuses crumbs: each is an entry, and the book would grow without bound."""
-        opened = self._book.account(account)
+        """Refuses crumbs: each is an entry, and the ledger would grow without bound."""
+        opened = self._ledger.account(account)
         sums = prices(event, opened.budget, opened.neighbours).sums
         found = sums.get("pure") or sums.get("approximate")  # both begin with an epsilon; rho has none
         amount = None if found is None else Fraction(*found[0])
@@ -249,7 +251,7 @@ class LedgerGateway:
 
     def claim(self, sequence: int) -> Any:
         """Lets a charge that nobody has ended be run again."""
-        found = self._book.claim(self._own(sequence), wait=CLAIM_WAIT)
+        found = self._ledger.claim(self._own(sequence), wait=CLAIM_WAIT)
         if found is None:
             return None
         self._receipts[sequence] = found
@@ -258,51 +260,51 @@ class LedgerGateway:
 
     def answer(self, sequence: int) -> str | None:
         """Returns the answer of a charge of the request."""
-        found = self._book.answer(self._own(sequence))
+        found = self._ledger.answer(self._own(sequence))
         return None if found is None else found.decode()
 
     def interrupt(self, sequence: int) -> bool:
         """Notes that a charge is not run any more."""
         self._ended.add(sequence)
-        return self._book.interrupt(self._own(sequence))
+        return self._ledger.interrupt(self._own(sequence))
 
     def fail(self, sequence: int) -> None:
-        """Notes that a question failed; if the book did not answer meanwhile, that it was interrupted."""
+        """Notes that a question failed; if the ledger did not answer meanwhile, that it was interrupted."""
         if self.outage:
-            self._book.interrupt(self._own(sequence))
+            self._ledger.interrupt(self._own(sequence))
         else:
-            self._book.fail(self._own(sequence))
+            self._ledger.fail(self._own(sequence))
         self._ended.add(sequence)
 
     def store_answer(self, sequence: int, replay_key: str, payload: str, event: str | None = None) -> bool:
         """Keeps an answer, durably: from now on it may be sent."""
         released = None if event is None else events.from_json(event)
-        kept = self._book.store_answer(self._own(sequence), replay_key, payload, event=released)
+        kept = self._ledger.store_answer(self._own(sequence), replay_key, payload, event=released)
         self._ended.add(sequence)
         return kept
 
     def store_beside(self, sequence: int, replay_key: str, payload: str, question: str) -> str:
         """Keeps what was released on the way."""
-        return self._book.store_beside(self._own(sequence), replay_key, payload, question=question).decode()
+        return self._ledger.store_beside(self._own(sequence), replay_key, payload, question=question).decode()
 
     def beside(self, sequence: int, replay_key: str) -> str | None:
         """Returns what was released on the way."""
-        found = self._book.beside(self._own(sequence), replay_key)
+        found = self._ledger.beside(self._own(sequence), replay_key)
         return None if found is None else found.decode()
 
     def all_beside(self, sequence: int) -> list[Any]:
         """Returns all that was released on the way."""
-        return [write_stored(one) for one in self._book.all_beside(self._own(sequence))]
+        return [write_stored(one) for one in self._ledger.all_beside(self._own(sequence))]
 
     def read_released_event(self, sequence: int) -> str:
         """Returns the event of all that was released for a charge."""
-        return events.to_json(self._book.read_released_event(self._own(sequence)))
+        return events.to_json(self._ledger.read_released_event(self._own(sequence)))
 
     # ------------------------------------------------------------------------------------------------------ a steward's
 
     def open_account(self, account: str, unit: dict[str, Any], neighbours: str, budget: Any) -> str:
         """Opens an account in the steward's name."""
-        opened = self._book.stewardship.open_account(
+        opened = self._ledger.stewardship.open_account(
             account, unit=read_unit(unit), neighbours=neighbours, budget=read_cap(budget), by=self._analyst
         )
         return opened.write()
@@ -320,7 +322,7 @@ class LedgerGateway:
     ) -> None:
         """Puts a table under an account in the steward's name, or another declaration of it."""
         listed = {digest: block.encode() for digest, block in (blocks or {}).items()}
-        self._book.stewardship.attach(
+        self._ledger.stewardship.attach(
             table,
             account=account,
             declaration=declaration,
@@ -333,11 +335,11 @@ class LedgerGateway:
 
     def appoint(self, who: str, account: str, role: str, cap: Any) -> None:
         """Appoints somebody whom the file of declarations names."""
-        self._book.stewardship.appoint(who, role, account=account, cap=read_cap(cap), by=self._analyst)
+        self._ledger.stewardship.appoint(who, role, account=account, cap=read_cap(cap), by=self._analyst)
 
     def allot(self, project: str, account: str, cap: dict[str, str]) -> None:
         """Gives a project the cap that the file of declarations names."""
-        self._book.stewardship.allot(project, account=account, cap=read_loss(cap), by=self._analyst)
+        self._ledger.stewardship.allot(project, account=account, cap=read_loss(cap), by=self._analyst)
 
 
 _READING: tuple[str, ...] = (

@@ -17,16 +17,16 @@ class LedgerHealth:
     """Looks at the head of a ledger, in a thread of its own.
 
     Args:
-        book: the ledger.
+        ledger: the ledger.
         patience: seconds for which an answer is waited.
         fresh: seconds for which an answer is believed.
         clock: for tests.
     """
 
     def __init__(
-        self, book: Ledger, *, patience: float = 2.0, fresh: float = 1.0, clock: Callable[[], float] = time.monotonic
+        self, ledger: Ledger, *, patience: float = 2.0, fresh: float = 1.0, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._book, self._patience, self._fresh, self._clock = book, patience, fresh, clock
+        self._ledger, self._patience, self._fresh, self._clock = ledger, patience, fresh, clock
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="ledger-health")
         self._look: asyncio.Task[None] | None = None
         self._looked: float | None = None
@@ -69,7 +69,7 @@ class LedgerHealth:
 
     async def _looking(self) -> None:
         try:
-            await asyncio.get_running_loop().run_in_executor(self._thread, self._book.head)
+            await asyncio.get_running_loop().run_in_executor(self._thread, self._ledger.head)
             self.down = False
         except (DiscreetError, RuntimeError):  # RuntimeError: it was closed
             self.down = True

@@ -24,7 +24,7 @@ from discreet.service.request_executor import OPERATIONS, Document
 
 TOO_COMPLEX = "The question is too complex to be planned in time."
 SIMPLER = "Ask for fewer numbers at once, or in several questions. Nothing was spent."
-OUTAGE = 1.0  # seconds after which a book that has not answered is taken to be out of order
+OUTAGE = 1.0  # seconds after which a ledger that has not answered is taken to be out of order
 STORED = "The answer is stored, and could not be sent"
 _FILES = (OPERATIONS["inspect"], OPERATIONS["protect"], OPERATIONS["attack"])
 
@@ -50,7 +50,7 @@ class SupervisedRequest:
     door: LedgerGateway
     running: OpenRequest
     deadlines: Deadlines
-    ledger: Executor
+    ledger_threads: Executor
 
     async def run_to_end(self) -> tuple[Document | DiscreetError, bool]:
         """Lets the worker do it, and returns the outcome, and whether the worker may be asked again.
@@ -80,11 +80,13 @@ class SupervisedRequest:
         return said, not isinstance(said, QueryFailed | InternalError)
 
     async def _close_gateway(self, *, failed: bool) -> bool:
-        """Closes the door, and tells whether a charge was open; a book that does not answer is not waited for.
+        """Closes the door, and tells whether a charge was open; a ledger that does not answer is not waited for.
 
-        What is open then is ended, or noted as interrupted, as soon as the book answers: that uses up no credit.
+        What is open then is ended, or noted as interrupted, as soon as the ledger answers: that uses up no credit.
         """
-        closing = asyncio.get_running_loop().run_in_executor(self.ledger, lambda: self.door.close(failed=failed))
+        closing = asyncio.get_running_loop().run_in_executor(
+            self.ledger_threads, lambda: self.door.close(failed=failed)
+        )
         closing.add_done_callback(_overlook)
         await asyncio.wait({closing}, timeout=OUTAGE)
         if not closing.done() or isinstance(closing.exception(), LedgerUnavailable):
@@ -93,7 +95,7 @@ class SupervisedRequest:
         return closing.result()
 
     def _without_ledger(self, said: Document | DiscreetError | None) -> Document | DiscreetError:
-        """What is told of a request during which the book did not answer: an answer only if it is stored."""
+        """What is told of a request during which the ledger did not answer: an answer only if it is stored."""
         if isinstance(said, dict) and self.door.has_all_outcomes:
             return {**said, "receipt": self._receipt()}
         if self.door.has_charged:
@@ -101,7 +103,7 @@ class SupervisedRequest:
         return no_answer("Try again later. Ask under a key, and it is charged once whatever has happened.")
 
     def _receipt(self) -> Document | None:
-        """Where the charge is in the book, for a certificate; nothing for what was free."""
+        """Where the charge is in the ledger, for a certificate; nothing for what was free."""
         charges = self.door.charges
         return {"sequence": charges[0].sequence, "hash": charges[0].hash} if charges else None
 
@@ -114,7 +116,7 @@ class SupervisedRequest:
         done, _ = await asyncio.wait(both, timeout=first, return_when=asyncio.FIRST_COMPLETED)
         if not done and self.door.has_charged:
             done, _ = await asyncio.wait(both, timeout=whole - first, return_when=asyncio.FIRST_COMPLETED)
-        if not done and self.door.seconds_waited > OUTAGE:  # it was late for the book, and not for what it does
+        if not done and self.door.seconds_waited > OUTAGE:  # it was late for the ledger, and not for what it does
             self.door.outage = True
         watch.cancel()
 

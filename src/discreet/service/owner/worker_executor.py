@@ -1,6 +1,6 @@
 """The desk: takes work of callers, gives it to workers in lanes, holds outcomes until they may leave.
 
-Formal guarantee: an answer leaves this process only after its storage in the book was acknowledged, and at a moment
+Formal guarantee: an answer leaves this process only after its storage in the ledger was acknowledged, and at a moment
 admission + tick x 2^k; a question that is killed after its charge has failed, says the fixed sentence and uses one of
 its analyst's credits; one that is killed while it is planned has spent nothing.
 """
@@ -73,7 +73,8 @@ class DeclaredTables:
     def add(self, declared: Document) -> None:
         """Keeps one more declaration, durably, in the place of an earlier one of the same table.
 
-        The budget is left out: it is in the book, and may have been amended since. What a change was, the book tells.
+        The budget is left out: it is in the ledger, and may have been amended since. What a change was, the ledger
+        tells.
         """
         kept = {name: value for name, value in declared.items() if name not in ("budget", "change")}
         known = {each["name"]: each for each in self.read()} | {declared["name"]: kept}  # in its former place: others
@@ -100,7 +101,7 @@ def require_of_the_service(table: str, config: str) -> None:
 
 _KEPT = 900.0  # seconds for which ended jobs can be looked at
 _MOST_JOBS = 200  # of one caller
-_THREADS = 4  # in which the book is used
+_THREADS = 4  # in which the ledger is used
 _CPU_SHARE = 4  # a worker may use so many times its deadline of the processor, for each request of its life
 _STARTING = 60.0  # seconds for a worker to start
 _ENDING = 1.5  # seconds for requests that were stopped, or whose ledger was given up
@@ -119,17 +120,17 @@ class WorkerExecutor:
     """See `discreet.service.request_executor.Desk`.
 
     Args:
-        book: the ledger; nobody else in this process writes to it.
+        ledger: the ledger; nobody else in this process writes to it.
         settings: of the service.
         config: the path of discreet.toml.
     """
 
-    def __init__(self, book: Ledger, settings: Settings, *, config: str) -> None:
-        self._book, self._settings, self._config = book, settings, config
+    def __init__(self, ledger: Ledger, settings: Settings, *, config: str) -> None:
+        self._ledger, self._settings, self._config = ledger, settings, config
         self._declared = DeclaredTables(settings.folder / "discreet.tables.json")
-        self._ledger = ThreadPoolExecutor(_THREADS, thread_name_prefix="ledger")
+        self._ledger_threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="ledger")
         self._nursery = ForkServer()
-        self._health = LedgerHealth(book)
+        self._health = LedgerHealth(ledger)
         self._facts: list[Document] = []
         self._jobs: dict[str, OpenRequest] = {}
         self._by_key: dict[tuple[str, str], OpenRequest] = {}
@@ -164,7 +165,7 @@ class WorkerExecutor:
     # ----------------------------------------------------------------------------------------------------- life
 
     async def open(self) -> None:
-        """Enters what the file declares into the book, and starts the workers.
+        """Enters what the file declares into the ledger, and starts the workers.
 
         Raises:
             DiscreetError: if a declaration does not fit; nothing is served then.
@@ -182,7 +183,7 @@ class WorkerExecutor:
         """
         self._stopping = True
         if not await self._health.check():
-            self._book.give_up()
+            self._ledger.give_up()
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=grace)
         for running in list(self._jobs.values()):
@@ -193,7 +194,7 @@ class WorkerExecutor:
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=_ENDING)
         if self._tasks:
-            self._book.give_up()
+            self._ledger.give_up()
             await asyncio.wait(self._tasks, timeout=_ENDING)
 
     async def close(self, *, grace: float = 5.0) -> None:
@@ -201,9 +202,9 @@ class WorkerExecutor:
         await self.drain(grace=grace)
         self._nursery.close()
         if not await self._health.check():
-            self._book.give_up()
+            self._ledger.give_up()
         self._health.close()
-        self._ledger.shutdown(wait=True)
+        self._ledger_threads.shutdown(wait=True)
 
     async def check_ledger(self) -> bool:
         """Tells whether the ledger answers."""
@@ -212,7 +213,7 @@ class WorkerExecutor:
     @property
     def ready(self) -> bool:
         """Tells whether questions are answered, as long as the ledger answers."""
-        return not self._stopping and not self._book.is_stopped and self._pool.ready
+        return not self._stopping and not self._ledger.is_stopped and self._pool.ready
 
     @property
     def gauges(self) -> dict[str, int]:
@@ -229,8 +230,8 @@ class WorkerExecutor:
         start = WorkerStart(
             config=self._config, memory=chosen.memory, seconds=seconds, tables=self._declared.read(), steward=steward
         )
-        door = LedgerGateway(self._book, analyst=OWNER, steward=steward)
-        return await asyncio.wait_for(WorkerProcess.start(self._nursery, start, door, self._ledger), _STARTING)
+        door = LedgerGateway(self._ledger, analyst=OWNER, steward=steward)
+        return await asyncio.wait_for(WorkerProcess.start(self._nursery, start, door, self._ledger_threads), _STARTING)
 
     async def _start_for_steward(self) -> WorkerProcess:
         return await self._start(steward=True)
@@ -314,7 +315,7 @@ class WorkerExecutor:
         caller.require(work.operation.permission)
         if self._stopping:
             raise ServiceUnavailable("The service is stopping", "Ask again later.", retry_after=10)
-        self._require_book()
+        self._require_ledger()
         self._health.require()
         if work.operation.charges:
             check_least(work.arguments, self._settings.least_epsilon)
@@ -324,10 +325,10 @@ class WorkerExecutor:
         self._ways[work.operation.queue].lane.require_room(caller.name)
         return replace(work, project=caller.project or work.project)
 
-    def _require_book(self) -> None:
+    def _require_ledger(self) -> None:
         """After a write of which nobody knows whether it is on the disk, nothing is answered until a restart."""
-        if self._book.is_stopped:
-            raise ServiceUnavailable("The book of accounts cannot be relied on", "The owner starts the service again.")
+        if self._ledger.is_stopped:
+            raise ServiceUnavailable("The ledger cannot be relied on", "The owner starts the service again.")
 
     def _register_request(self, caller: AuthenticatedCaller, work: JobRequest) -> OpenRequest:
         """A new request, among those that can be looked at; the oldest that ended are forgotten."""
@@ -365,7 +366,7 @@ class WorkerExecutor:
         if work.operation is OPERATIONS["protect"] and work.arguments.get("change") is not None:
             require_of_the_service(str(work.arguments.get("name")), self._config)
         door = LedgerGateway(
-            self._book,
+            self._ledger,
             analyst=running.caller.name,
             project=work.project,
             key=work.key,
@@ -381,7 +382,7 @@ class WorkerExecutor:
             if self._settings.hold_slots:
                 await self._until_release(door, running)
         await self._until_release(door, running)
-        self._require_book()
+        self._require_ledger()
         if isinstance(found, DiscreetError):
             raise found
         if work.operation is OPERATIONS["protect"]:
@@ -391,7 +392,7 @@ class WorkerExecutor:
     async def _supervise_request(
         self, way: _Dispatch, worker: WorkerProcess, door: LedgerGateway, running: OpenRequest
     ) -> Document | DiscreetError:
-        request, reusable = SupervisedRequest(worker, door, running, way.deadlines, self._ledger), False
+        request, reusable = SupervisedRequest(worker, door, running, way.deadlines, self._ledger_threads), False
         try:
             found, reusable = await request.run_to_end()
         finally:

@@ -31,7 +31,7 @@ class WorkerStart:
         tables: declarations of tables that were protected since.
         memory: bytes it may use; of which the database gets half.
         seconds: of the processor, in its whole life.
-        steward: whether it may enter accounts and tables into the book.
+        steward: whether it may enter accounts and tables into the ledger.
     """
 
     config: str
@@ -65,21 +65,21 @@ class WorkerProcess:
     process: Child
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
-    ledger: Executor
+    ledger_threads: Executor
     facts: list[Document] = field(default_factory=list)
     served: int = 0
 
     @classmethod
     async def start(
-        cls, nursery: ForkServer, start: WorkerStart, door: LedgerGateway, ledger: Executor
+        cls, nursery: ForkServer, start: WorkerStart, door: LedgerGateway, ledger_threads: Executor
     ) -> WorkerProcess:
         """Starts a worker, and returns it once it can be asked.
 
         Args:
             nursery: where it comes from.
             start: what it is told.
-            door: by which it reads the book while it starts.
-            ledger: threads in which the book is used.
+            door: by which it reads the ledger while it starts.
+            ledger_threads: threads in which the ledger is used.
 
         Raises:
             DiscreetError: if the tables cannot be had.
@@ -88,12 +88,12 @@ class WorkerProcess:
         ours, theirs = socket.socketpair()
         try:
             with theirs:
-                process = await asyncio.get_running_loop().run_in_executor(ledger, nursery.fork, theirs)
+                process = await asyncio.get_running_loop().run_in_executor(ledger_threads, nursery.fork, theirs)
             reader, writer = await asyncio.open_connection(sock=ours)
         except BaseException:  # the service stops, say
             ours.close()
             raise
-        worker = cls(process, reader, writer, ledger)
+        worker = cls(process, reader, writer, ledger_threads)
         try:
             worker._send(start.message)
             said = await worker._conversation(door, lambda _: None)
@@ -111,7 +111,7 @@ class WorkerProcess:
 
         Args:
             request: what to do, for whom.
-            door: by which it reaches the book.
+            door: by which it reaches the ledger.
             told: is called with the name of every stage that begins.
 
         Raises:
@@ -154,7 +154,11 @@ class WorkerProcess:
         loop = asyncio.get_running_loop()
         try:
             with door.asking():
-                return {"value": await loop.run_in_executor(self.ledger, door.serve, message["call"], message["with"])}
+                return {
+                    "value": await loop.run_in_executor(
+                        self.ledger_threads, door.serve, message["call"], message["with"]
+                    )
+                }
         except DiscreetError as error:
             return {"error": error_document(error)}
         except (TypeError, KeyError, ValueError):  # a worker that does not speak our language

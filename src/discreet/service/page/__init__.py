@@ -24,8 +24,8 @@ from discreet.service.page.page_request import PageContext, PageRoute, render_pa
 from discreet.service.page.page_templates import ASSETS, asset, environment
 from discreet.service.page.routes import (
     analyst_routes,
-    book_routes,
     lab_routes,
+    ledger_routes,
     people_routes,
     protect_routes,
     sign_in,
@@ -47,7 +47,7 @@ NAVIGATION = (
 
 OWN: tuple[PageRoute, ...] = (
     *analyst_routes.ROUTES,
-    *book_routes.ROUTES,
+    *ledger_routes.ROUTES,
     *people_routes.ROUTES,
     *protect_routes.ROUTES,
     *lab_routes.ROUTES,

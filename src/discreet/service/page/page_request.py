@@ -34,7 +34,7 @@ from discreet.service.request_executor import OPERATIONS, Document, JobRequest, 
 
 MOST_FORM = 1 << 20  # bytes of a form; files come another way
 MOST_FIELDS = 4000
-OUR_FAULT = "Something went wrong here, and it is our fault. Nothing more was spent than the book says."
+OUR_FAULT = "Something went wrong here, and it is our fault. Nothing more was spent than the ledger says."
 _LOG = logging.getLogger("discreet.service.page")
 
 

@@ -1,1 +1,1 @@
-"""A worker: a process that plans, reads and adds noise for one request at a time, and reaches the book by messages."""
+"""A worker: a process that plans, reads and adds noise for one request at a time; messages lead to the ledger."""

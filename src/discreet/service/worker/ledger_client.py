@@ -1,4 +1,4 @@
-"""The book as a worker sees it: every call is a message to the owner, who fixes who asks, and keeps all receipts.
+"""The ledger as a worker sees it: every call is a message to the owner, who fixes who asks, and keeps all receipts.
 
 A worker can ask for nothing but what one request needs. It cannot act as a steward, unless the request is a steward's
 own; whom it charges, for which project and under which key is decided by the owner, whatever it says.
@@ -24,7 +24,7 @@ from discreet.service.worker.messages import Channel, read_cap, read_header, rea
 
 
 class LedgerClient(Ledger):
-    """A book that the owner keeps; what is not written here, a worker does not need, and cannot do.
+    """A ledger that the owner keeps; what is not written here, a worker does not need, and cannot do.
 
     Args:
         channel: to the owner.
@@ -35,13 +35,13 @@ class LedgerClient(Ledger):
         self._channel = channel
         self.stewardship = StewardshipClient(self, writing=steward)
         self._accounts: dict[str, Account] = {}
-        self.path, self.in_memory = "the service's book", False
+        self.path, self.in_memory = "the service's ledger", False
 
     def call(self, method: str, **arguments: Any) -> Any:
         """Asks the owner, and returns what it says.
 
         Raises:
-            DiscreetError: as the book did there.
+            DiscreetError: as the ledger did there.
         """
         self._channel.send({"call": method, "with": arguments})
         reply = self._channel.receive()
@@ -50,7 +50,7 @@ class LedgerClient(Ledger):
         return reply["value"]
 
     def close(self) -> None:
-        """Lets go of nothing: the owner keeps the book."""
+        """Lets go of nothing: the owner keeps the ledger."""
 
     def admit(self, account: str, analyst: str, project: str = "") -> AccountState:  # noqa: ARG002 - the owner knows who
         """See `Ledger.admit`."""
@@ -201,10 +201,10 @@ class LedgerClient(Ledger):
 
 
 class StewardshipClient(Stewardship):
-    """What a worker may enter into the book: nothing, unless it works for a steward. What is there it compares."""
+    """What a worker may enter into the ledger: nothing, unless it works for a steward. What is there it compares."""
 
-    def __init__(self, book: LedgerClient, *, writing: bool) -> None:
-        self._book, self._writing = book, writing
+    def __init__(self, ledger: LedgerClient, *, writing: bool) -> None:
+        self._ledger, self._writing = ledger, writing
 
     def open_account(
         self,
@@ -219,8 +219,8 @@ class StewardshipClient(Stewardship):
         if self._writing:
             cap = None if budget is None else write_loss(budget)
             told = {"unit": write_unit(unit), "neighbours": Neighbours(neighbours).value, "budget": cap}
-            return Account.read(self._book.call("open_account", account=account, **told))
-        return self._book.account(account)
+            return Account.read(self._ledger.call("open_account", account=account, **told))
+        return self._ledger.account(account)
 
     def attach(
         self,
@@ -238,9 +238,9 @@ class StewardshipClient(Stewardship):
         if self._writing:
             told = {"declaration": declaration, "version": version, "origin": origin.fields, "replacing": replacing}
             listed = {digest: blocks(digest).decode() for digest in named_keys(declaration)}
-            self._book.call("attach", table=table, account=account, blocks=listed, **told)
+            self._ledger.call("attach", table=table, account=account, blocks=listed, **told)
             return
-        present = self._book.declaration(table)
+        present = self._ledger.declaration(table)
         if present != declaration:
             hint = "Start the service again: declarations are entered when it starts."
             raise DeclarationChanged(table, () if present is None else differences(present, declaration), hint)
@@ -257,9 +257,9 @@ class StewardshipClient(Stewardship):
         """See `Stewardship.appoint`."""
         if self._writing:
             told = {"role": Role(role).value, "cap": None if cap is None else write_loss(cap)}
-            self._book.call("appoint", who=who, account=account, **told)
+            self._ledger.call("appoint", who=who, account=account, **told)
 
     def allot(self, project: str, *, account: str, cap: Loss, by: str = policy.OWNER, note: str = "") -> None:  # noqa: ARG002
         """See `Stewardship.allot`."""
         if self._writing:
-            self._book.call("allot", project=project, account=account, cap=write_loss(cap))
+            self._ledger.call("allot", project=project, account=account, cap=write_loss(cap))

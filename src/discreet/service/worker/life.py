@@ -36,10 +36,10 @@ def live(file: int) -> None:
 
 def _curator(channel: Channel, start: dict[str, Any]) -> Curator | None:
     """The tables, or nothing if they cannot be had; the owner is told why: it is the steward who reads it."""
-    book = LedgerClient(channel, steward=start["steward"])
+    ledger = LedgerClient(channel, steward=start["steward"])
     engine = BySource(DuckDB(threads=1, memory_limit=start["database_memory"]), KINDS)
     try:
-        curator = open_curator(start["config"], book, engine=engine)
+        curator = open_curator(start["config"], ledger, engine=engine)
         for declared in start["tables"]:
             _protect(curator, declared)
     except Exception as error:  # noqa: BLE001 - whatever it is, the owner hears its kind
@@ -52,8 +52,8 @@ def _curator(channel: Channel, start: dict[str, Any]) -> Curator | None:
 def _protect(curator: Curator, declared: dict[str, Any]) -> None:
     try:
         protect(curator, declared)
-    except DeclarationChanged as error:  # the service stopped between the book and its own file
-        hint = "Write it as in the book (`discreet history` tells the change) into discreet.tables.json."
+    except DeclarationChanged as error:  # the service stopped between the ledger and its own file
+        hint = "Write it as in the ledger (`discreet history` tells the change) into discreet.tables.json."
         raise DeclarationChanged(error.table, error.differences, hint) from None
 
 

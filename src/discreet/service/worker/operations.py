@@ -107,7 +107,7 @@ def protect(curator: Curator, declared: Arguments, *, change: bool = False) -> N
     """Protects a table as a steward declared it in JSON; with `change`, also otherwise than it is declared now.
 
     Raises:
-        DeclarationChanged: without `change`, if it is declared otherwise in the book.
+        DeclarationChanged: without `change`, if it is declared otherwise in the ledger.
         InvalidParameter: if a declaration does not fit.
     """
     given = {name: value for name, value in declared.items() if value is not None}

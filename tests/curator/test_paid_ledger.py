@@ -15,17 +15,17 @@ import pytest
 from discreet import Curator
 from discreet.errors import KeyConflict, LedgerError, QueryFailed, RunsUsedUp
 from discreet.ledger import Head, Ledger
-from tests.curator import paid_book
-from tests.curator.old_book import Hooked
-from tests.curator.paid_book import ANSWERED, FAILED, STOPPED, USED_UP, VANISHED, Call
+from tests.curator import paid_ledger
+from tests.curator.old_ledger import Hooked
+from tests.curator.paid_ledger import ANSWERED, FAILED, STOPPED, USED_UP, VANISHED, Call
 
-EXPECTED: dict[str, Any] = json.loads(paid_book.TOLD.read_text())
+EXPECTED: dict[str, Any] = json.loads(paid_ledger.TOLD.read_text())
 LAST = Head.parse(EXPECTED["head"]).sequence
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    return paid_book.unpack(tmp_path)
+    return paid_ledger.unpack(tmp_path)
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def engine() -> Hooked:
 @pytest.fixture
 def curator(path: Path, engine: Hooked) -> Iterator[Curator]:
     with Curator(path, engine=engine, anchor="") as found:
-        paid_book.declare(found)
+        paid_ledger.declare(found)
         engine.reads = 0
         yield found
 
@@ -63,7 +63,7 @@ def test_every_release_is_given_again_for_nothing(curator: Curator, engine: Hook
     """Under its key, and to whoever asks without one; nothing is read, and nothing is written."""
     for call in ANSWERED:
         for key in ("", None):
-            assert paid_book.told(call(curator, key)) == EXPECTED["answers"][call.name], call.name
+            assert paid_ledger.told(call(curator, key)) == EXPECTED["answers"][call.name], call.name
     assert engine.reads == 0
     assert str(curator.verify()) == EXPECTED["head"]
 
@@ -83,7 +83,7 @@ def test_what_was_stopped_is_claimed_and_answered_once(curator: Curator, engine:
     reads = engine.reads
     assert reads > 0
     assert added(curator) == ["claim", "answer"]
-    assert paid_book.told(call(curator)) == paid_book.told(first)
+    assert paid_ledger.told(call(curator)) == paid_ledger.told(first)
     assert (engine.reads, spent(curator)) == (reads, EXPECTED["spent"])
     curator.verify()
 
@@ -92,7 +92,7 @@ def test_what_vanished_is_claimed_after_a_wait(
     curator: Curator, engine: Hooked, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     claim = Ledger.claim
-    monkeypatch.setattr(Ledger, "claim", lambda book, receipt, *, wait: claim(book, receipt, wait=0 * wait))
+    monkeypatch.setattr(Ledger, "claim", lambda ledger, receipt, *, wait: claim(ledger, receipt, wait=0 * wait))
     first = VANISHED(curator)
     assert (added(curator), engine.reads) == (["claim", "answer"], 1)
     assert VANISHED(curator).records == first.records
@@ -108,29 +108,29 @@ def test_what_failed_has_failed_and_what_was_run_three_times_is_not_run_again(cu
 
 
 def test_streams_go_on_where_they_were(curator: Curator) -> None:
-    for daily in (paid_book.stream(curator, "daily"), curator.stream(name="daily")):
+    for daily in (paid_ledger.stream(curator, "daily"), curator.stream(name="daily")):
         assert daily.released == 2
         for place, period in enumerate(("2026-01-01", "2026-01-02")):
-            assert paid_book.told(daily.release(period=period)) == EXPECTED["stream"][place]
+            assert paid_ledger.told(daily.release(period=period)) == EXPECTED["stream"][place]
     third = daily.release()
     assert (daily.released, third.replayed, spent(curator)) == (3, False, EXPECTED["spent"])
-    unused = paid_book.stream(curator, "unused")
+    unused = paid_ledger.stream(curator, "unused")
     assert (unused.released, unused.release().replayed, spent(curator)) == (0, False, EXPECTED["spent"])
     assert added(curator) == []
     curator.verify()
 
 
 def test_charges_of_two_accounts_are_found_under_their_key(curator: Curator) -> None:
-    book = curator._book
-    receipts = paid_book.joined(book, "joined")
+    ledger = curator._ledger
+    receipts = paid_ledger.joined(ledger, "joined")
     assert [(one.account, one.repeated) for one in receipts] == [("patients", True), ("shop", True)]
-    assert (book.claim(receipts[0]), book.answer(receipts[0])) == (None, b"{}")
+    assert (ledger.claim(receipts[0]), ledger.answer(receipts[0])) == (None, b"{}")
     with pytest.raises(KeyConflict):
-        book.charge("patients", paid_book.BESIDE["patients"], question='{"join":1}', key="joined", terms="1")
-    stopped = paid_book.joined(book, "joined stopped")
-    mine = book.claim(stopped[0])
+        ledger.charge("patients", paid_ledger.BESIDE["patients"], question='{"join":1}', key="joined", terms="1")
+    stopped = paid_ledger.joined(ledger, "joined stopped")
+    mine = ledger.claim(stopped[0])
     assert mine is not None
-    assert book.store_answer(mine, "joined stopped", "{}")
+    assert ledger.store_answer(mine, "joined stopped", "{}")
     assert spent(curator) == EXPECTED["spent"]
     curator.verify()
 
@@ -138,4 +138,4 @@ def test_charges_of_two_accounts_are_found_under_their_key(curator: Curator) -> 
 def test_a_stopped_charge_of_two_accounts_is_none_of_a_later_period(curator: Curator) -> None:
     curator.renew("patients")
     with pytest.raises(LedgerError, match="renewed"):
-        curator._book.claim(paid_book.joined(curator._book, "joined stopped")[0])
+        curator._ledger.claim(paid_ledger.joined(curator._ledger, "joined stopped")[0])

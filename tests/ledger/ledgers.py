@@ -1,4 +1,4 @@
-"""Small books for tests, and ways to spoil them behind the book's back."""
+"""Small ledgers for tests, and ways to spoil them behind the ledger's back."""
 
 from __future__ import annotations
 
@@ -18,40 +18,40 @@ TENTH = events.Pure("0.1")
 
 
 def opened(path: str | Path = ":memory:", budget: Loss | None = None, account: str = "patients") -> Ledger:
-    book = Ledger(str(path))
-    book.stewardship.open_account(account, unit=PATIENTS, budget=budget or Budget(epsilon=1))
-    return book
+    ledger = Ledger(str(path))
+    ledger.stewardship.open_account(account, unit=PATIENTS, budget=budget or Budget(epsilon=1))
+    return ledger
 
 
-def spend(book: Ledger, event: Event = TENTH, most: int = 1000, account: str = "patients") -> int:
+def spend(ledger: Ledger, event: Event = TENTH, most: int = 1000, account: str = "patients") -> int:
     """How many charges pass until one is refused."""
     for passed in range(most):
         try:
-            book.charge(account, event)
+            ledger.charge(account, event)
         except InsufficientBudget:
             return passed
     return most
 
 
-def busy_book(path: Path) -> None:
-    """A book in which every kind of act happened."""
-    with opened(path) as book:
-        book.stewardship.attach("visits", account="patients", declaration='{"age":[0,120]}', version="2026-11")
-        book.stewardship.appoint("ana", "analyst", account="patients", cap=Budget(epsilon="1/2"))
-        book.stewardship.appoint("sue", "steward")
-        first = book.charge("patients", TENTH, analyst="ana", question='{"count":"visits"}', key="k1")
-        book.store_answer(first, "visits@2026-11/count", b"\x00answer\xff")
-        failed = book.charge("patients", events.Pure("1/3"), analyst="sue", question='{"sum":"age"}')
-        book.fail(failed)
-        book.stewardship.unlock("patients", by="sue", note="a full disk")
-        book.stewardship.amend("patients", budget=Budget(epsilon=2), by="sue", note="agreed by the board")
-        book.stewardship.renew("patients", by="sue", note="a new year")
+def busy_ledger(path: Path) -> None:
+    """A ledger in which every kind of act happened."""
+    with opened(path) as ledger:
+        ledger.stewardship.attach("visits", account="patients", declaration='{"age":[0,120]}', version="2026-11")
+        ledger.stewardship.appoint("ana", "analyst", account="patients", cap=Budget(epsilon="1/2"))
+        ledger.stewardship.appoint("sue", "steward")
+        first = ledger.charge("patients", TENTH, analyst="ana", question='{"count":"visits"}', key="k1")
+        ledger.store_answer(first, "visits@2026-11/count", b"\x00answer\xff")
+        failed = ledger.charge("patients", events.Pure("1/3"), analyst="sue", question='{"sum":"age"}')
+        ledger.fail(failed)
+        ledger.stewardship.unlock("patients", by="sue", note="a full disk")
+        ledger.stewardship.amend("patients", budget=Budget(epsilon=2), by="sue", note="agreed by the board")
+        ledger.stewardship.renew("patients", by="sue", note="a new year")
         for _ in range(5):
-            book.charge("patients", events.Laplace(noise_multiplier=20), analyst="ana", question="{}")
+            ledger.charge("patients", events.Laplace(noise_multiplier=20), analyst="ana", question="{}")
 
 
 def tamper(path: Path, *statements: str) -> None:
-    """Runs SQL on a closed book with its triggers taken off and put back again."""
+    """Runs SQL on a closed ledger with its triggers taken off and put back again."""
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         triggers = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'")]
         for name in triggers:
@@ -80,8 +80,8 @@ class Faulty:
         return getattr(self._real, name)
 
 
-def spoil(book: Ledger, statement: str, *, after: bool = False) -> None:
+def spoil(ledger: Ledger, statement: str, *, after: bool = False) -> None:
     """Lets statements of the writing connection and cursor fail that begin like this, after their work if asked."""
-    store: Any = book._journal.store
+    store: Any = ledger._journal.store
     store._writer = Faulty(store._writer, statement, after=after)
     store._cursor = Faulty(store._cursor, statement, after=after)

@@ -1,4 +1,4 @@
-"""What a worker can and cannot ask of the book."""
+"""What a worker can and cannot ask of the ledger."""
 
 from __future__ import annotations
 
@@ -17,56 +17,56 @@ from discreet.privacy import events
 from discreet.service.owner.ledger_gateway import LedgerGateway
 from discreet.service.worker.ledger_client import LedgerClient
 from discreet.service.worker.messages import read_header, read_receipt, read_stored, write_receipt, write_stored
-from tests.service.owner.clinics import book_of_ana, kinds
+from tests.service.owner.clinics import kinds, ledger_of_ana
 
 EVENT = events.to_json(events.Pure("0.1"))
 CHARGE = {"events_by_account": {"visits": EVENT}, "question": "{}", "replay_key": "", "terms": None}
 
 
 @pytest.fixture
-def book() -> Ledger:
-    return book_of_ana()
+def ledger() -> Ledger:
+    return ledger_of_ana()
 
 
-def door(book: Ledger, **more: object) -> LedgerGateway:
-    return LedgerGateway(book, analyst="ana", spending=True, **more)  # type: ignore[arg-type]
+def door(ledger: Ledger, **more: object) -> LedgerGateway:
+    return LedgerGateway(ledger, analyst="ana", spending=True, **more)  # type: ignore[arg-type]
 
 
-def test_who_is_charged_was_decided_before(book: Ledger) -> None:
+def test_who_is_charged_was_decided_before(ledger: Ledger) -> None:
     """A worker that is not ours could name anybody: the names have no place in a call."""
     with pytest.raises(TypeError):
-        door(book).serve("charge", {**CHARGE, "analyst": "owner"})
-    receipt = read_receipt(door(book, key="k1").serve("charge", CHARGE))
-    (entry,) = [each for each in book.history() if each.kind == "charge"]
+        door(ledger).serve("charge", {**CHARGE, "analyst": "owner"})
+    receipt = read_receipt(door(ledger, key="k1").serve("charge", CHARGE))
+    (entry,) = [each for each in ledger.history() if each.kind == "charge"]
     assert (entry.who, entry.key, receipt.analyst) == ("ana", "k1", "ana")
 
 
-def test_the_text_of_a_question_reaches_the_book(book: Ledger) -> None:
-    read_receipt(door(book).serve("charge", {**CHARGE, "sql": "SELECT COUNT(*) FROM visits"}))
-    assert book.history()[-1].content["sql"] == "SELECT COUNT(*) FROM visits"
-    book.verify()
+def test_the_text_of_a_question_reaches_the_ledger(ledger: Ledger) -> None:
+    read_receipt(door(ledger).serve("charge", {**CHARGE, "sql": "SELECT COUNT(*) FROM visits"}))
+    assert ledger.history()[-1].content["sql"] == "SELECT COUNT(*) FROM visits"
+    ledger.verify()
 
 
-def test_receipts_stay_with_the_owner(book: Ledger) -> None:
-    other = book.charge("visits", events.Pure("0.1"), analyst="ana")
-    mine = door(book)
+def test_receipts_stay_with_the_owner(ledger: Ledger) -> None:
+    other = ledger.charge("visits", events.Pure("0.1"), analyst="ana")
+    mine = door(ledger)
     for method in ("fail", "answer", "claim", "interrupt"):
         with pytest.raises(InternalError):
             mine.serve(method, {"sequence": other.sequence})
     with pytest.raises(InternalError):
         mine.serve("store_answer", {"sequence": other.sequence, "replay_key": "", "payload": "{}"})
-    assert kinds(book)[-1] == "charge"
+    assert kinds(ledger)[-1] == "charge"
 
 
 @pytest.mark.parametrize(
     "method", ["verify", "history", "stewardship", "__init__", "close", "_own", "appoint", "attach"]
 )
-def test_nothing_else_passes(book: Ledger, method: str) -> None:
+def test_nothing_else_passes(ledger: Ledger, method: str) -> None:
     with pytest.raises(InternalError):
-        door(book).serve(method, {})
+        door(ledger).serve(method, {})
 
 
-def test_long_lists_of_keys_come_with_the_declaration_of_a_steward(book: Ledger) -> None:
+def test_long_lists_of_keys_come_with_the_declaration_of_a_steward(ledger: Ledger) -> None:
     class Direct:
         """A channel whose other end answers at once."""
 
@@ -77,50 +77,50 @@ def test_long_lists_of_keys_come_with_the_declaration_of_a_steward(book: Ledger)
         def receive(self) -> dict[str, Any]:
             return self._reply
 
-    book.stewardship.appoint("sue", "steward")
-    steward, keys = LedgerGateway(book, analyst="sue", steward=True), canonical(["A", "é"]).encode()
+    ledger.stewardship.appoint("sue", "steward")
+    steward, keys = LedgerGateway(ledger, analyst="sue", steward=True), canonical(["A", "é"]).encode()
     column = {"bounds": None, "keys": {"count": 2, "digest": digest(keys)}, "type": "text"}
     told = canonical({"columns": {"ward": column}, "limits": [1, 1], "name": "wards", "unit": None})
     client = LedgerClient(Direct(), steward=True)  # type: ignore[arg-type]
     client.stewardship.attach("wards", account="visits", declaration=told, blocks={digest(keys): keys}.__getitem__)
-    assert kinds(book)[-2:] == ["keys", "attach"]
+    assert kinds(ledger)[-2:] == ["keys", "attach"]
     assert [kept.payload for kept in client.read_answers(keys_place(digest(keys)))] == [keys]
-    assert door(book).serve("read_headers", {"start": "", "most": 100}) == []  # they are nobody's answer
-    book.verify()
+    assert door(ledger).serve("read_headers", {"start": "", "most": 100}) == []  # they are nobody's answer
+    ledger.verify()
 
 
-def test_planning_cannot_charge(book: Ledger) -> None:
+def test_planning_cannot_charge(ledger: Ledger) -> None:
     with pytest.raises(InternalError):
-        LedgerGateway(book, analyst="ana").serve("charge", CHARGE)
+        LedgerGateway(ledger, analyst="ana").serve("charge", CHARGE)
 
 
-def test_an_account_for_which_nobody_was_appointed_answers_nobody(book: Ledger) -> None:
+def test_an_account_for_which_nobody_was_appointed_answers_nobody(ledger: Ledger) -> None:
     for method, told in (
         ("admit", {"account": "staff"}),
         ("charge", {**CHARGE, "events_by_account": {"staff": EVENT}}),
     ):
         with pytest.raises(NotPermitted, match="No analysts are appointed"):
-            door(book).serve(method, told)
-    assert LedgerGateway(book, analyst="owner").serve("admit", {"account": "staff"})
+            door(ledger).serve(method, told)
+    assert LedgerGateway(ledger, analyst="owner").serve("admit", {"account": "staff"})
 
 
-def test_two_accounts_are_charged_together_for_who_may_ask_on_both(book: Ledger) -> None:
+def test_two_accounts_are_charged_together_for_who_may_ask_on_both(ledger: Ledger) -> None:
     both = {**CHARGE, "events_by_account": {"visits": EVENT, "staff": EVENT}}
     with pytest.raises(NotPermitted):
-        door(book).serve("charge", both)
-    assert "charge" not in kinds(book)
-    book.stewardship.appoint("ana", "analyst", account="staff")
-    used = door(book)
+        door(ledger).serve("charge", both)
+    assert "charge" not in kinds(ledger)
+    ledger.stewardship.appoint("ana", "analyst", account="staff")
+    used = door(ledger)
     receipt = read_receipt(used.serve("charge", both))
-    assert [entry.account for entry in book.history() if entry.kind == "charge"] == ["staff", "visits"]
+    assert [entry.account for entry in ledger.history() if entry.kind == "charge"] == ["staff", "visits"]
     assert receipt.account == "staff"
     assert used.close(failed=True)
-    assert [book.balance(account).failures for account in ("visits", "staff")] == [1, 1]
-    book.verify()
+    assert [ledger.balance(account).failures for account in ("visits", "staff")] == [1, 1]
+    ledger.verify()
 
 
-def test_the_event_of_all_that_was_released_reaches_the_book(book: Ledger) -> None:
-    used = door(book)
+def test_the_event_of_all_that_was_released_reaches_the_ledger(ledger: Ledger) -> None:
+    used = door(ledger)
     receipt = read_receipt(used.serve("charge", CHARGE))
     beside = {"sequence": receipt.sequence, "replay_key": "p", "payload": "{}", "question": "{}"}
     used.serve("store_beside", beside)
@@ -134,79 +134,79 @@ def test_the_event_of_all_that_was_released_reaches_the_book(book: Ledger) -> No
     assert read_stored(used.serve("read_answers", {"replay_key": "r"})[0]).event == told
 
 
-def test_a_header_comes_alone_and_its_answer_when_it_is_opened(book: Ledger) -> None:
-    used = door(book)
+def test_a_header_comes_alone_and_its_answer_when_it_is_opened(ledger: Ledger) -> None:
+    used = door(ledger)
     receipt = read_receipt(used.serve("charge", CHARGE))
     payload = with_body({"n": 1}, {"noisy": "é" * 10_000})
     used.serve("store_answer", {"sequence": receipt.sequence, "replay_key": "r:1", "payload": payload})
     told = used.serve("read_headers", {"start": "r:", "most": 100})
     assert len(json.dumps(told)) < 1000
     (header,) = [read_header(one) for one in told]
-    assert header == book.read_headers("r:")[0]
+    assert header == ledger.read_headers("r:")[0]
     stored = used.serve("read_answer", {"place": list(header.place)})
     assert read_stored(stored).payload.decode() == payload
     with pytest.raises(LedgerError):  # a worker knows an answer by its replay key
         used.serve("read_answer", {"place": [header.place.sequence, header.place.charge, "other", header.place.hash]})
 
 
-def test_a_closed_door_lets_nothing_pass(book: Ledger) -> None:
-    shut = door(book)
+def test_a_closed_door_lets_nothing_pass(ledger: Ledger) -> None:
+    shut = door(ledger)
     shut.close(failed=True)
     with pytest.raises(LedgerError):
         shut.serve("charge", CHARGE)
-    assert "charge" not in kinds(book)
+    assert "charge" not in kinds(ledger)
 
 
 @pytest.mark.parametrize(("failed", "entry"), [(True, "fail"), (False, "interrupt")])
-def test_open_charges_get_an_end(book: Ledger, failed: bool, entry: str) -> None:
-    left = door(book)
+def test_open_charges_get_an_end(ledger: Ledger, failed: bool, entry: str) -> None:
+    left = door(ledger)
     left.serve("charge", CHARGE)
     assert left.has_charged
     assert not left.has_all_outcomes
     assert left.close(failed=failed)
-    assert kinds(book)[-1] == entry
+    assert kinds(ledger)[-1] == entry
 
 
-def test_an_answer_that_is_stored_ends_its_charge(book: Ledger) -> None:
-    used = door(book)
+def test_an_answer_that_is_stored_ends_its_charge(ledger: Ledger) -> None:
+    used = door(ledger)
     receipt = read_receipt(used.serve("charge", CHARGE))
     used.serve("store_answer", {"sequence": receipt.sequence, "replay_key": "r", "payload": '{"n":1}'})
     assert used.has_all_outcomes
     assert not used.close(failed=True)
-    assert book.balance("visits", analyst="ana").failures == 0
+    assert ledger.balance("visits", analyst="ana").failures == 0
 
 
-def test_a_charge_under_its_key_is_claimed_once(book: Ledger) -> None:
+def test_a_charge_under_its_key_is_claimed_once(ledger: Ledger) -> None:
     """Its runner is gone: whoever comes with the same key runs it, for the same charge."""
-    door(book, key="k").serve("charge", CHARGE)
-    again = door(book, key="k")
+    door(ledger, key="k").serve("charge", CHARGE)
+    again = door(ledger, key="k")
     assert again.serve("is_charged", {})
     repeated = read_receipt(again.serve("charge", CHARGE))
     assert (repeated.repeated, again.has_all_outcomes) == (True, True)  # not ours to end
     claimed = read_receipt(again.serve("claim", {"sequence": repeated.sequence}))
     assert (claimed.claim, again.has_all_outcomes) == (1, False)
-    assert kinds(book).count("charge") == 1
+    assert kinds(ledger).count("charge") == 1
 
 
-def test_messages_are_exact(book: Ledger) -> None:
-    receipt: Receipt = book.charge("visits", events.Pure("1/3"), analyst="ana")
+def test_messages_are_exact(ledger: Ledger) -> None:
+    receipt: Receipt = ledger.charge("visits", events.Pure("1/3"), analyst="ana")
     assert read_receipt(write_receipt(receipt)) == receipt
-    book.store_answer(receipt, "r", '{"n":"é"}')
-    (stored,) = book.read_answers("r")
+    ledger.store_answer(receipt, "r", '{"n":"é"}')
+    (stored,) = ledger.read_answers("r")
     assert read_stored(write_stored(stored)) == stored
 
 
-def test_whoever_asks_learns_of_nobody_else(book: Ledger) -> None:
-    book.stewardship.appoint("ben", "analyst", account="visits")
-    assert door(book).serve("role", {"account": "visits", "who": "ben"}) is None
-    assert door(book).serve("role", {"account": "visits", "who": "ana"}) == "analyst"
-    assert door(book).serve("analyst_cap", {"account": "visits", "analyst": "ben"}) == {"epsilon": "1/1"}  # ana's
+def test_whoever_asks_learns_of_nobody_else(ledger: Ledger) -> None:
+    ledger.stewardship.appoint("ben", "analyst", account="visits")
+    assert door(ledger).serve("role", {"account": "visits", "who": "ben"}) is None
+    assert door(ledger).serve("role", {"account": "visits", "who": "ana"}) == "analyst"
+    assert door(ledger).serve("analyst_cap", {"account": "visits", "analyst": "ben"}) == {"epsilon": "1/1"}  # ana's
 
 
-def test_crumbs_are_refused_whatever_the_request_called_them(book: Ledger) -> None:
+def test_crumbs_are_refused_whatever_the_request_called_them(ledger: Ledger) -> None:
     crumb = events.to_json(events.Pure("0.0001"))
-    mine = door(book, least=Fraction(1, 1000))
+    mine = door(ledger, least=Fraction(1, 1000))
     with pytest.raises(InvalidParameter, match="epsilon"):
         mine.serve("charge", {**CHARGE, "events_by_account": {"visits": crumb}})
-    assert "charge" not in kinds(book)
+    assert "charge" not in kinds(ledger)
     mine.serve("charge", {**CHARGE, "events_by_account": {"visits": events.to_json(events.Pure("0.001"))}})

@@ -27,7 +27,7 @@ from discreet.learn import GaussianNB
 from discreet.learn.persistence.store import to_json
 from discreet.ledger import Ledger
 from discreet.privacy import events
-from tests.curator.old_book import Hooked, _stopped
+from tests.curator.old_ledger import Hooked, _stopped
 
 DATA = Path(__file__).parent / "data"
 BOOK, TOLD = DATA / "paid_book.tar.gz", DATA / "paid_book.json"
@@ -185,9 +185,9 @@ def stream(curator: Curator, name: str) -> Any:
     return curator.stream(STREAM, every="day", horizon=4, start="2026-01-01", epsilon=2, periods=4, name=name)
 
 
-def joined(book: Ledger, key: str) -> Any:
+def joined(ledger: Ledger, key: str) -> Any:
     """Charges both accounts."""
-    return book.charge_all(BESIDE, question='{"join":1}', key=key, replay_key=key, terms="1")
+    return ledger.charge_all(BESIDE, question='{"join":1}', key=key, replay_key=key, terms="1")
 
 
 def told(result: Any) -> Any:
@@ -220,15 +220,15 @@ def write(folder: Path) -> None:
         opened = stream(curator, "daily")
         found["stream"] = [told(opened.release()) for _ in range(2)]
         stream(curator, "unused")
-    with Ledger(str(path)) as book:
-        first, _ = joined(book, "joined")
-        book.store_answer(first, "joined", "{}")
-        book.interrupt(joined(book, "joined stopped")[0])
+    with Ledger(str(path)) as ledger:
+        first, _ = joined(ledger, "joined")
+        ledger.store_answer(first, "joined", "{}")
+        ledger.interrupt(joined(ledger, "joined stopped")[0])
     _vanish(path)
-    with Ledger(str(path)) as book:
-        found["head"] = str(book.verify())
-        found["spent"] = {name: str(book.balance(name).spent) for name in book.accounts()}
-        found["ana"] = str(book.balance("patients", analyst="ana").spent)
+    with Ledger(str(path)) as ledger:
+        found["head"] = str(ledger.verify())
+        found["spent"] = {name: str(ledger.balance(name).spent) for name in ledger.accounts()}
+        found["ana"] = str(ledger.balance("patients", analyst="ana").spent)
     (folder / TOLD.name).write_text(json.dumps(found, indent=1) + "\n")
     with tarfile.open(folder / BOOK.name, "w:gz") as archive:
         for file in sorted([path, *Path(f"{path}.streams").glob("*.state")]):

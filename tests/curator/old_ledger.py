@@ -3,7 +3,7 @@
 ``data/book_0_2.sqlite.gz`` and ``data/book_0_2.json`` were written once, by the last version before its curator was
 made of parts, and are never made again: they stand for the ledgers that users have. `write` is how they were made
 (``python -m tests.curator.old_book FOLDER`` with that version on the path). It asks with secure noise, so that the
-answers are private ones like those of users, and keeps beside the book what every question was answered.
+answers are private ones like those of users, and keeps beside the ledger what every question was answered.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _visit(number: int) -> Row:
 
 
 def declare(curator: Curator) -> None:
-    """Everything as it was declared in the book: accounts of each currency, each relation and kind of unit."""
+    """Everything as it was declared in the ledger: accounts of each currency, each relation and kind of unit."""
     data = tables()
     curator.public(data["wards"], name="wards", types={"ward": "text", "beds": "int"})
     curator.protect(
@@ -207,10 +207,10 @@ STOPPED = [
     _asked("SELECT AVG(fee) AS m FROM survey WHERE likes", "3", key="stopped before bounds"),
     _asked("SELECT SUM(fee) AS s FROM visits WHERE age <> 36", "3", key="stopped after bounds"),
 ]
-"""Stopped while they read; before and after a stage that finds bounds, which are known by the end of the book."""
+"""Stopped while they read; before and after a stage that finds bounds, which are known by the end of the ledger."""
 
 VANISHED = _asked("SELECT COUNT(*) AS n FROM visits WHERE age = 37", key="vanished")
-"""Of a process that was killed while it read: nothing but its charge is in the book."""
+"""Of a process that was killed while it read: nothing but its charge is in the ledger."""
 
 EARLIER = _asked("SELECT COUNT(*) AS n FROM panel WHERE size < 3", "1/8", key="earlier")
 """Stopped, and then its account was renewed."""
@@ -271,7 +271,7 @@ def model(fitted: Any) -> dict[str, Any]:
 
 
 def write(folder: Path) -> None:
-    """Writes the book, and beside it what was answered."""
+    """Writes the ledger, and beside it what was answered."""
     engine, path = Hooked(), folder / BOOK.stem
     with Curator(path, engine=engine) as curator:
         declare(curator)

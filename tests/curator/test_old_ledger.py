@@ -1,6 +1,6 @@
 """A ledger of an earlier version goes on: it verifies, its answers are given again, its keys are charged once.
 
-How the book was made is told, and can be read, in `tests.curator.old_book`.
+How the ledger was made is told, and can be read, in `tests.curator.old_book`.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from discreet.learn import GaussianNB
 from discreet.ledger import Head, Ledger
 from discreet.noise import SeededBits
 from discreet.privacy import Budget, events
-from tests.curator import old_book
-from tests.curator.old_book import ANSWERED, EARLIER, FAILED, FIT, STOPPED, STOPPED_FIT, VANISHED, Asked, Hooked
+from tests.curator import old_ledger
+from tests.curator.old_ledger import ANSWERED, EARLIER, FAILED, FIT, STOPPED, STOPPED_FIT, VANISHED, Asked, Hooked
 
-EXPECTED: dict[str, Any] = json.loads(re.sub(r"(?<![\w.])-0\.0(?!\d)", "0.0", old_book.TOLD.read_text()))
+EXPECTED: dict[str, Any] = json.loads(re.sub(r"(?<![\w.])-0\.0(?!\d)", "0.0", old_ledger.TOLD.read_text()))
 """What was told then; a zero had a sign where it has none today."""
 
 KEYED = [(asked, rows) for asked, rows in zip(ANSWERED, EXPECTED["answers"], strict=True) if "key" in asked.options]
@@ -32,9 +32,9 @@ KEYED = [(asked, rows) for asked, rows in zip(ANSWERED, EXPECTED["answers"], str
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """The book, in a file of its own."""
+    """The ledger, in a file of its own."""
     found = tmp_path / "book"
-    found.write_bytes(gzip.decompress(old_book.BOOK.read_bytes()))
+    found.write_bytes(gzip.decompress(old_ledger.BOOK.read_bytes()))
     return found
 
 
@@ -45,8 +45,8 @@ def engine() -> Hooked:
 
 @pytest.fixture
 def curator(path: Path, engine: Hooked) -> Iterator[Curator]:
-    with Curator(path, engine=engine, anchor="") as found:  # every test has a copy of the same book
-        old_book.declare(found)
+    with Curator(path, engine=engine, anchor="") as found:  # every test has a copy of the same ledger
+        old_ledger.declare(found)
         engine.reads = 0
         yield found
 
@@ -59,21 +59,21 @@ def with_key(asked: Asked, key: str) -> Asked:
     return replace(asked, options={**asked.options, "key": key})
 
 
-def test_the_book_verifies_and_holds_what_it_held(path: Path, curator: Curator) -> None:
+def test_the_ledger_verifies_and_holds_what_it_held(path: Path, curator: Curator) -> None:
     assert str(curator.verify()) == EXPECTED["head"]
     assert {name: str(curator.balance(name).spent) for name in curator.accounts()} == EXPECTED["spent"]
     assert {name: str(curator.balance(name).lifetime) for name in curator.accounts()} == EXPECTED["lifetime"]
     assert str(curator.analyst_cap("ana", account="patients")) == "epsilon=5, delta=0.0001"
     assert str(curator.project_cap("prices", account="shop")) == "rho=20"
     assert str(curator.budget("survey").total) == "epsilon=50"
-    with Ledger(str(path)) as book:
-        book.check_anchor(Head.parse(EXPECTED["head"]))
+    with Ledger(str(path)) as ledger:
+        ledger.check_anchor(Head.parse(EXPECTED["head"]))
 
 
 def test_it_gets_an_anchor_by_one_entry(path: Path, tmp_path: Path, engine: Hooked) -> None:
     for _ in range(2):
         with Curator(path, engine=engine, anchor=tmp_path / "anchor") as curator:
-            old_book.declare(curator)
+            old_ledger.declare(curator)
             assert {name: str(curator.balance(name).spent) for name in curator.accounts()} == EXPECTED["spent"]
             before, marked = curator.entries()[-2:]
             assert f"{before.sequence}:{before.hash}" == EXPECTED["head"]
@@ -93,11 +93,11 @@ def test_every_answer_is_given_again_for_nothing(curator: Curator, engine: Hooke
         if _joins_people(asked):
             continue
         again = asked.ask(curator)
-        assert (old_book.told(again), again.replayed, again.private) == (rows, True, True), asked.sql
+        assert (old_ledger.told(again), again.replayed, again.private) == (rows, True, True), asked.sql
         assert again.cost.is_zero
     sql, options = FIT
-    model = curator.fit(old_book.learner(), sql, **options)
-    assert (old_book.model(model), model.replayed_) == (EXPECTED["fit"], True)
+    model = curator.fit(old_ledger.learner(), sql, **options)
+    assert (old_ledger.model(model), model.replayed_) == (EXPECTED["fit"], True)
     assert engine.reads == 0
     assert str(curator.verify()) == EXPECTED["head"]
 
@@ -121,13 +121,13 @@ def test_answers_without_their_keys_are_found_as_well(curator: Curator, engine: 
         options = {name: value for name, value in asked.options.items() if name != "key"}
         assert replace(asked, options=options).ask(curator).replayed, asked.sql
     sql, options = FIT
-    assert curator.fit(old_book.learner(), sql, target="ward").replayed_
+    assert curator.fit(old_ledger.learner(), sql, target="ward").replayed_
     assert engine.reads == 0
 
 
 def test_private_answers_are_none_of_a_curator_for_tests(path: Path) -> None:
     with Curator.for_tests(path, engine=Hooked(), bits=SeededBits(1)) as curator:
-        old_book.declare(curator)
+        old_ledger.declare(curator)
         assert not ANSWERED[0].ask(curator).replayed
 
 
@@ -143,7 +143,7 @@ def test_a_key_with_another_question_is_a_conflict(curator: Curator) -> None:
 def test_a_key_of_a_fit_is_a_conflict_with_another_one(curator: Curator) -> None:
     for _, options in (FIT, STOPPED_FIT):
         with pytest.raises(KeyConflict):
-            curator.fit(old_book.learner(), "SELECT charge, ward FROM visits", **options)
+            curator.fit(old_ledger.learner(), "SELECT charge, ward FROM visits", **options)
 
 
 def test_a_question_that_failed_has_failed(curator: Curator, engine: Hooked) -> None:
@@ -185,10 +185,10 @@ def test_an_old_charge_pays_for_no_more_than_it_was_made_for(curator: Curator, e
 def test_a_fit_that_was_stopped_is_claimed_and_fitted_once(curator: Curator, engine: Hooked) -> None:
     before = charges(curator)
     sql, options = STOPPED_FIT
-    first = curator.fit(old_book.learner(), sql, **options)
-    again = curator.fit(old_book.learner(), sql, **options)
+    first = curator.fit(old_ledger.learner(), sql, **options)
+    again = curator.fit(old_ledger.learner(), sql, **options)
     assert (first.replayed_, again.replayed_, engine.reads, charges(curator)) == (False, True, 1, before)
-    assert old_book.model(first) == old_book.model(again)
+    assert old_ledger.model(first) == old_ledger.model(again)
 
 
 def test_a_stopped_fit_that_costs_more_than_its_charge_reads_nothing(
@@ -198,7 +198,7 @@ def test_a_stopped_fit_that_costs_more_than_its_charge_reads_nothing(
     monkeypatch.setattr(GaussianNB, "plan_event", lambda *_: events.Gaussian(1))
     sql, options = STOPPED_FIT
     with pytest.raises(QueryFailed):
-        curator.fit(old_book.learner(), sql, **options)
+        curator.fit(old_ledger.learner(), sql, **options)
     assert engine.reads == 0
 
 
@@ -206,7 +206,7 @@ def test_a_charge_whose_process_has_died_can_be_claimed(
     curator: Curator, engine: Hooked, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     claim, before = Ledger.claim, charges(curator)
-    monkeypatch.setattr(Ledger, "claim", lambda book, receipt, *, wait: claim(book, receipt, wait=0 * wait))
+    monkeypatch.setattr(Ledger, "claim", lambda ledger, receipt, *, wait: claim(ledger, receipt, wait=0 * wait))
     answer = VANISHED.ask(curator)
     assert (answer.replayed, engine.reads, charges(curator)) == (False, 1, before)
     assert VANISHED.ask(curator).records == answer.records
@@ -231,7 +231,7 @@ def test_those_who_were_appointed_are_still_held_to_it(curator: Curator) -> None
         curator.ask("SELECT COUNT(*) AS n FROM orders", epsilon=1, project="another")
 
 
-def test_the_book_goes_on(curator: Curator) -> None:
+def test_the_ledger_goes_on(curator: Curator) -> None:
     curator.amend("patients", budget=Budget(epsilon=70, delta="1e-3"))
     answer = with_key(Asked(sql="SELECT COUNT(*) AS n FROM visits WHERE age = 51", options={"epsilon": 1}), "new")
     assert not answer.ask(curator).replayed

@@ -156,12 +156,12 @@ def show_verify(visit: PageRequest) -> Response:
 
 
 def verify(visit: PageRequest) -> Response:
-    """Walks the whole book."""
+    """Walks the whole ledger."""
     return visit.page("verify.html", head=str(visit.site.acts.verify(visit.caller)))
 
 
 def anchor(visit: PageRequest) -> Response:
-    """Gives the head of the book as a file."""
+    """Gives the head of the ledger as a file."""
     return attachment(f"{visit.site.acts.anchor(visit.caller)}\n", "text/plain; charset=utf-8", "discreet.anchor")
 
 
