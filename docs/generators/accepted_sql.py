@@ -56,7 +56,7 @@ _JOINED = "FROM visits v INNER JOIN people p ON v.patient = p.patient"
 _GROUPS = "noise for as many groups as one person can be in"
 
 CLAUSES = (
-    _entry("SELECT FROM", "what is shown, of which rows", f"SELECT {_N}", "nothing by themselves"),
+    _entry("SELECT FROM", "what is shown, and from which rows", f"SELECT {_N}", "nothing by themselves"),
     _entry("WHERE", "which rows count", f"SELECT {_N} WHERE age >= 65"),
     _entry(
         "GROUP_BY", "one row of the answer for each group", _BY_WARD, f"{_GROUPS}; keys that are not public: a delta"
@@ -117,7 +117,7 @@ CLAUSES = (
     ),
     _entry(
         "OVER PARTITION_BY",
-        "beside rows of one person, or beside released groups",
+        "added to rows of one person, or to released groups",
         "SELECT ward, urgent, COUNT(*) AS n, RANK() OVER (PARTITION BY ward ORDER BY COUNT(*) DESC) AS place"
         " FROM visits GROUP BY ward, urgent",
     ),
@@ -238,7 +238,7 @@ AGGREGATES = (
     _entry("SUM", "a sum; values are clipped to the bounds", "SELECT SUM(charge) AS s FROM visits", "one number"),
     _entry(
         "AVG",
-        "a mean; COUNT(*) beside it changes nothing",
+        "a mean; adding COUNT(*) changes nothing",
         "SELECT AVG(charge) AS m FROM visits",
         "two numbers: the sum and the count",
     ),
@@ -271,7 +271,9 @@ AGGREGATES = (
         "SELECT PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY charge) AS q FROM visits",
         _DRAWS,
     ),
-    _entry("MIN", "a low quantile: the least value is nobody's", "SELECT MIN(age) AS low FROM visits", "one draw"),
+    _entry(
+        "MIN", "a low quantile: the least value is never released", "SELECT MIN(age) AS low FROM visits", "one draw"
+    ),
     _entry("MAX", "a high quantile", "SELECT MAX(age) AS high FROM visits", "one draw"),
     _entry(
         "MODE",

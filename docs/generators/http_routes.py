@@ -11,7 +11,7 @@ BEGIN, END = "<!-- verbs: docs/generators/http_routes.py -->", "<!-- end of verb
 _WHO = {
     Permission.ASK: "who may ask",
     Permission.PLAN: "who may ask",
-    Permission.SEE_OWN: "everybody",
+    Permission.SEE_OWN: "everyone",
     Permission.VERIFY: "auditors, stewards",
     Permission.STEWARD: "stewards",
 }

@@ -58,7 +58,7 @@ WAY = (
     ),
     Zone(
         "private",
-        "Private: seen by nobody",
+        "Private: seen by no one",
         (
             Step("6. Reading", "the engine reads rows only now"),
             Step("7. Integers", "exact sums and counts, on a public grid"),

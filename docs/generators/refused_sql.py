@@ -72,7 +72,7 @@ SHAPES = (
     "SELECT SUM(CAST(age AS TINYINT)) AS s FROM visits",
     "SELECT COUNT(*) AS n FROM visits; SELECT COUNT(*) AS n FROM people",
     "SELECT COUNT(*) AS n FROM 'visits.csv'",
-    "SELECT COUNT(*) AS n FROM nobody",
+    "SELECT COUNT(*) AS n FROM patients",
     "SELECT COUNT(*) AS n FROM visits WHERE nothing > 1",
     "SELECT COUNT(*) AS n FROM wards",
     "SELECT COUNT(*) AS n FROM visits WHERE age = 0x1F",

@@ -45,9 +45,9 @@ the gate itself reads (`python -m docs.generators.sql_reference`), and a test co
 clinic: `visits(patient, ward, age, charge, urgent, day, arrived, note)` and `people(patient, born, sex)` about the same patients, and the public table `wards(ward, floor)`. Bounds are declared for
 `age`, `charge`, `day` and `born`, keys for `ward` and `sex`; one patient counts in at most two groups, with one row in each.
 
-**Price.** You choose the epsilon of a question. *Price* says what a piece takes of it. Aggregates of one question share it, and what they need in common is measured once: `COUNT(*)` beside
+**Price.** You choose the epsilon of a question. *Price* says what a piece takes of it. Aggregates of one question share it, and what they need in common is measured once: `COUNT(*)` next to
 `AVG(x)` leaves the error of the mean as it is. Expressions inside an aggregate, and everything that is done with released numbers (arithmetic between aggregates, HAVING, ORDER BY, LIMIT), cost
-nothing. Private group keys need a delta. `curator.explain` and `discreet explain` tell the price and the error of your own question before anything is spent.
+nothing. Private group keys need a delta. `curator.explain` and `discreet explain` show the price and the error of your own question before anything is spent.
 
 **Arguments.** In what a function means, a, b and c are its arguments in their order. One of them that is NULL makes the result NULL, unless the meaning says otherwise.
 
@@ -91,8 +91,8 @@ def _joined() -> str:
     return f"""\
 ## Joined rows
 
-A join multiplies the rows that a person has in its tables. So that no person decides whether a question is answered, how long it takes and how much memory it needs, each table is cut to a public
-number of rows per person before it is joined, and the answer's notes say so, whether or not somebody has more. What is counted of the joined rows is bounded as in every question, and that alone
+A join multiplies the rows that a person has in its tables. So each table is cut to a public number of rows per person before it is joined.
+Then no person decides whether a question is answered, how long it takes and how much memory it needs. The answer's notes say so, even if no person has more. What is counted of the joined rows is bounded as in every question, and that alone
 sets the noise.
 
 {table}
@@ -115,7 +115,7 @@ def _limits() -> str:
 ## Limits of a text
 
 A question has at most {LONGEST:,} characters and {sql_tokens.MOST_TOKENS:,} words and signs, with at most {sql_tokens.DEEPEST} brackets and CASE inside each other.
-Names of types that a cast does not take: {", ".join(refused.TYPES)}. Parameters are written as `?`, `$1`, `$name` or `:name`, and their values are given beside the text.
+Names of types that a cast does not take: {", ".join(refused.TYPES)}. Parameters are written as `?`, `$1`, `$name` or `:name`, and you pass their values with the text.
 """
 
 
@@ -132,7 +132,7 @@ def _table(title: str, entries: tuple[Entry, ...], asked: Curator) -> str:
 
 
 _ERRORS = """\
-Errors are those of the example at 95 %, as `explain` tells them for 1,000 rows in the middle of their bounds. Where one depends on the values, the answer itself has an interval.
+Errors are those of the example at 95 %, as `explain` shows them for 1,000 rows in the middle of their bounds. Where one depends on the values, the answer itself has an interval.
 SUM, AVG and the rest need bounds: declared ones, or such as are chosen privately for a fifth of the epsilon and then remembered.
 
 """

@@ -21,7 +21,7 @@ from discreet.errors import InvalidParameter
 from discreet.hint_text import Hint
 
 Number = int | float | str | Fraction | Decimal
-"""What a numeric parameter may be given as; numpy's real scalars count as int or float."""
+"""The types of a numeric parameter; numpy's real scalars count as int or float."""
 
 Floats = Literal["decimal", "exact"]
 
@@ -48,7 +48,7 @@ def rational(*, floats: Floats = "decimal", **parameter: object) -> Fraction:
     result = _convert(name, value, floats)
     top, bottom = abs(result.numerator), result.denominator
     if top and not (bottom <= top * _LARGEST and top <= bottom * _LARGEST):  # in integers: fractions are slow
-        raise InvalidParameter(name, value, "between 1e-300 and 1e300 in size", "Such a number has no use here.")
+        raise InvalidParameter(name, value, "between 1e-300 and 1e300 in size", "Use a number within this range.")
     if max(top.bit_length(), bottom.bit_length()) > LARGEST_BITS:
         raise InvalidParameter(name, "a fraction of thousands of digits", "of reasonable length", "Round it first.")
     return result
@@ -122,7 +122,7 @@ _INVISIBLE = (_BIDIRECTIONAL - {"\u061c"}) | {"\ufeff"}  # the one taken out bel
 
 
 def steers(character: str) -> bool:
-    r"""Returns whether a character tells a terminal or a reader's eye what to do, instead of being read.
+    r"""Returns whether a character controls a terminal or the direction of text, instead of being read.
 
     >>> steers("\x1b"), steers("\u202e"), steers("\u00e9")
     (True, True, False)
@@ -241,9 +241,9 @@ def _finite(name: str, value: numbers.Real | Decimal | str, floats: Floats) -> F
     except (InvalidOperation, OverflowError):
         raise InvalidParameter(name, value, f"to be {_NUMBER}") from None
     if not decimal.is_finite():
-        raise InvalidParameter(name, value, "to be finite", "NaN and infinity are no amounts.")
+        raise InvalidParameter(name, value, "to be finite", "NaN and infinity are not amounts.")
     if decimal and abs(decimal.adjusted()) > LARGEST_EXPONENT:  # before the exponent is written out as digits
-        raise InvalidParameter(name, value, "between 1e-300 and 1e300 in size", "Such a number has no use here.")
+        raise InvalidParameter(name, value, "between 1e-300 and 1e300 in size", "Use a number within this range.")
     if len(decimal.as_tuple().digits) > LARGEST_DIGITS:  # before the time for a common divisor is spent
         raise InvalidParameter(name, "a number of thousands of digits", "of reasonable length", "Round it first.")
     return Fraction(decimal)

@@ -103,7 +103,7 @@ def _own_field(cls: type, name: str, kind: Any, *, kw_only: bool) -> Any:
 
 
 def _add_names(cls: type) -> None:
-    """Gives a class what tells of its fields: to `match`, and to readers of its documentation."""
+    """Gives a class the description of its fields that `match` and documentation use."""
     if "__match_args__" not in vars(cls):
         cls.__match_args__ = tuple(one.name for one in fields(cls) if one.init and not one.kw_only)  # type: ignore[attr-defined, misc]
     if not cls.__doc__:
@@ -153,7 +153,7 @@ _UNCOMPILED = 8  # instances that take less time together than to compile
 
 
 def _first_init(made: type, *, frozen: bool) -> Callable[..., None]:
-    """Returns what stands for ``__init__`` until it is compiled: for a class of many instances, or a faulty call."""
+    """Returns what replaces ``__init__`` until it is compiled: for a class of many instances, or a faulty call."""
     known: list[Any] = []
     left = _UNCOMPILED
 
@@ -173,7 +173,7 @@ def _first_init(made: type, *, frozen: bool) -> Callable[..., None]:
 
 
 class _Layout:
-    """Tells what the fields of an instance become, as a compiled ``__init__`` does."""
+    """Computes what the fields of an instance become, as a compiled ``__init__`` does."""
 
     def __init__(self, made: type, *, frozen: bool) -> None:
         self._set = object.__setattr__ if frozen else setattr
@@ -205,13 +205,13 @@ class _Layout:
 
 
 class _Signed:
-    """Tells the signature of an ``__init__`` that is not compiled yet to `inspect`."""
+    """Gives `inspect` the signature of an ``__init__`` that is not compiled yet."""
 
     def __init__(self, made: type, *, frozen: bool) -> None:
         self._made, self._frozen = made, frozen
 
     def __call__(self) -> None:
-        """Is never called: `inspect` wants something that could be."""
+        """Never runs: `inspect` requires a callable."""
 
     @property
     def __signature__(self) -> inspect.Signature:
@@ -246,7 +246,7 @@ def _compile_init(made: type, *, frozen: bool) -> Callable[..., None]:
 
 
 class _MadeHere:
-    """Stands for a default that a factory makes for each instance."""
+    """Marks a default that a factory makes for each instance."""
 
     def __repr__(self) -> str:
         return "<factory>"

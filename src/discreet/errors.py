@@ -85,7 +85,7 @@ class UnsupportedEvent(DiscreetError, TypeError):
 
 
 class InsufficientBudget(DiscreetError):
-    """A charge would exceed what is left; nothing was spent by asking.
+    """A charge would exceed the remaining budget; nothing was spent by asking.
 
     >>> from discreet.accounting import Filter
     >>> from discreet.privacy import Budget, events
@@ -109,7 +109,7 @@ class LedgerError(DiscreetError):
     The message never repeats a question, an answer or an idempotency key.
 
     >>> from discreet.ledger import Ledger
-    >>> Ledger("no such folder/book.db")
+    >>> Ledger("no such folder/ledger.db")
     Traceback (most recent call last):
     discreet.errors.LedgerError: The ledger file cannot be used (No such file or directory). Check the path.
     """
@@ -123,7 +123,7 @@ class LedgerMissing(LedgerError):
     """There is no ledger where one was named.
 
     >>> from discreet.ledger import Ledger
-    >>> Ledger("no such book.db", read_only=True)
+    >>> Ledger("no such ledger.db", read_only=True)
     Traceback (most recent call last):
     discreet.errors.LedgerMissing: There is no ledger file. Check the path.
     """
@@ -141,7 +141,7 @@ class LedgerUnavailable(LedgerError):
 
 
 class AccountLocked(LedgerError):
-    """Somebody's failure credits on an account are used up: they ask nothing new until a steward unlocks it.
+    """A person's failure credits on an account are used up: they ask nothing new until a steward unlocks it.
 
     Args:
         account: on which questions failed.
@@ -158,17 +158,17 @@ class AccountLocked(LedgerError):
     ...     ledger.fail(ledger.charge("patients", events.Pure(0.1)))
     >>> ledger.charge("patients", events.Pure(0.1))
     Traceback (most recent call last):
-    discreet.errors.AccountLocked: 'owner' may ask nothing new on account 'patients': 3 of their questions failed, ...
+    discreet.errors.AccountLocked: 'owner' may ask no new questions on account 'patients': 3 of their questions ...
     """
 
     def __init__(self, account: str, failures: int, *, analyst: str, total: int, shared: bool = False) -> None:
         self.account, self.failures, self.analyst, self.total = account, failures, analyst, total
         who = f"Names without a role, such as {_short(analyst)}," if shared else _short(analyst)
         super().__init__(
-            f"{who} may ask nothing new on account {_short(account)}: {failures} of their questions failed, "
-            f"{total} of everybody's",
-            f"A steward looks why, then gives all credits back with unlock({_short(account)}); what was released may "
-            "be asked again.",
+            f"{who} may ask no new questions on account {_short(account)}: {failures} of their questions failed, "
+            f"{total} of all people together",
+            f"Ask a steward to find out why and to call unlock({_short(account)}). You can still repeat earlier "
+            "questions.",
         )
 
 
@@ -219,7 +219,7 @@ class RunsUsedUp(LedgerError):
 
 
 class NotPermitted(LedgerError):
-    """Somebody without the needed role tried to act on an account.
+    """A person without the needed role tried to act on an account.
 
     >>> from discreet.ledger import Ledger
     >>> Ledger().stewardship.appoint("ben", "steward", by="ana")
@@ -267,7 +267,7 @@ class AnchorMismatch(LedgerError):
 
 
 class AnchorMissing(LedgerError):
-    """A ledger has an anchor, which is not there: an older copy could not be told from it.
+    """The anchor of a ledger is missing: without it, an older copy would look like the ledger.
 
     >>> raise AnchorMissing("It is gone", "Put it back.", ledger="clinic.ledger", anchor_file="/state/anchors/5f01")
     Traceback (most recent call last):
@@ -294,7 +294,7 @@ class UnsupportedQuery(DiscreetError, ValueError):
         reason: why, in a sentence.
         hint: what to do instead; everything in it between backticks is a question that is accepted.
         position: line and column in the question's text, from 1; None if the question is not a text.
-        text: the question, of which the line is shown.
+        text: the question, whose line is shown.
 
     >>> raise UnsupportedQuery("A join reads two tables.", "Ask `SELECT COUNT(*) FROM visits`.", (1, 15))
     Traceback (most recent call last):
@@ -308,7 +308,7 @@ class UnsupportedQuery(DiscreetError, ValueError):
 
 
 class UnknownTable(DiscreetError, LookupError):
-    """A question names a table that nobody declared.
+    """A question names a table that is not declared.
 
     >>> raise UnknownTable("vists", ["visits", "wards"])
     Traceback (most recent call last):
@@ -364,7 +364,7 @@ class ServiceError(DiscreetError):
 
 
 class NotAuthenticated(ServiceError):
-    """Nobody, or nobody who is known: why is not said.
+    """The caller has no valid key or session; the error does not say which is wrong.
 
     >>> explain_error(NotAuthenticated())
     {'NotAuthenticated': 'A valid key or session is needed.', 'Hint': 'Sign in again, or ask a steward for a key.'}
@@ -397,11 +397,11 @@ class UnknownJob(ServiceError):
 
     >>> raise UnknownJob
     Traceback (most recent call last):
-    discreet.errors.UnknownJob: There is no such job of yours. Jobs are kept for a while after ...
+    discreet.errors.UnknownJob: You have no such job. Jobs are deleted some time after ...
     """
 
     def __init__(self) -> None:
-        super().__init__("There is no such job of yours", "Jobs are kept for a while after they end, and not for ever.")
+        super().__init__("You have no such job", "Jobs are deleted some time after they end.")
 
 
 class UnknownEntry(ServiceError):
@@ -409,11 +409,11 @@ class UnknownEntry(ServiceError):
 
     >>> raise UnknownEntry
     Traceback (most recent call last):
-    discreet.errors.UnknownEntry: There is no such entry of yours. Look for its number in your history.
+    discreet.errors.UnknownEntry: You have no such entry. Look for its number in your history.
     """
 
     def __init__(self) -> None:
-        super().__init__("There is no such entry of yours", "Look for its number in your history.")
+        super().__init__("You have no such entry", "Look for its number in your history.")
 
 
 class RandomnessUnavailable(DiscreetError):
@@ -450,7 +450,7 @@ class InternalError(DiscreetError):
     """
 
     def _render_traceback_(self) -> list[str]:
-        """Renders it in full: whoever reports it needs to know where it happened."""
+        """Renders the traceback in full: a report of an internal error needs the place."""
         return traceback.format_exception(self)
 
 
@@ -486,7 +486,7 @@ def explain_error(error: DiscreetError, spelling: Spelling = PYTHON) -> dict[str
 
 
 def _call(error: BaseException) -> list[str]:
-    """The last line before this library that led to an error."""
+    """Returns the last line before this library that led to an error."""
     here = str(Path(__file__).parent)
     frames = takewhile(lambda frame: not frame.filename.startswith(here), traceback.extract_tb(error.__traceback__))
     return [f"  line {frame.lineno}: {frame.line}" for frame in frames if frame.line][-1:]

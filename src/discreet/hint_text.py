@@ -1,4 +1,4 @@
-"""How faces write arguments: hints are templates, which each face spells in its own way; and a mark below a text."""
+"""Hints as templates, which each face (Python, command line, service) spells in its own way; a mark below a text."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple, Self
 
 
 class Spelling(NamedTuple):
-    """How a face writes arguments: Python ``epsilon=0.1``, the command line ``--epsilon 0.1``.
+    """The way a face writes arguments: Python ``epsilon=0.1``, the command line ``--epsilon 0.1``.
 
     Attributes:
         name: writes the name of an argument alone.
@@ -26,7 +26,7 @@ class Hint(str):
     """Says what to do instead, with arguments that every face spells in its own way.
 
     Args:
-        template: a text in which ``{epsilon:0.1}`` stands for an argument with a value, ``{within}`` for one without.
+        template: a text in which ``{epsilon:0.1}`` means an argument with a value, ``{within}`` one without.
 
     >>> hint = Hint("Pass e.g. {epsilon:0.1}.")
     >>> print(hint, "|", hint.spell_for(Spelling(name="--{}".format, given="--{} {}".format)))

@@ -1,7 +1,7 @@
 """Addresses of PostgreSQL databases: recognised by how they begin, and never with a password in them.
 
-libpq takes passwords from PGPASSWORD, from a password file (`~/.pgpass`) or through a service file; there nobody prints
-them. An address is written into configuration files and shown in errors, so one with a password is refused.
+libpq takes passwords from PGPASSWORD, from a password file (`~/.pgpass`) or through a service file; there they are not
+printed. An address is written into configuration files and shown in errors, so one with a password is refused.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _SECRETS = {"password", "sslpassword"}
 
 
 def is_postgres(place: object) -> bool:
-    """Tells whether something is the address of a PostgreSQL database.
+    """Returns whether something is the address of a PostgreSQL database.
 
     >>> is_postgres("postgresql://ledger.example.org/clinic"), is_postgres("clinic.ledger")
     (True, False)
@@ -29,13 +29,13 @@ def without(url: str, *names: str, called: str = "url") -> tuple[str, dict[str, 
     Args:
         url: the address.
         names: of our own parameters.
-        called: what the address is to whoever gave it, for the error.
+        called: what the caller calls the address, for the error.
 
     Raises:
         InvalidParameter: if there is a password in it, or it cannot be read; the address is not repeated.
 
-    >>> without("postgresql://host/clinic?schema=books&sslmode=require", "schema")
-    ('postgresql://host/clinic?sslmode=require', {'schema': 'books'})
+    >>> without("postgresql://host/clinic?schema=audit&sslmode=require", "schema")
+    ('postgresql://host/clinic?sslmode=require', {'schema': 'audit'})
     >>> without("postgresql://ana:secret@host/clinic")
     Traceback (most recent call last):
     discreet.errors.InvalidParameter: Expected url='an address' without a password in it. Put it into ...

@@ -1,11 +1,11 @@
-"""What is being done, as names of stages, told to whoever listens.
+"""Reports what is being done, as names of stages, to a listener.
 
 A stage is named when it begins. Which stages there are is planned: it follows from the question and the declarations,
-and never from what was drawn. No share of the work, no size and no duration is told, since those would tell how many
-rows there are. Between a charge and the storage of its answer one stage is told, before anything is read, and stages of
-what is called there are `unheard`: a run that is stopped must have told nothing that was drawn (`run_charge` of
-`curator.paid_release`). Nobody listens unless somebody asks to: `progress=` of the curator's methods, the status
-line of a terminal, or
+and never from what was drawn. No share of the work, no size and no duration is reported, since those would reveal how
+many rows there are. Between a charge and the storage of its answer one stage is reported, before anything is read, and
+stages of what is called there are `unheard`: a run that is stopped must have revealed nothing that was drawn
+(`run_charge` of `curator.paid_release`). There is no listener by default. One is `progress=` of the curator's methods,
+the status line of a terminal, or
 
 >>> with told_to(print):
 ...     stage("Reading visits")
@@ -28,7 +28,7 @@ class Stage(str):
     """The name of a stage, which says in words how much of a budget is spent, where that is known.
 
     Attributes:
-        spent: the same as a number from 0 to 1, for whoever draws a bar; None if it is not known.
+        spent: the same as a number from 0 to 1, for a progress bar; None if it is not known.
 
     >>> Stage("Measuring age", 0.25)
     'Measuring age (25 % of the budget spent)'
@@ -54,7 +54,7 @@ _LISTENER: ContextVar[Progress | None] = ContextVar("listener", default=None)
 
 
 def stage(name: str, *, spent: float | None = None) -> None:
-    """Tells that a stage begins.
+    """Reports that a stage begins.
 
     Args:
         name: what begins.
@@ -67,13 +67,13 @@ def stage(name: str, *, spent: float | None = None) -> None:
 
 
 def unheard(name: str) -> None:
-    """A listener that says nothing: for what is drawn and not stored, and what is done hundreds of times in a stage."""
+    """Ignores a stage: for what is drawn and not stored, and what is done hundreds of times in a stage."""
     del name
 
 
 @contextmanager
 def told_to(listener: Progress | None) -> Iterator[None]:
-    """Has stages of this thread told to a listener; None leaves it to whoever listens already."""
+    """Reports the stages of this thread to a listener; None keeps the present listener."""
     token = _LISTENER.set(_LISTENER.get() if listener is None else listener)
     try:
         yield
@@ -82,7 +82,7 @@ def told_to(listener: Progress | None) -> Iterator[None]:
 
 
 def telling(function: Callable[P, Result]) -> Callable[P, Result]:
-    """Makes a function with a parameter `progress` tell its stages to it."""
+    """Makes a function with a parameter `progress` report its stages to it."""
 
     @wraps(function)
     def call_with_progress(*args: P.args, **kwargs: P.kwargs) -> Result:

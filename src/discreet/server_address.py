@@ -21,8 +21,8 @@ class ServerAddress:
     """The address of a database of a PostgreSQL server.
 
     Args:
-        netloc: user, host and port, as libpq reads them; empty where the environment or a service tells them.
-        database: the name of the database; empty where the environment or a service tells it.
+        netloc: user, host and port, as libpq reads them; empty where the environment or a service gives them.
+        database: the name of the database; empty where the environment or a service gives it.
         options: other parameters of libpq, such as sslmode, in the order of their names.
 
     >>> ServerAddress.of("postgresql://ana@db.example:5433/clinic?sslmode=verify-full")
@@ -61,7 +61,7 @@ class ServerAddress:
 
     @property
     def user(self) -> str:
-        """The role that connects; empty where the environment or a service tells it."""
+        """The role that connects; empty where the environment or a service gives it."""
         return unquote(self.netloc.rpartition("@")[0])
 
     def __repr__(self) -> str:
@@ -127,7 +127,7 @@ def hide_secrets(url: str) -> str:
 
 
 def _taken_apart(url: str, name: str) -> tuple[str, list[str], tuple[tuple[str, str], ...]]:
-    """The network location, the parts of the path and the parameters of an address without a password."""
+    """Returns the network location, the parts of the path and the parameters of an address without a password."""
     if not is_postgres(url):
         raise InvalidParameter(name, hide_secrets(url), f"to be like {_FORM}")
     parts = urlsplit(without(url, called=name)[0])

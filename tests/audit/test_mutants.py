@@ -1,4 +1,4 @@
-"""Every mutant is caught by the check that is named beside it, and the honest code passes the same check."""
+"""Every mutant is caught by the check in its row, and the correct code passes the same check."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What audits find prints for people: the figures beside the claim, the verdict, and what it does not show."""
+"""Findings of audits are printed with the claim, the figures, the verdict and what the audit does not show."""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ def test_models_tell_their_members(files: Path) -> None:
     write(files / "people.csv", [[*row, int(row[0] > 0.5)] for row in table.tolist()])
     told = run("attack", "membership", "people.csv", "--target", "c4", "--epsilon", "1")
     assert told.code == 0
-    assert "told apart" in told.out
+    assert "separated" in told.out
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ def test_json_and_page(clinic: Path) -> None:
     assert audited["questions"][0]["sql"] == COUNT
     text = page.read_text()
     assert text.startswith("<!DOCTYPE html>")
-    assert "Whoever reads the answers" in text
+    assert "Readers of this system" in text
     assert "What this cannot show" in text
     assert "<script" not in text
 

@@ -40,7 +40,7 @@ ENDINGS: dict[int, list[list[str]]] = {
         ["history", "--since", "always"],
         ["verify", "--anchor", "1"],
         ["amend", "patients"],
-        ["appoint", "ana", "--account", "patients"],  # the file says otherwise
+        ["grant", "ana", "--account", "patients"],  # the file says otherwise
         ["renew", "patients", "--by", "ana"],
         ["backup", "copy"],
         ["restore", "nowhere"],

@@ -92,7 +92,7 @@ QUESTIONS = [
     Mistake(COUNT, ["--epsilon", "0.1", "--confidence", "2"], 2, "InvalidParameter", "confidence"),
     Mistake(COUNT, ["--epsilon", "0.1", "--limits-rows", "0"], 2, "InvalidParameter", "rows=0"),
     Mistake(COUNT, ["--epsilon", "5"], 3, "InsufficientBudget", "epsilon=5"),
-    Mistake(COUNT, ["--epsilon", "5"], 3, "InsufficientBudget", "Ask with --epsilon 2 and --delta 0, or ask again"),
+    Mistake(COUNT, ["--epsilon", "5"], 3, "InsufficientBudget", "Ask with --epsilon 2 and --delta 0, or repeat"),
     Mistake(COUNT, ["--epsilon", "0.1", "--json", "--csv"], 2, "InvalidParameter", "Choose one"),
 ]
 

@@ -346,7 +346,7 @@ def _analysts(folder: Path) -> Iterator[Outcome]:
     declared = TOML + '\n[analysts.ana.patients]\nepsilon = "1"\ndelta = "1e-7"\n'
     write(folder, declared)
     succeed("protect")
-    told = fail("appoint", "ana", "--account", "patients", "--epsilon", "0.5", "--delta", "1e-7")
+    told = fail("grant", "ana", "--account", "patients", "--epsilon", "0.5", "--delta", "1e-7")
     yield told
     write(
         folder,

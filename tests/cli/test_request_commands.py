@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar
 
 import pytest
 
-from discreet.cli.app import COMMANDS, load_command, unlisted_commands
+from discreet.cli.app import COMMANDS, RENAMED, load_command, unlisted_commands
 from discreet.cli.verbs import verb_commands
 from discreet.cli.verbs.request_options import _FORMS, offered_arguments, option_names
 from discreet.curator import curator as curators
@@ -84,7 +84,7 @@ def test_a_verb_that_nobody_has_is_no_command() -> None:
 
 # ----------------------------------------------------------------------------------------------------- all the verbs
 
-ELSEWHERE = {"ask_many": "ask", "synthesize_tables": "synthesize", "stream": "stream start"}
+ELSEWHERE = {"ask_many": "ask", "synthesize_tables": "synthesize", "stream": "stream start", **RENAMED}
 """The commands of verbs that are not called like them."""
 
 ON_THE_COMMAND_LINE = [verb for verb in VERBS.values() if "cli" in verb.faces]
@@ -95,6 +95,16 @@ def command_of(verb: Verb) -> tuple[str, Any]:
     first, *below = name.split()
     found = load_command(first)
     return name, found.commands[below[0]] if below else found
+
+
+@pytest.mark.parametrize(("old", "new"), RENAMED.items())
+def test_an_old_name_works_warns_and_is_not_in_the_help(old: str, new: str) -> None:
+    called, there = run(old, "--help"), run(new, "--help")
+    assert (called.code, called.out.replace(f"discreet {old}", f"discreet {new}").split()) == (0, there.out.split())
+    assert f"`discreet {old}` is now `discreet {new}`" in called.err
+    assert (there.code, there.err) == (0, "")
+    words = run("--help").out.split()
+    assert (old in words, new in words) == (False, True)
 
 
 @pytest.mark.parametrize("verb", ON_THE_COMMAND_LINE, ids=lambda verb: verb.name)
@@ -242,13 +252,13 @@ def test_errors_name_options_as_they_are_typed(verb: Verb) -> None:
         (["ask", COUNT, "--within", "1", "--max-epsilon", "0.01"], ["Expected --max-epsilon=0.01", "--within"]),
         (["ask", COUNT, "--within", "1", "--epsilon", "0.01"], ["Expected --within=1"]),
         (["ask", COUNT, "--epsilon", "1", "--profile", "0.1", "--coverage", "0.1"], ["--coverage", "--profile"]),
-        (["ask", COUNT, BY_WARD, "--epsilon", "1", "--other", "x"], ["Expected --other='x'", "by itself"]),
+        (["ask", COUNT, BY_WARD, "--epsilon", "1", "--other", "x"], ["Expected --other='x'", "question alone"]),
         (["explain", COUNT], ["Expected --epsilon=None", "--epsilon 0.1"]),
         (["amend", "patients"], ["Expected --epsilon=None", "--epsilon 2"]),
         (["amend", "patients", "--epsilon", "1", "--rho", "1"], ["--rho 0.1 with --delta"]),
-        (["allot", "flu", "patients"], ["Expected --epsilon=None", "--epsilon 1"]),
-        (["appoint", "ana", "--epsilon", "1"], ["--account"]),
-        (["appoint", "ana", "--role", "king"], ["Expected --role='king' to be one of"]),
+        (["set-cap", "flu", "patients"], ["Expected --epsilon=None", "--epsilon 1"]),
+        (["grant", "ana", "--epsilon", "1"], ["--account"]),
+        (["grant", "ana", "--role", "king"], ["Expected --role='king' to be one of"]),
         (["synthesize", "visits", "--out", "a.csv"], ["Expected --epsilon=None"]),
         (["stream", "start", "n", DAILY, "--epsilon", "1", "--every", "7", "--start", "soon"], ["--start='soon'"]),
         (["budget", "--account", "nobody"], ["Expected --account='nobody'"]),
@@ -266,7 +276,7 @@ def test_refused_combinations_name_options_too(command: list[str], words: list[s
 def test_what_a_budget_refuses_is_told_in_options() -> None:
     refused = run("ask", COUNT, "--epsilon", "5")
     assert refused.code == 3
-    assert "Ask with --epsilon 2 and --delta 0, or ask again" in refused.error["Hint"]
+    assert "Ask with --epsilon 2 and --delta 0, or repeat" in refused.error["Hint"]
 
 
 def test_a_mistake_in_the_file_is_told_as_the_file_is_written(folder: Path) -> None:

@@ -21,9 +21,9 @@ CAPPED = f'{TOML}\n[analysts.ana.patients]\nepsilon = "0.5"\ndelta = "1e-7"\n'
 
 
 def test_budget_tells_everybodys_cap_and_spending(clinic: Path) -> None:
-    assert run("appoint", "ana", "--account", "patients", "--epsilon", "0.5", "--delta", "1e-7").code == 0
-    assert run("appoint", "sue", "--account", "patients", "--role", "steward").code == 0
-    assert run("allot", "asthma", "patients", "--epsilon", "0.3", "--delta", "1e-8").code == 0
+    assert run("grant", "ana", "--account", "patients", "--epsilon", "0.5", "--delta", "1e-7").code == 0
+    assert run("grant", "sue", "--account", "patients", "--role", "steward").code == 0
+    assert run("set-cap", "asthma", "patients", "--epsilon", "0.3", "--delta", "1e-8").code == 0
     assert run("ask", COUNT, "--epsilon", "0.2", "--analyst", "ana", "--project", "asthma").code == 0
     told = told_budget()
     ana, sue = told["people"]["ana"], told["people"]["sue"]
@@ -51,17 +51,17 @@ def test_every_act_tells_what_was_and_is_and_is_an_entry() -> None:
     run("ask", COUNT, "--epsilon", "0.5")
     renewed = run("renew", "patients", "--note", "a new year")
     assert "had spent epsilon=0.5 in period 1; period 2 begins with nothing" in renewed.out
-    assert "spent in its lifetime  epsilon=0.5" in renewed.out
+    assert "spent in its lifetime        epsilon=0.5" in renewed.out
     assert "now all may ask again" in run("unlock", "patients", "--note", "a full disk").out
-    first = run("appoint", "ana", "--account", "patients")
+    first = run("grant", "ana", "--account", "patients")
     assert "'ana' was without a role and is analyst with no cap on account 'patients'" in first.out
     assert (
         "a cap of epsilon=0.1"
-        in run("appoint", "ana", "--account", "patients", "--epsilon", "0.1", "--delta", "1e-9").out
+        in run("grant", "ana", "--account", "patients", "--epsilon", "0.1", "--delta", "1e-9").out
     )
-    appointed = run("appoint", "sue", "--role", "steward").out
+    appointed = run("grant", "sue", "--role", "steward").out
     assert "'sue' was without a role and is steward on the whole ledger" in appointed
-    assert run("allot", "flu", "patients", "--epsilon", "0.1", "--delta", "1e-9", "--by", "sue").code == 0
+    assert run("set-cap", "flu", "patients", "--epsilon", "0.1", "--delta", "1e-9", "--by", "sue").code == 0
     kinds = ["amend", "amend", "charge", "answer", "renew", "unlock", "appoint", "appoint", "appoint", "allot"]
     assert [entry["entry"] for entry in told_history()][3:] == kinds
     assert told_history()[-1]["who"] == "sue"
@@ -81,12 +81,12 @@ def test_every_act_tells_what_was_and_is_and_is_an_entry() -> None:
         (["renew", "patients", "--by", "eve"], 2),
         (["unlock", "nobody"], 2),
         (["unlock", "patients", "--by", "eve"], 2),
-        (["appoint", "ana", "--account", "nobody"], 2),
-        (["appoint", "ana", "--role", "king"], 2),
-        (["appoint", "ana", "--epsilon", "1"], 2),
-        (["appoint", "owner"], 2),
-        (["allot", "flu", "patients"], 2),
-        (["allot", "flu", "patients", "--epsilon", "1"], 2),
+        (["grant", "ana", "--account", "nobody"], 2),
+        (["grant", "ana", "--role", "king"], 2),
+        (["grant", "ana", "--epsilon", "1"], 2),
+        (["grant", "owner"], 2),
+        (["set-cap", "flu", "patients"], 2),
+        (["set-cap", "flu", "patients", "--epsilon", "1"], 2),
         (["history", "--since", "yesterday"], 2),
         (["history", "--csv", "--json"], 2),
         (["history", "--account", "nobody"], 2),
@@ -105,16 +105,16 @@ def test_what_the_file_says_is_changed_in_the_file(folder: Path) -> None:
     write(folder, f'{CAPPED}[projects.flu.patients]\nepsilon = "0.1"\ndelta = "1e-9"\n')
     assert run("protect").code == 0
     before = run("verify").out
-    refused = run("appoint", "ana", "--account", "patients", "--epsilon", "0.9", "--delta", "1e-7")
+    refused = run("grant", "ana", "--account", "patients", "--epsilon", "0.9", "--delta", "1e-7")
     assert refused.code == 2
     assert '[analysts.ana.patients]\nepsilon = "0.9"\ndelta = "1e-07"' in refused.err
-    assert run("appoint", "ana", "--account", "patients", "--role", "steward").code == 2
-    assert "[projects.flu.patients]" in run("allot", "flu", "patients", "--epsilon", "0.2", "--delta", "1e-9").err
+    assert run("grant", "ana", "--account", "patients", "--role", "steward").code == 2
+    assert "[projects.flu.patients]" in run("set-cap", "flu", "patients", "--epsilon", "0.2", "--delta", "1e-9").err
     assert run("verify").out == before
     write(folder, CAPPED.replace('"0.5"', '"0.9"'))
     assert run("protect").code == 0
     assert told_budget()["people"]["ana"]["cap"]["epsilon"] == "9/10"
-    assert run("appoint", "ben", "--account", "patients").code == 0  # nobody whom the file names
+    assert run("grant", "ben", "--account", "patients").code == 0  # nobody whom the file names
     assert run("ask", COUNT, "--epsilon", "0.1", "--analyst", "ben").code == 0
 
 
@@ -142,7 +142,7 @@ def test_a_question_built_in_python_is_told_in_a_few_words(clinic: Path) -> None
 @pytest.mark.usefixtures("clinic")
 @pytest.mark.parametrize("columns", [60, 80, 120])
 def test_narrow_terminals_are_readable(columns: int) -> None:
-    run("appoint", "ana", "--account", "patients", "--epsilon", "0.5", "--delta", "1e-7")
+    run("grant", "ana", "--account", "patients", "--epsilon", "0.5", "--delta", "1e-7")
     run("ask", OLDER, "--epsilon", "0.25", "--analyst", "ana")
     for command in (["history"], ["budget"]):
         shown = CliRunner(env={"COLUMNS": str(columns), "NO_COLOR": "1"}).invoke(app, command)

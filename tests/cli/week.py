@@ -57,9 +57,9 @@ WEEK: tuple[tuple[str, list[Step]], ...] = (
             ["check", "visits.csv", "--unit", "patient_id", "--write"],
             _declared,
             ["protect"],
-            ["appoint", "ana", "--account", "patients", *CAP],
-            ["appoint", "ben", "--account", "patients"],
-            ["allot", "asthma", "patients", "--epsilon", "0.3", "--delta", "1e-8"],
+            ["grant", "ana", "--account", "patients", *CAP],
+            ["grant", "ben", "--account", "patients"],
+            ["set-cap", "asthma", "patients", "--epsilon", "0.3", "--delta", "1e-8"],
         ],
     ),
     (
@@ -78,7 +78,7 @@ WEEK: tuple[tuple[str, list[Step]], ...] = (
         [
             ["ask", OLDER.replace("30", "40"), "--epsilon", "0.4", "--analyst", "ana"],
             ["budget"],
-            ["appoint", "ana", "--account", "patients", "--epsilon", "1", "--delta", "1e-7"],
+            ["grant", "ana", "--account", "patients", "--epsilon", "1", "--delta", "1e-7"],
             ["ask", OLDER.replace("30", "40"), "--epsilon", "0.4", "--analyst", "ana"],
             ["amend", "patients", "--epsilon", "3", "--delta", "1e-6", "--note", "agreed by the board"],
             ["ask", OLDEST, "--epsilon", "0.1", "--analyst", "ben"],

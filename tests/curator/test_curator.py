@@ -370,7 +370,7 @@ def test_a_refusal_says_what_can_be_asked_instead(budget: Loss) -> None:
     curator.ask(COUNT, epsilon="1/3")
     with pytest.raises(InsufficientBudget) as refused:
         curator.ask(filtered(1), epsilon=5)
-    advice = r"Ask with epsilon=([0-9.e-]+)( and delta=0)?, or ask again what was released: see history"
+    advice = r"Ask with epsilon=([0-9.e-]+)( and delta=0)?, or repeat an earlier question for free: see history"
     proposed = re.search(advice, refused.value.hint)
     assert proposed is not None
     curator.ask(filtered(1), epsilon=proposed[1], delta=0)
@@ -384,7 +384,7 @@ def test_a_refusal_with_nothing_left_points_to_what_was_released() -> None:
     curator.ask(COUNT, epsilon=1)
     with pytest.raises(InsufficientBudget) as refused:
         curator.ask(filtered(1), epsilon=1)
-    assert refused.value.hint.startswith("Nothing was spent on account 'visits'. Nothing is left for new questions")
+    assert refused.value.hint.startswith("Nothing was spent on account 'visits'. No budget remains for new questions")
 
 
 def test_a_refusal_heeds_the_analysts_own_cap() -> None:

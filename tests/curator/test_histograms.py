@@ -175,7 +175,7 @@ def test_limits_are_not_chosen_for_bands_that_are_still_to_be_found() -> None:
 def test_without_bounds_the_parser_proposes_edges() -> None:
     declared = schema(unit="patient", limits=Limits(), neighbours=Neighbours.ADD_REMOVE)
     bare = replace(declared, columns={name: replace(c, bounds=None) for name, c in declared.columns.items()})
-    with pytest.raises(UnsupportedQuery, match="Nobody declared") as refused:
+    with pytest.raises(UnsupportedQuery, match="need bounds") as refused:
         parse("SELECT HISTOGRAM(age, 5) AS h FROM visits", {"visits": bare})
     _, proposed, *_ = refused.value.hint.split("`")
     assert len(parse(proposed, {"visits": bare}).outputs) == 3

@@ -62,7 +62,7 @@ def started(curator: Curator, key: str, source: str, *, before: str = "", **how:
     try:
         return curator.stream(sql, every="day", start=START, **(usual | how))
     except UnsupportedQuery as refused:
-        if "tells the period" not in str(refused):
+        if "period of each row" not in str(refused):
             raise
         return curator.stream(sql, every=1, start=0, **(usual | how))
 
@@ -96,7 +96,7 @@ def test_an_id_tells_the_period_of_its_own_columns(key: str, source: str) -> Non
     stream = started(declared(), key, source, periods=7)
     assert stream._plan.periods == 1
     assert not stream._plan.remembers
-    assert any("their id tells the period" in note for note in stream._plan.notes)
+    assert any("their id determines the period" in note for note in stream._plan.notes)
 
 
 NOT_TOLD = [

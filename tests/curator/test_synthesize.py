@@ -70,8 +70,8 @@ def test_a_table_is_made_and_says_what_it_cost(generator: str) -> None:
     assert len(made.sample(7)) == 7
     assert made.to_pandas().shape == made.table.shape
     assert made.to_polars().shape == made.table.shape
-    assert "made-up rows" in str(made)
-    assert "protects nobody" in str(made)
+    assert "synthetic rows" in str(made)
+    assert "Not private" in str(made)
     curator.verify()
 
 
@@ -161,7 +161,7 @@ def test_a_table_of_seeded_noise_never_comes_back_as_private(tmp_path: Path) -> 
         curator.protect(visits(3, patients=200), name="visits", budget=Budget(epsilon=4, delta=1e-6), **OPTIONS)
         made = curator.synthesize(ROWS, **QUICK)
         assert (made.replayed, made.private) == (False, True)
-        assert "protects nobody" not in str(made)
+        assert "Not private" not in str(made)
 
 
 def test_a_key_is_charged_once_and_belongs_to_one_table() -> None:

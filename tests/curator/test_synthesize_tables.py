@@ -97,8 +97,8 @@ def test_two_tables_are_made_for_one_charge_and_given_again_for_nothing(generato
         assert seen == [1, 1]
         assert (plan.event, plan.cost, plan.notes) == (found.event, found.cost, found.notes)
         check_linked(found)
-        assert "made up" in " ".join(found.notes)
-        assert "protects nobody" in str(found)
+        assert "is synthetic" in " ".join(found.notes)
+        assert "Not private" in str(found)
         entry = made.history("patients")[-2]
         assert asked_text(entry.content).startswith("synthetic tables by")
         made.verify()
@@ -136,8 +136,8 @@ def test_a_page_on_both_tables_reads_nothing_and_is_the_same_when_they_are_repla
     assert read.fetched == []
     assert text.count("epsilon of all tables") == 2
     words = " ".join(read.text("li").split())
-    assert "a person is made up" in words
-    assert "events are made up one by one" in words
+    assert "each person is synthetic" in words
+    assert "events are generated one by one" in words
     assert "no two rows belong to one person" not in words  # which is true of one table only
     with pytest.raises(InvalidParameter, match="can be written"):
         found.report(tmp_path / "no" / "where.html")

@@ -135,10 +135,10 @@ W = "(SELECT patient, {0} AS w FROM visits) AS t"
 @every(
     ("window", "reason"),
     [
-        ("ROW_NUMBER() OVER (ORDER BY day)", "one about another"),
-        ("COUNT(*) OVER ()", "one about another"),
-        ("SUM(charge) OVER (PARTITION BY ward)", "one about another"),
-        ("RANK() OVER (PARTITION BY ward, UPPER(patient) ORDER BY day)", "one about another"),
+        ("ROW_NUMBER() OVER (ORDER BY day)", "in another's row"),
+        ("COUNT(*) OVER ()", "in another's row"),
+        ("SUM(charge) OVER (PARTITION BY ward)", "in another's row"),
+        ("RANK() OVER (PARTITION BY ward, UPPER(patient) ORDER BY day)", "in another's row"),
         ("ROW_NUMBER() OVER (PARTITION BY patient)", "depends on an order"),
         ("LAG(age) OVER (PARTITION BY patient)", "depends on an order"),
         ("LAG(age, 0) OVER (PARTITION BY patient ORDER BY day)", "rows away"),

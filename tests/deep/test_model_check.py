@@ -340,7 +340,7 @@ def test_mutant_outputs_that_share_an_edge(monkeypatch: pytest.MonkeyPatch) -> N
         return honest(self, made)
 
     monkeypatch.setattr(LayerCallRecorder, "watch", broken)
-    with pytest.raises(InvalidParameter, match="to have the gradient that its layer tells"):
+    with pytest.raises(InvalidParameter, match="to have the gradient that its layer reports"):
         run(HONEST["LSTM cell"])
 
 

@@ -71,7 +71,7 @@ def test_the_page_stands_alone_and_every_chart_says_what_it_shows(shown: tuple[E
 
 def test_readers_are_told_what_epsilon_means(read: str) -> None:
     assert "What epsilon means" in read
-    assert "2.7 times at epsilon 1" in read
+    assert "2.7 at epsilon 1" in read
 
 
 def test_the_town_is_the_same_each_time_and_the_register_has_no_diagnosis() -> None:

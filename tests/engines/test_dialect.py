@@ -127,7 +127,7 @@ def test_unknown_functions_and_names_with_nul_are_refused() -> None:
 
 # --------------------------------------------------------------------------------------- spellings stay in the dialects
 
-PRINTERS = ("printer", "statement", "relations", "join_bounds", "contribution_bounds", "group_ranks")
+PRINTERS = ("printer", "statement", "relation_printer", "join_bounds", "contribution_bounds", "group_ranks")
 SPELLINGS = re.compile(
     r"HUGEINT|BIGINT|NUMERIC|DECIMAL|DOUBLE|VARCHAR|\bTEXT\b|TRY_CAST|\bCAST\(|::|//|>>|<<|\bunnest\b|\blist\(|array|struct_"
     r"|bit_or|bit_count|regexp|isfinite|md5|epoch|interval|COLLATE|OFFSET|ESCAPE|MATERIALIZED|\$q|%\(|generate_series",

@@ -198,8 +198,8 @@ REFUSED: Mapping[str, list[str]] = {
     "Declare the keys, or ask with a delta, e.g. --delta 1e-8": ["ask", GROUPS, "--epsilon", "1", "--delta", "0"],
     "Expected --rho 1 to be": ["amend", "patients", "--rho", "1"],
     "Expected --epsilon 1 to be": ["amend", "patients", "--epsilon", "1"],
-    "Expected --rho 1 --delta 1e-06 to be": ["allot", "flu", "patients", "--rho", "1", "--delta", "1e-6"],
-    "Expected --epsilon 1 to come with an account": ["appoint", "ana", "--epsilon", "1"],
+    "Expected --rho 1 --delta 1e-06 to be": ["set-cap", "flu", "patients", "--rho", "1", "--delta", "1e-6"],
+    "Expected --epsilon 1 to come with an account": ["grant", "ana", "--epsilon", "1"],
 }
 """What commands print that propose or refuse arguments."""
 

@@ -93,8 +93,8 @@ TYPED: Mapping[str, list[str]] = {
     "amend": ["amend", "patients", "--epsilon", "2000", "--delta", "1e-4", "--note", "more"],
     "renew": ["renew", "patients", "--epsilon", "2000", "--delta", "1e-4"],
     "unlock": ["unlock", "patients"],
-    "appoint": ["appoint", "ana", "--role", "analyst", "--account", "patients", "--epsilon", "500", "--delta", "1e-5"],
-    "allot": ["allot", "flu", "patients", "--epsilon", "1", "--delta", "1e-9"],
+    "appoint": ["grant", "ana", "--role", "analyst", "--account", "patients", "--epsilon", "500", "--delta", "1e-5"],
+    "allot": ["set-cap", "flu", "patients", "--epsilon", "1", "--delta", "1e-9"],
 }
 """The commands that do the same; all with --json."""
 

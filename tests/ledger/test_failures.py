@@ -40,7 +40,7 @@ def may_ask(ledger: Ledger, who: str, account: str = "patients") -> bool:
 def test_an_analyst_who_used_up_all_credits_stops_nobody_else() -> None:
     ledger = plenty(":memory:", "ana", "ben")
     fail(ledger, "ana", FAILURE_CREDITS)
-    with pytest.raises(AccountLocked, match=r"'ana' may ask nothing new .* unlock\('patients'\)") as caught:
+    with pytest.raises(AccountLocked, match=r"'ana' may ask no new questions .* unlock\('patients'\)") as caught:
         ledger.charge("patients", TENTH, analyst="ana")
     told = caught.value
     assert (told.account, told.analyst, told.failures, told.total) == ("patients", "ana", 3, 3)
@@ -79,7 +79,7 @@ def test_the_ceiling_stops_those_who_had_failures_and_nobody_else() -> None:
     assert all(may_ask(ledger, analyst) for analyst in "abcdef")
     fail(ledger, "e")
     assert ledger.balance("patients").failures == FAILURE_CEILING
-    with pytest.raises(AccountLocked, match="2 of their questions failed, 9 of everybody's"):
+    with pytest.raises(AccountLocked, match="2 of their questions failed, 9 of all people together"):
         ledger.charge("patients", TENTH, analyst="a")
     assert [analyst for analyst in "abcdef" if may_ask(ledger, analyst)] == ["f"]
     fail(ledger, "f")

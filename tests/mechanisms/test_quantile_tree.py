@@ -210,7 +210,7 @@ def test_mutant_values_move_losses_half_as_far(monkeypatch: pytest.MonkeyPatch, 
         constant, event = right(*arguments)
         return 2 * constant, event
 
-    monkeypatch.setattr("discreet.mechanisms.quantile_tree.priced", loud)
+    monkeypatch.setattr("discreet.mechanisms.quantile_tree.price_ranks", loud)
     fails(ADD, law)
 
 

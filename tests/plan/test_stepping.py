@@ -183,6 +183,7 @@ def test_an_order_by_noisy_numbers_taken_for_certain_is_caught(monkeypatch: pyte
 
 def test_a_filter_by_noisy_numbers_taken_for_certain_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "discreet.plan.post.step_evaluation.Group.certain", lambda self, condition: self.value(condition) is True
+        "discreet.plan.post.step_evaluation.ReleasedGroup.certain",
+        lambda self, condition: self.value(condition) is True,
     )
     assert not held(_texts(UNKNOWN)[5], range(60))

@@ -281,6 +281,6 @@ def test_mutant_levels_that_are_twice_as_sharp(monkeypatch: pytest.MonkeyPatch) 
         constant, event = right(*arguments)
         return 3 * constant, event
 
-    monkeypatch.setattr("discreet.mechanisms.quantile_tree.priced", sharp)
+    monkeypatch.setattr("discreet.mechanisms.quantile_tree.price_ranks", sharp)
     with pytest.raises(AssertionError):
         check_several(SEVERAL[0], Neighbours.ADD_REMOVE)

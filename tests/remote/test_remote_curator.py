@@ -284,5 +284,5 @@ def test_a_synthetic_table_travels_with_its_model(ana: RemoteCurator, service: S
 
 
 def test_only_requests_of_a_service_travel(ana: RemoteCurator) -> None:
-    with pytest.raises(InvalidParameter, match="to be something that a service does"):
+    with pytest.raises(InvalidParameter, match="to be supported by a service"):
         ana.stream("SELECT day, COUNT(*) AS n FROM visits GROUP BY day", epsilon=1)

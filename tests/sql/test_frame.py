@@ -78,7 +78,7 @@ def test_equal_questions_are_equal_objects(frame: TableFrame, text: str) -> None
 
 
 REFUSED: list[tuple[Any, str]] = [
-    (lambda: visits.where("age > 3) OR (TRUE"), "be read"),
+    (lambda: visits.where("age > 3) OR (TRUE"), "be parsed"),
     (lambda: visits.where("age > 3 GROUP BY ward"), "GROUP"),
     (lambda: visits.where("age > 3 FROM visits"), "FROM"),
     (lambda: visits.where("age > 3, TRUE"), "One expression"),

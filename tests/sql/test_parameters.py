@@ -214,7 +214,7 @@ def test_mutant_values_as_text(monkeypatch: pytest.MonkeyPatch) -> None:
         name = next(i for i, token in enumerate(found) if token.text == ":")
         return found[:name] + DIALECT.tokenize(f"'{value}'") + found[name + 2 :]
 
-    monkeypatch.setattr("discreet.sql.sql_tokens.filled", pasted)
+    monkeypatch.setattr("discreet.sql.sql_tokens.fill_parameters", pasted)
     with pytest.raises((AssertionError, UnsupportedQuery)):
         test_injections_are_texts()
 

@@ -129,7 +129,7 @@ def test_a_replaced_value_costs_two_parts(monkeypatch: pytest.MonkeyPatch) -> No
         rate, event = right(*arguments)
         return 4 * rate, event
 
-    monkeypatch.setattr("discreet.mechanisms.quantile_tree.priced", loud)
+    monkeypatch.setattr("discreet.mechanisms.quantile_tree.price_ranks", loud)
     assert max(np.abs(losses_of_trees(monkeypatch, Neighbours.REPLACE, epsilon=2))) > 2
 
 

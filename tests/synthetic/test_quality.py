@@ -236,8 +236,8 @@ def test_a_page_says_what_the_table_is_good_for(evil: Model) -> None:
         assert words in said
     assert "A note." in said
     assert "spread evenly within its bin" in read.text("td")
-    assert "protects nobody" in read.text("p")
-    assert "protects nobody" not in quality_page.quality_page(replace(evil, private=True))
+    assert "gives no privacy" in read.text("p")
+    assert "gives no privacy" not in quality_page.quality_page(replace(evil, private=True))
     assert "2 columns were measured at a time" in said.replace("no more than ", "")
 
 

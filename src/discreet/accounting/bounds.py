@@ -25,7 +25,7 @@ Bound = Callable[[Terms, float], float]
 
 _LOG_EPSILONS = (math.log(1e-4), math.log(1e3))  # where a trade-off curve is looked for
 
-_FAINT = 1e-300  # a delta below it is not told from zero, except by sums of rationals
+_FAINT = 1e-300  # a delta below it counts as zero, except in sums of rationals
 
 
 def _pld_epsilon(released: Terms, delta: float) -> float:
@@ -74,7 +74,7 @@ def epsilon(
     bounds = {} if method not in (None, "basic") else _basic_epsilon(released, wanted, method)
     if wanted > 0:
         bounds |= _run(released, float_below(wanted), 0, method)
-    elif not bounds:  # whoever has a price only with a delta has none without
+    elif not bounds:  # an event with a price only at some delta has none without
         bounds = dict.fromkeys(_run(released, _FAINT, 0, method), math.inf)
     return _least(bounds, released, math.inf)
 
@@ -168,7 +168,7 @@ def _basic_delta(released: Terms, at: Fraction, method: str | None) -> dict[str,
 
 
 def _basic(released: Terms, method: str | None) -> ApproxDP | None:
-    """The sum of all losses; without one, the other methods decide unless this one was asked for."""
+    """Returns the sum of all losses, or None, so that the other methods decide, unless this method was asked for."""
     try:
         return composition.compose(released)
     except UnsupportedEvent:

@@ -108,8 +108,8 @@ def increase_noise(
     a tiny epsilon, it can come out above the target by a share of 10^-5, although the noise was seen to meet it.
 
     Noise is raised by 2^-34 of itself, then by 2^-33, 2^-32, ..., and the first that is seen to meet the target is
-    returned. One after the other is tried, except for Gaussian noise in several parts beside leaks: its price falls as
-    noise grows, so the first that meets the target is the one that does while its predecessor does not, and
+    returned. One after the other is tried, except for Gaussian noise in several parts together with leaks: its price
+    falls as noise grows, so the first that meets the target is the one that does while its predecessor does not, and
     interpolation finds both in about four looks.
     """
     target, share = check.positive(epsilon=epsilon), check.probability(delta=delta)
@@ -129,12 +129,12 @@ def increase_noise(
 
 
 def _first(excess: Callable[[int], float]) -> int:
-    """The first of 0, 1, 2, ... without excess; the last, which is not looked at, if none is."""
+    """Returns the first of 0, 1, 2, ... without excess; the last, which is not looked at, if none is."""
     return next((times for times in range(_RAISES) if excess(times) <= 0), _RAISES)
 
 
 def _interpolate_raises(excess: Callable[[int], float], slope: float) -> int:
-    """The same for an excess that falls: n raises make noise larger by (2^n - 1) 2^-34, and the excess nearly linear.
+    """Returns the same for an excess that falls: n raises add (2^n - 1) 2^-34 to noise, where it is nearly linear.
 
     The slope makes the first guess, and two points on either side the others. Whatever is guessed, the search ends
     where the excess was seen to be above 0 just before, and not above 0 there.
@@ -157,7 +157,7 @@ def _interpolate_raises(excess: Callable[[int], float], slope: float) -> int:
 
 
 def _slope(released: Terms, epsilon: Fraction) -> float:
-    """By which share delta falls for a share by which noise grows: mu phi(epsilon/mu - mu/2) / delta, from the profile.
+    """Returns the relative fall of delta per relative rise of noise: mu phi(epsilon/mu - mu/2) / delta, of the profile.
 
     It is that of Gaussian noise alone, for a guess.
     """
@@ -168,7 +168,7 @@ def _slope(released: Terms, epsilon: Fraction) -> float:
 
 
 def _falls_smoothly(released: Terms) -> bool:
-    """Tells whether noise is Gaussian in several parts, beside leaks, whose price is that of a composed law on a grid.
+    """Returns whether noise is Gaussian in several parts with leaks, so that the price is that of a law on a grid.
 
     Other prices are roots of closed forms, or sums over a lattice, which may rise and fall by their rounding.
     """
@@ -178,7 +178,7 @@ def _falls_smoothly(released: Terms) -> bool:
 
 
 def _excess(released: Terms, epsilon: Fraction, delta: Fraction) -> float:
-    """A number that falls with the price of the releases, above 0 if, and only if, this is above epsilon."""
+    """Returns a number that falls with the price of the releases, above 0 if, and only if, this is above epsilon."""
     beyond = _without_transforms(released, epsilon, delta)
     if beyond is not None and beyond <= 0:  # a price is the least of all methods
         return beyond
@@ -266,5 +266,5 @@ def _bracket(holds: Callable[[float], bool], start: float) -> tuple[float, float
 
 
 def _target(epsilon: check.Number, delta: check.Number) -> tuple[float, float]:
-    """The target, lowered so that what `accounting.epsilon` says of the result, rounded up, still meets it."""
+    """Returns the target, lowered so that what `accounting.epsilon` says of the result, rounded up, still meets it."""
     return float_below(check.positive(epsilon=epsilon)) * (1 - _MARGIN), float_below(check.probability(delta=delta))

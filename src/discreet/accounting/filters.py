@@ -32,7 +32,7 @@ L = TypeVar("L", bound=Any)
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A cap in one currency; sound by itself for what it is given, whatever is chosen when."""
+    """A cap in one currency; sound alone for what it is given, whatever is chosen when."""
 
     cap: Loss
     price: Price
@@ -65,7 +65,7 @@ def _pure(released: Terms) -> Loss:
 
 @singledispatch
 def rules(budget: Loss) -> tuple[Rule, ...]:
-    """Returns the rules of which at least one must hold after every charge."""
+    """Returns the rules of a budget: after every charge, at least one of them must hold."""
     raise InvalidParameter("budget", budget, "to be a PureDP, ApproxDP, ZCDP or GDP", "Build it with Budget(...).")
 
 
@@ -143,7 +143,7 @@ class Filter:
             self._tallies = after
 
     def can_afford(self, event: Event) -> bool:
-        """Tells whether a charge would pass now."""
+        """Returns whether a charge would pass now."""
         released = self._terms(event, None)
         return any(tally.after(released).spent is not None for tally in self._tallies)
 
@@ -154,7 +154,7 @@ class Filter:
 
     @property
     def remaining(self) -> Loss:
-        """Returns what is left in the same currency."""
+        """Returns the remaining budget, in the same currency."""
         tally = next(tally for tally in self._tallies if tally.spent is not None)
         return _difference(tally)
 
@@ -205,7 +205,7 @@ def _(cap: GDP, spent: GDP) -> Loss:
 
 
 def _difference(tally: _Tally) -> Loss:
-    """What a rule that still holds has left."""
+    """Returns what remains under a rule that still holds."""
     return _less(tally.rule.cap, tally.rule.cap if tally.spent is None else tally.spent)
 
 

@@ -20,7 +20,7 @@ from discreet.privacy import ApproxDP
 METHOD = "Optimal homogeneous composition"
 LARGEST_COUNT = 10**9  # the sum has some 80 sqrt(count) terms
 _REACH = 40.0
-_UNLIKELY = 2 * math.exp(-(_REACH**2) / 2)  # 10^-347: zero in floats, and below every delta that is told from zero
+_UNLIKELY = 2 * math.exp(-(_REACH**2) / 2)  # 10^-347: zero in floats, and below every delta that does not count as zero
 
 
 def homogeneous_delta(guarantee: ApproxDP, count: int, epsilon: float) -> float:
@@ -36,7 +36,7 @@ def homogeneous_delta(guarantee: ApproxDP, count: int, epsilon: float) -> float:
 
 
 def _excess(each: float, count: int, epsilon: float) -> float:
-    """The hockey-stick divergence of `count` randomized responses, summed in logarithms over the number of lies."""
+    """Returns the hockey-stick divergence of `count` randomized responses, by logarithms over the number of lies."""
     if each <= 0 or epsilon > count * each:
         return 0.0
     lies = _likely(each, count, min(count, math.ceil((count - epsilon / each) / 2)))

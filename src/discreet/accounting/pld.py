@@ -44,7 +44,7 @@ _MARGIN = 25.0  # infinite losses may take e^-25 of delta
 _LARGEST_GRID = 1 << 17  # points of one loss
 _LARGEST_INDEX = 2.0**45  # of a grid point; beyond it floats do not tell neighbouring points apart
 _TYPICAL = math.log(1e-3)
-_SMALLEST = -690.0  # ln of the smallest delta that is told from zero
+_SMALLEST = -690.0  # ln of the smallest delta that does not count as zero
 _FAR = 2.0**64  # times where a loss has nearly all its mass: no finite loss lies beyond
 METHOD = "PLD"
 _HINT = "Floats do not resolve them; use basic composition, zCDP or RDP."
@@ -83,7 +83,7 @@ class _Sketch:
         return self._gentlest(epsilon, int(log_bounds.argmin()))
 
     def _gentlest(self, epsilon: float, best: int) -> float:
-        """The smallest tilt whose bound of delta is close to the best: less tilt, wider and smoother laws.
+        """Returns the smallest tilt whose bound of delta is close to the best: less tilt, wider and smoother laws.
 
         Cumulants are convex, so tilts that serve are neighbours in the table.
         """
@@ -146,7 +146,7 @@ def _compose(pairs: Weighted, sketch: _Sketch, tilt: float, log_delta: float, sk
 
 
 def _resolution(pairs: Weighted, width: float, finest: float, widest: float) -> tuple[float, int]:
-    """The step and the transform's size: fine enough for the narrowest loss, on the lattice if there is one."""
+    """Returns the step and the transform's size: fine enough for the narrowest loss, on the lattice if there is one."""
     wanted = math.ceil(math.log2(max(2.0, _POINTS * width / finest)))
     log_size = min(max(wanted, _LOG_SIZES[0]), _LOG_SIZES[1])
     step = max(width / ((1 << log_size) - 8), widest / _LARGEST_GRID)
@@ -160,7 +160,7 @@ def _resolution(pairs: Weighted, width: float, finest: float, widest: float) -> 
 def _directions(released: Terms) -> list[Weighted]:
     leaks = {event: count for event, count in released.items() if isinstance(event, Approx) and not event.epsilon}
     others = {event: count for event, count in released.items() if event not in leaks}
-    if leaks and sum(others.values()) == 1:  # one release beside them needs no grid
+    if leaks and sum(others.values()) == 1:  # one release besides them needs no grid
         leak = -math.expm1(sum(count * log1p(-float_above(event.delta)) for event, count in leaks.items()))
         return [[(LeakyPair(pair, min(1.0, safe(leak))), 1)] for ((pair, _),) in _sides(others)]
     return _sides(_fewer(released))
@@ -200,7 +200,7 @@ def _epsilon(pairs: Weighted, delta: float) -> float:
 
 
 def excess(released: Terms, at: float, delta: float) -> float | None:
-    """Returns by which share of delta a release beside leaks exceeds it at an epsilon, on the grid of its composition.
+    """Returns by which share of delta a release with leaks exceeds it at an epsilon, on the grid of its composition.
 
     It is above 0 if `epsilon` finds more than `at`, and not above 0 if it does not. None where the error of transforms
     decides that, or where transforms cannot be spared.

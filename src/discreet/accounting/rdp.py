@@ -1,8 +1,7 @@
 """Rényi differential privacy: curves over orders that add up (Mironov 2017).
 
-A price is the cumulant k(alpha) = (alpha - 1) D_alpha of the privacy loss on a fixed list of orders, with the share
-of a delta that stands beside it. Cumulants are convex in alpha and vanish at 1, so a chord between two known orders
-is a bound.
+A price is the cumulant k(alpha) = (alpha - 1) D_alpha of the privacy loss on a fixed list of orders, together with
+a share of delta. Cumulants are convex in alpha and vanish at 1, so a chord between two known orders is a bound.
 """
 
 from __future__ import annotations
@@ -123,7 +122,7 @@ def _(event: events.PoissonSampled) -> Renyi:
     if not isinstance(event.event, events.Gaussian):
         return _sampled_otherwise(event)
     rate, precision = float_above(event.probability), float_above(1 / (2 * event.event.noise_multiplier**2))
-    if rate == 1:  # closer to 1 than floats can say: a sample of everybody is never better
+    if rate == 1:  # closer to 1 than floats can say: a sample of all rows is never better
         return rdp(event.event)
     return Renyi(_up(_sampled_curve(rate, precision)))
 
@@ -155,9 +154,9 @@ def _sampled_cumulant(order: int, rate: float, precision: float) -> float:
 
 
 def _broken_cumulants(rate: float, precision: float) -> NDArray[np.float64]:
-    """The same at orders that are not whole, by two binomial series that meet where both mixture parts are equal.
+    """Returns the same at fractional orders, by two binomial series that meet where both mixture parts are equal.
 
-    From the first index above the order on, signs alternate and sizes fall, so the last term bounds what is left out.
+    From the first index above the order on, signs alternate and sizes fall, so the last term bounds the omitted rest.
     Where cancellation would cost more than 2^-30 the result is NaN, and the chord stays.
     """
     variance = 1 / (2 * precision)

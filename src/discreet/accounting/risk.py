@@ -1,6 +1,6 @@
 """What a release lets an attacker learn about one unit: the meaning of an epsilon in plain figures.
 
-Whoever knows everything but whether one unit is in the data sees one of two laws, P with the unit or Q without it.
+An attacker who knows everything but whether one unit is in the data sees one of two laws: P with it, Q without it.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def risk(
 
 
 def _largest_loss(events: Events, chance: Fraction, neighbours: Neighbours) -> tuple[float, Fraction]:
-    """A loss that is exceeded with at most a chance, and that chance; 0 if it never is.
+    """Returns a loss that is exceeded with at most a chance, and that chance; 0 if it never is.
 
     From delta(epsilon) = E[(1 - e^(epsilon - L))+] it follows that P(L > epsilon + t) <= delta(epsilon) / (1 - e^-t)
     for every t > 0, under either of the two laws: the least sum is taken.

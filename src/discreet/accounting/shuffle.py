@@ -1,4 +1,4 @@
-"""Amplification by shuffling: what reports of the local model cost when nobody learns who sent which.
+"""Amplification by shuffling: what reports of the local model cost when it stays hidden who sent which.
 
 Let a randomizer be epsilon-DP, and let R0, R1 be its laws on the two values that one person may have. As for every
 pair of laws with this ratio, R0 = r Q0 + (1 - r) Q1 and R1 = (1 - r) Q0 + r Q1 for some laws Q0, Q1 and
@@ -56,7 +56,7 @@ def shuffled_delta(event: Event, reports: int, epsilon: check.Number) -> float:
 
     Args:
         event: what one report costs without shuffling: `Pure`, or `RandomizedResponse`, whose bound is tighter, if
-            everybody reports one of the same options.
+            all people report one of the same options.
         reports: how many are shuffled together, all of them made by this randomizer.
         epsilon: at least 0.
 
@@ -65,7 +65,7 @@ def shuffled_delta(event: Event, reports: int, epsilon: check.Number) -> float:
         UnsupportedEvent: for any other event.
 
     Formal guarantee: for neighbours that differ in one person's value, n being public. The order of reports, and
-    everything else that tells who sent which, must be hidden by somebody who is trusted with this.
+    everything else that shows who sent which, must be hidden by a trusted shuffler.
 
     >>> shuffled_delta(Pure(1), 10_000, 0.06) < 1e-6
     True
@@ -99,7 +99,7 @@ def shuffled_epsilon(event: Event, reports: int, delta: check.Number) -> float:
 
 
 def _clones(event: Event, reports: int) -> tuple[_Clones, ...]:
-    """The clones of any randomizer with this epsilon and, if its law is known, those of this one."""
+    """Returns the clones of any randomizer with this epsilon and, if its law is known, those of this one."""
     count = check.integer(reports=reports, at_least=1, at_most=MOST_REPORTS)
     if not isinstance(event, Pure | RandomizedResponse):
         raise UnsupportedEvent(event, "shuffling", "Pass the Pure or RandomizedResponse event of one report.")
@@ -115,12 +115,12 @@ def _clones(event: Event, reports: int) -> tuple[_Clones, ...]:
 
 
 def _delta(bounds: tuple[_Clones, ...], epsilon: float) -> float:
-    """The least of the bounds."""
+    """Returns the least of the bounds; 0 from the randomizer's own epsilon on."""
     return 0.0 if epsilon >= bounds[0].epsilon else min(_divergence(clones, epsilon) for clones in bounds)
 
 
 def _divergence(clones: _Clones, epsilon: float) -> float:
-    """The hockey-stick divergence: over all numbers of clones, with what is left out and what is rounded added."""
+    """Returns the hockey-stick divergence over all numbers of clones, with omitted and rounded parts added."""
     counts, weights, left_out = _numbers(clones)
     total = float(np.sum(weights * _divergence_by_clones(counts, clones.epsilon, epsilon)))
     return min(1.0, clones.share * (total + left_out))
@@ -130,7 +130,7 @@ def _divergence(clones: _Clones, epsilon: float) -> float:
 def _numbers(clones: _Clones) -> tuple[Floats, Floats, float]:
     """Numbers of clones, at least their probabilities, and the probability of all smaller numbers.
 
-    Fewer clones hide less, since anybody can add one: a block of numbers counts as its smallest, all that are larger as
+    Fewer clones hide less, since anyone can add one: a block of numbers counts as its smallest, all that are larger as
     the last. The binomial law has one peak, so a block has at most its size times the largest of its two ends, or the
     peak if that is inside.
     """
@@ -148,7 +148,7 @@ def _numbers(clones: _Clones) -> tuple[Floats, Floats, float]:
 
 
 def _divergence_by_clones(counts: Floats, loss: float, epsilon: float) -> Floats:
-    """The divergence for each number of clones c, at least.
+    """Returns at least the divergence for each number of clones c.
 
     The odds of the two worlds grow with the first count a, and exceed e^epsilon from a > (c + 1) s on, with
     s = (e^(loss + epsilon) - 1) / ((e^loss - 1) (e^epsilon + 1)). A bound that is off by one through rounding misses a
@@ -163,7 +163,7 @@ def _divergence_by_clones(counts: Floats, loss: float, epsilon: float) -> Floats
 
 
 def _at_least(least: Floats, counts: Floats) -> Floats:
-    """The probability that so many of the clones, or more, come from the first law."""
+    """Returns the probability that so many of the clones, or more, come from the first law."""
     inside = np.clip(least, 1, np.maximum(counts, 1))
     tail = special.betainc(inside, np.maximum(counts, 1) - inside + 1, 0.5)
     return np.where(least <= 0, 1.0, np.where(least > counts, 0.0, tail))

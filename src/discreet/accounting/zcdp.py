@@ -34,7 +34,7 @@ def zcdp(event: Event) -> ZCDP:
 
 
 def _rho(exact: Fraction) -> Fraction:
-    """A price that the domain of losses can hold: one below 1e-300 is rounded up to it."""
+    """Returns a price that the domain of losses can hold: one below 1e-300 is rounded up to it."""
     return max(exact, _SMALLEST) if exact else exact
 
 
@@ -140,7 +140,7 @@ def rho_for(epsilon: float, delta: float) -> float:
 
 
 def epsilon(released: Terms, delta: float) -> float:
-    """Returns the epsilon of a list at this delta, of which the events' own deltas are taken first."""
+    """Returns the epsilon of a list at this delta, after the events' own deltas are subtracted from it."""
     total = compose(released)
     left = delta - float_above(total.delta)
     if left <= 0:

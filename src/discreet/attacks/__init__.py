@@ -1,7 +1,7 @@
 """Attacks on releases: each predicts its success, runs on raw and on protected releases, and shows the difference.
 
 Every attack returns a `Finding`; its `compare(...)` runs it on a raw release, on ad-hoc defences and on private
-releases at several epsilons. Attacks see what anybody sees; the data themselves only keep score. The classes of
+releases at several epsilons. An attack sees only what is released; the data themselves only keep score. The classes of
 findings are in the modules of their attacks.
 """
 

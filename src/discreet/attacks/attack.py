@@ -1,8 +1,8 @@
-"""What all attacks share: a function with a companion, and how far any attack can come against a guarantee.
+"""Attacks are functions with a `compare`; guarantees bound how far any attack can come.
 
-`attack(...)` attacks one release, `attack.compare(...)` releases beside defences. Bounds about a secret with two values
-are for guesses of which one is the truth with a prior probability that everybody knows, whatever is known about
-everybody else; the guarantee is then about data with the one value and data with the other.
+`attack(...)` attacks one release; `attack.compare(...)` also attacks the same data under several defences. A bound
+about a secret with two values is about guessing the true one. Its prior probability is public, and the attacker may
+know all other people's data; the guarantee is then about data with the one value and data with the other.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Found = TypeVar("Found", bound=Finding)
 
 
 class Attack(Generic[Given, Found, Raw]):
-    """A function that attacks a release, and `compare`, which protects data in several ways and attacks each.
+    """Attacks a release when called; `compare` protects data in several ways and attacks each result.
 
     Attributes:
         compare: takes the data themselves, makes releases of them, and compares the findings.
@@ -35,11 +35,11 @@ class Attack(Generic[Given, Found, Raw]):
     >>> uniqueness(people, ["zip"]).k  # the smallest class of one release
     5
     >>> print(uniqueness.compare(people, ["zip"], sensitive="illness", epsilons=[0.1], bits=SeededBits(1)).summary())
-    Looking people up: 100 % of sensitive values told rightly from the raw release, 50 % at epsilon 0.1
-      no defence               100 % (84 % to 100 %) of sensitive values told rightly
-      5-anonymous              100 % (84 % to 100 %) of sensitive values told rightly
-      counts below 5 left out  100 % (84 % to 100 %) of sensitive values told rightly
-      epsilon 0.1              50 % (30 % to 70 %) of sensitive values told rightly, at most 55 % possible
+    Looking people up: 100 % of sensitive values guessed correctly from the raw release, 50 % at epsilon 0.1
+      no defence               100 % (84 % to 100 %) of sensitive values guessed correctly
+      5-anonymous              100 % (84 % to 100 %) of sensitive values guessed correctly
+      counts below 5 left out  100 % (84 % to 100 %) of sensitive values guessed correctly
+      epsilon 0.1              50 % (30 % to 70 %) of sensitive values guessed correctly, at most 55 % possible
     """
 
     def __init__(self, run: Callable[Given, Found], compare: Callable[Raw, Comparison]) -> None:
@@ -54,7 +54,7 @@ class Attack(Generic[Given, Found, Raw]):
         self.compare = announce_and_compare
 
     def __call__(self, *given: Given.args, **named: Given.kwargs) -> Found:
-        """Attacks one release."""
+        """Attacks one release and returns what it found."""
         stage(f"Attacking by {self._words}")
         return self._run(*given, **named)
 
@@ -124,8 +124,8 @@ def right_guess(epsilon: float, *, prior: float = 0.5, delta: float = 0.0) -> fl
 
     Formal guarantee: a guess is a test with errors a and b, and a + e^epsilon b >= 1 - delta, b + e^epsilon a >= 1 -
     delta (Wasserman, Zhou 2010; Kairouz, Oh, Viswanath 2015). The share p (1 - a) + (1 - p) (1 - b) is largest at a
-    corner: a = b = (1 - delta) / (1 + e^epsilon), or the commoner value whenever delta does not tell. With a prior of
-    one half and delta = 0 it is the posterior e^epsilon / (1 + e^epsilon).
+    corner: a = b = (1 - delta) / (1 + e^epsilon), or the commoner value whenever delta does not reveal the truth. With
+    a prior of one half and delta = 0 it is the posterior e^epsilon / (1 + e^epsilon).
 
     Args:
         epsilon: between data with the one value and data with the other.

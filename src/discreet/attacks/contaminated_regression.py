@@ -1,4 +1,4 @@
-"""Regression under gross outliers: what wrong targets do to least squares and to Huber's line, private and not."""
+"""Measures what wrong targets do to least squares and to Huber's line, private and not."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _rows(rows: int, bits: Bits) -> tuple[Floats, Floats]:
 
 
 def _distance(line: Line) -> float:
-    """x^2 has mean 1/3 between -1 and 1."""
+    """Returns the root mean square distance of a line to the true one; x^2 has mean 1/3 between -1 and 1."""
     slope, intercept = line
     return max(_SMALLEST, math.sqrt((intercept - INTERCEPT) ** 2 + (slope - SLOPE) ** 2 / 3))
 
@@ -86,7 +86,7 @@ def _least_squares(x: Floats, y: Floats, *_: Any) -> Line:
 
 
 def _huber(x: Floats, y: Floats, *_: Any) -> Line:
-    """Weights that a residual beyond 1.345 deviations loses, again and again."""
+    """Returns Huber's line by reweighting: a residual beyond 1.345 deviations loses weight at each step."""
     line = 0.0, float(np.median(y))
     for _step in range(_STEPS):
         far = np.abs(y - line[1] - line[0] * x) / NOISE

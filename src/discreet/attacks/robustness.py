@@ -143,7 +143,7 @@ def silent_after(loss: PureDP | ApproxDP | GDP, chance: float, most: int = 1 << 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Robustness:
-    """How far contamination moves several estimators.
+    """Reports how far contamination moves several estimators.
 
     Attributes:
         found: by estimator, pairs of a share of contaminated rows and what was measured, with its spread over runs.
@@ -211,7 +211,7 @@ def location_under_outliers(
     runs: int = 7,
     bits: Bits | None = None,
 ) -> Robustness:
-    """Measures the error of centres of normal numbers (mean 50, deviation 10), some of which say 1000, the upper bound.
+    """Measures the error of centres of normal numbers (mean 50, deviation 10), when some are 1000, the upper bound.
 
     Args:
         rows: how many numbers there are.
@@ -362,14 +362,14 @@ _DELTA = 1e-6
 
 
 def _separable(rows: int, bits: Bits) -> tuple[Floats, Any]:
-    """Four features, of which two decide, and a fifth that is always 0."""
+    """Returns four features, two that decide the label, and a fifth that is always 0."""
     X = np.clip(normals((rows, 4), bits=bits) / 2, -1, 1)
     y = (X[:, 0] + X[:, 1] + 0.3 * normals(rows, bits=bits) > 0).astype(int)
     return np.hstack([X, np.zeros((rows, 1))]), y
 
 
 def _models(epsilons: Sequence[float]) -> dict[str, Fit]:
-    """Logistic regression: plain, with bounded gradients and hardly any noise, and private."""
+    """Returns logistic regression: plain, with bounded gradients and hardly any noise, and private."""
 
     def plain(X: Floats, y: Any, _: Bits) -> Any:
         return load("sklearn.linear_model", WHAT).LogisticRegression(C=100).fit(X, y)
@@ -387,7 +387,7 @@ def _private_fit(epsilon: float) -> Fit:
         seed = None if bits.private else bits.integer(32)
         public: dict[str, Any] = {"bounds": (-1, 1), "classes": [0, 1]}
         learner = load("discreet.learn", WHAT).LogisticRegression
-        with load("discreet.learn.privacy_warnings", WHAT).in_an_account():  # these rows are made up, and nobody's
+        with load("discreet.learn.privacy_warnings", WHAT).in_an_account():  # synthetic rows need no warning
             return learner(epsilon=epsilon, delta=_DELTA, random_state=seed, **public).fit(X, y)
 
     return fit

@@ -1,4 +1,4 @@
-"""Audits: lower bounds on the epsilon that a mechanism or a curator really has, beside the one it claims."""
+"""Audits: lower bounds on the epsilon that a mechanism or a curator really has, next to the one it claims."""
 
 from discreet.audit.mechanisms.distinguisher import distinguish, one_run
 from discreet.audit.mechanisms.epsilon_bound import Audit, OneRun

@@ -49,22 +49,25 @@ COMMANDS = {
     "amend": "discreet.cli.steward.actions:amend",
     "renew": "discreet.cli.steward.actions:renew",
     "unlock": "discreet.cli.steward.actions:unlock",
-    "appoint": "discreet.cli.steward.actions:appoint",
-    "allot": "discreet.cli.steward.actions:allot",
+    "grant": "discreet.cli.steward.actions:grant",
+    "set-cap": "discreet.cli.steward.actions:set_cap",
     "history": "discreet.cli.steward.history:history",
     "verify": "discreet.cli.steward.history:verify",
     "anchor": "discreet.cli.steward.backups:anchor",
     "backup": "discreet.cli.steward.backups:backup",
-    "restore": "discreet.cli.steward.backups:restore_book",
+    "restore": "discreet.cli.steward.backups:restore_ledger",
     "report": "discreet.cli.steward.history:report",
     "ledger": "discreet.cli.ledgers:ledger",
     "serve": "discreet.service.command:serve",
     "attack": "discreet.cli.attacks:attack",
 }
-"""Commands in the order of the help, each with its module and function; of a group, the function that tells about it.
+"""Commands in the order of the help, each with its module and function; of a group, the function that describes it.
 
 A verb that is not listed is a command all the same.
 """
+
+RENAMED = {"appoint": "grant", "allot": "set-cap"}
+"""Commands under the names that they had before: not in the help, and called with a warning until the next version."""
 
 _WITH_OTHERS = ("ask_many", "synthesize_tables")  # `ask` takes several queries, `synthesize` takes --events
 
@@ -72,7 +75,8 @@ _WITH_OTHERS = ("ask_many", "synthesize_tables")  # `ask` takes several queries,
 def unlisted_commands() -> list[str]:
     """Returns the commands of verbs that are not in `COMMANDS`."""
     offered = [verb.name for verb in VERBS.values() if "cli" in verb.faces and verb.name not in _WITH_OTHERS]
-    return [name.replace("_", "-") for name in offered if name.replace("_", "-") not in COMMANDS]
+    names = [name.replace("_", "-") for name in offered]
+    return [name for name in names if name not in COMMANDS and name not in RENAMED]
 
 
 class LazyCommandGroup(TyperGroup):
@@ -85,13 +89,16 @@ class LazyCommandGroup(TyperGroup):
         return [*super().list_commands(ctx), *unlisted_commands()]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Returns a command that is not loaded yet, or that of a verb that is not listed."""
+        """Returns a command that is not loaded yet, that of a verb that is not listed, or one under its old name."""
+        if (new := RENAMED.get(cmd_name)) is not None:
+            output.show_warning(f"`discreet {cmd_name}` is now `discreet {new}`. The old name works until version 0.4.")
+            cmd_name = new
         return super().get_command(ctx, cmd_name) or load_command(cmd_name)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Puts the command in the place of its summary, keeps it for the words of errors, and tells `main`."""
+        """Puts the command in the place of its summary, keeps it for the words of errors, and informs `main`."""
         name, _, rest = super().resolve_command(ctx, args)
-        found = load_command(str(name))
+        found = load_command(RENAMED.get(str(name), str(name)))
         below = getattr(found, "commands", {})
         ctx.meta[_TYPED] = below.get(rest[0], found) if rest else found
         if ctx.obj is not None:
@@ -114,14 +121,14 @@ class LazyCommandGroup(TyperGroup):
         except KeyboardInterrupt as error:
             output.show_stop(error)
             raise typer.Exit(output.STOPPED) from None
-        except BrokenPipeError:  # whoever read our output has read enough
+        except BrokenPipeError:  # the reader of our output has read enough
             raise
         except OSError as error:  # the system's own words name files, never their content
             found = InvalidParameter("file", error.filename or "a file", f"to be usable: {error.strerror}")
-        except Exception as error:  # an unforeseen message could hold data: only its kind is told
+        except Exception as error:  # an unforeseen message could hold data: only its class is shown
             if type(error).__module__.startswith(("click", "typer")):
                 raise
-            found = InternalError(f"Something unforeseen happened ({type(error).__name__}). Please report it.")
+            found = InternalError(f"An unexpected error occurred ({type(error).__name__}). Please report it.")
         output.show_error(found, spelling)
         raise typer.Exit(output.exit_code(found)) from None
 
@@ -134,7 +141,7 @@ def summary_of(name: str) -> str:
 
 @cache
 def _docstrings(module: str) -> dict[str, str]:
-    """The docstrings in the source of a module, if it is there: to import those of all commands takes much longer."""
+    """Returns the docstrings in a module's source, if it exists: importing all modules of commands is much slower."""
     found: Any = find_spec(module)
     body = ast.parse(found.loader.get_source(module) or "").body
     named = [node for node in body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
@@ -204,7 +211,7 @@ def _keep_modules() -> None:
 
 
 def _placeholder_command() -> None:
-    """Stands for every command until it is called."""
+    """Represents every command until it is called."""
 
 
 app = typer.Typer(

@@ -1,4 +1,4 @@
-"""`discreet attack NAME FILE...`: each attack on files, alone or beside defences."""
+"""`discreet attack NAME FILE...`: each attack on files, alone or compared with defences."""
 
 from __future__ import annotations
 
@@ -36,17 +36,19 @@ app = typer.Typer(cls=AttackGroup, no_args_is_help=True, add_completion=False)
 
 @app.callback()
 def attack() -> None:
-    """Attack a release: who can be found in it, what can be told about them, and what noise changes."""
+    """Attack a release: see who can be found in it, what can be learned about them, and what noise changes."""
 
 
-Table = Annotated[Path, typer.Argument(metavar="FILE", help="A CSV or Parquet file, one row a person.", dir_okay=False)]
-Others = Annotated[Path, typer.Argument(help="People of the same population, a row each.", dir_okay=False)]
-On = Annotated[list[str], typer.Option("--on", help="A column that others may know; repeat it for each.")]
-Sensitive = Annotated[str | None, typer.Option(help="The column that nobody should learn about a person.")]
-Needed = Annotated[str, typer.Option(help="The column that nobody should learn about a person.")]
-Person = Annotated[str | None, typer.Option(help="A column of both that says who is who, to keep score.")]
+Table = Annotated[
+    Path, typer.Argument(metavar="FILE", help="A CSV or Parquet file with one row per person.", dir_okay=False)
+]
+Others = Annotated[Path, typer.Argument(help="People of the same population, one per row.", dir_okay=False)]
+On = Annotated[list[str], typer.Option("--on", help="A column that an attacker may know. Repeatable.")]
+Sensitive = Annotated[str | None, typer.Option(help="The column that should stay secret.")]
+Needed = Annotated[str, typer.Option(help="The column that should stay secret.")]
+Person = Annotated[str | None, typer.Option(help="An id column in both files, used only to check matches.")]
 Compare = Annotated[bool, typer.Option("--compare", help="Protect the file in several ways, and attack each release.")]
-Epsilon = Annotated[list[str], typer.Option(help="Of a private release, for --compare; repeat it for each.")]
+Epsilon = Annotated[list[str], typer.Option(help="The epsilon of a private release, with --compare. Repeatable.")]
 
 EPSILONS = ["0.1", "1", "10"]
 
@@ -78,7 +80,7 @@ def uniqueness(
     file: Table,
     *,
     on: On,
-    cells: Annotated[int | None, typer.Option(help="Equally likely combinations, for a prediction.")] = None,
+    cells: Annotated[int | None, typer.Option(help="Number of equally likely combinations, for a prediction.")] = None,
     sensitive: Sensitive = None,
     compare: Compare = False,
     epsilon: Epsilon = EPSILONS,
@@ -93,10 +95,10 @@ def uniqueness(
 @command
 def linkage(
     file: Table,
-    named: Annotated[Path, typer.Argument(metavar="NAMED", help="A list with names.", dir_okay=False)],
+    named: Annotated[Path, typer.Argument(metavar="NAMED", help="A file with names.", dir_okay=False)],
     *,
     on: On,
-    population: Annotated[Path | None, typer.Option(help="Everybody, if there is such a file.", dir_okay=False)] = None,
+    population: Annotated[Path | None, typer.Option(help="A file of the whole population.", dir_okay=False)] = None,
     sensitive: Sensitive = None,
     truth: Person = None,
     compare: Compare = False,
@@ -113,7 +115,7 @@ def linkage(
 def k_anonymity(
     file: Table, *, on: On, sensitive: Needed, compare: Compare = False, epsilon: Epsilon = EPSILONS
 ) -> Attack:
-    """Measure k-anonymity, l-diversity and t-closeness, and whose secret is told in spite of them."""
+    """Measure k-anonymity, l-diversity and t-closeness, and whose secret is revealed in spite of them."""
     if compare:
         return partial(attacks.k_anonymity.compare, file, quasi=on, sensitive=sensitive, epsilons=epsilon)
     return partial(attacks.k_anonymity, file, quasi=on, sensitive=sensitive)
@@ -141,16 +143,18 @@ def intersection(
 
 @command
 def scoreboard(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="One row a rating.", dir_okay=False)],
-    known: Annotated[Path | None, typer.Argument(metavar="[KNOWN]", help="What is known.", dir_okay=False)] = None,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A file with one rating per row.", dir_okay=False)],
+    known: Annotated[
+        Path | None, typer.Argument(metavar="[KNOWN]", help="The ratings that are known.", dir_okay=False)
+    ] = None,
     *,
-    user: Annotated[str, typer.Option(help="The column that says whose rating it is.")] = "user",
-    item: Annotated[str, typer.Option(help="The column of what was rated.")] = "item",
+    user: Annotated[str, typer.Option(help="The column of people's ids.")] = "user",
+    item: Annotated[str, typer.Option(help="The column of rated items.")] = "item",
     rating: Annotated[str, typer.Option(help="The column of ratings.")] = "rating",
     day: Annotated[str, typer.Option(help="The column of dates, or of numbers of days.")] = "day",
     seconds: Annotated[bool, typer.Option("--seconds", help="Dates are numbers of seconds.")] = False,
-    items: Annotated[int, typer.Option(help="Without KNOWN: ratings that are known of each person.")] = 8,
-    days: Annotated[int, typer.Option(help="Without KNOWN: by how many days known dates are off, at most.")] = 14,
+    items: Annotated[int, typer.Option(help="Without KNOWN: known ratings per person.")] = 8,
+    days: Annotated[int, typer.Option(help="Without KNOWN: largest error of known dates, in days.")] = 14,
     compare: Annotated[bool, typer.Option("--compare", help="Say who is in the data, from several releases.")] = False,
     epsilon: Epsilon = EPSILONS,
 ) -> Attack:
@@ -170,11 +174,13 @@ def scoreboard(
 @command
 def reconstruct(
     file: Annotated[Path, typer.Argument(metavar="QUERIES", help="A row of 0 and 1 for each query.", dir_okay=False)],
-    answers: Annotated[Path | None, typer.Argument(metavar="[ANSWERS]", help="One a row.", dir_okay=False)] = None,
+    answers: Annotated[
+        Path | None, typer.Argument(metavar="[ANSWERS]", help="One answer per row.", dir_okay=False)
+    ] = None,
     *,
-    method: Annotated[Method, typer.Option(help="The way back.")] = "least_squares",
+    method: Annotated[Method, typer.Option(help="The method of reconstruction.")] = "least_squares",
     truth: Annotated[
-        Path | None, typer.Option(help="The secret bits, one a row, to keep score.", dir_okay=False)
+        Path | None, typer.Option(help="The secret bits, one per row, used only to check the result.", dir_okay=False)
     ] = None,
     compare: Annotated[
         bool, typer.Option("--compare", help="Answer the queries about --truth in several ways.")
@@ -207,12 +213,12 @@ def difference(
 
 @command
 def trace(
-    file: Annotated[Path, typer.Argument(metavar="RELEASED", help="One row: a mean for each column.", dir_okay=False)],
+    file: Annotated[Path, typer.Argument(metavar="RELEASED", help="A file with one row of means.", dir_okay=False)],
     reference: Others,
-    candidates: Annotated[Path, typer.Argument(help="Those to judge, a row each.", dir_okay=False)],
+    candidates: Annotated[Path, typer.Argument(help="The people to judge, one per row.", dir_okay=False)],
     *,
-    people: Annotated[int | None, typer.Option(help="How many people the means are of, for a prediction.")] = None,
-    false_positives: Annotated[float, typer.Option(help="How many strangers may be accused.")] = 0.05,
+    people: Annotated[int | None, typer.Option(help="Number of people in the study, for a prediction.")] = None,
+    false_positives: Annotated[float, typer.Option(help="Share of strangers that may be accused.")] = 0.05,
 ) -> Attack:
     """Say who took part in a study, from the means it released."""
     mean, known, judged = _numbers(file)[0], _numbers(reference), _numbers(candidates)
@@ -221,9 +227,11 @@ def trace(
 
 @command
 def genome(
-    file: Annotated[Path, typer.Argument(metavar="GROUP", help="Genotypes 0, 1, 2, a row a person.", dir_okay=False)],
+    file: Annotated[
+        Path, typer.Argument(metavar="GROUP", help="Genotypes 0, 1 or 2, one row per person.", dir_okay=False)
+    ],
     reference: Others,
-    strangers: Annotated[Path, typer.Argument(help="People outside of the group, a row each.", dir_okay=False)],
+    strangers: Annotated[Path, typer.Argument(help="People outside the group, one per row.", dir_okay=False)],
     *,
     epsilon: Epsilon = EPSILONS,
 ) -> Attack:
@@ -236,7 +244,7 @@ def genome(
 def membership(
     file: Table,
     *,
-    target: Annotated[str, typer.Option(help="The column that models predict, of two values.")],
+    target: Annotated[str, typer.Option(help="The column to predict, with two values.")],
     bounds: Annotated[tuple[float, float], typer.Option(help="Public bounds of all other columns.")] = (0.0, 1.0),
     epsilon: Epsilon = EPSILONS,
 ) -> Attack:

@@ -27,13 +27,13 @@ def audit(
         str | None, typer.Argument(metavar="[TABLE]", help="A declared table; all of them unless given.")
     ] = None,
     *,
-    sql: Annotated[list[str] | None, typer.Option(help="A question to audit; repeat it for each.")] = None,
+    sql: Annotated[list[str] | None, typer.Option(help="A question to audit. Repeatable.")] = None,
     epsilon: Annotated[str, typer.Option(help="What each question may cost.")] = "1",
-    delta: Annotated[str | None, typer.Option(help="Of questions with private groups.")] = None,
+    delta: Annotated[str | None, typer.Option(help="Delta of questions with private groups.")] = None,
     neighbours: Annotated[int, typer.Option(help="Pairs of neighbouring tables to try.")] = 20,
-    rows: Annotated[int, typer.Option(help="Of larger tables, so many rows of whole units are taken.")] = 2000,
+    rows: Annotated[int, typer.Option(help="Rows to take of a larger table, with all rows of each unit.")] = 2000,
     json: Json = False,
-    report: Annotated[Path | None, typer.Option(help="Also write a page for everybody.", dir_okay=False)] = None,
+    report: Annotated[Path | None, typer.Option(help="Also write a page for all readers.", dir_okay=False)] = None,
     config: ConfigFile = HERE,
 ) -> None:
     """Try to tell neighbouring tables apart by the answers; charges nothing, shows no data, ends with 5 if it can."""
@@ -54,7 +54,7 @@ def audit(
 def audit_tables(
     config: Path, table: str | None, sql: Sequence[str], *, epsilon: str, delta: str | None, neighbours: int, rows: int
 ) -> list[QueryAudit]:
-    """Audits one table, or all that are declared, and tells on a terminal how many of the pairs asked for are done."""
+    """Audits one table, or all that are declared, and shows on a terminal how many of the pairs are done."""
     tried = partial(audit_table, config, sql=sql, epsilon=epsilon, delta=delta, neighbours=neighbours, rows=rows)
     found = []
     with stages("Auditing"):
@@ -103,4 +103,4 @@ def _explain(console: Console) -> None:
     console.print(Text("What an audit cannot show:"))
     for line in CANNOT_SHOW:
         console.print(Text(f"- {line}", style="dim"), soft_wrap=True)
-    console.print(Text("Nothing was charged. These figures depend on the data: they are for stewards."))
+    console.print(Text("Nothing was charged. These figures depend on the data: show them to stewards only."))

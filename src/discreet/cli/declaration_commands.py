@@ -29,23 +29,22 @@ TEMPLATE = """\
 
 ledger = "discreet.ledger"      # the ledger; made by `discreet protect`, readable by its owner only; or
 #                               # "postgresql://host/database", which several machines share
-# anchor = "/elsewhere/discreet.anchor"   # remembers how far the ledger had got, so that an older copy of it is
-# refused;                               # in the state folder (~/.local/state/discreet) unless given, never in the same
-# backup engine = "postgresql://db.example/clinic"   # all tables are in this database, and go by their names there; not
-# needed
+# anchor = "/elsewhere/discreet.anchor"   # remembers the end of the ledger, so that an older copy of it is refused.
+#                               # By default in ~/.local/state/discreet. Keep it out of the ledger's backup.
+# engine = "postgresql://db.example/clinic"   # optional: the database that holds all tables; `source` is a name there
 
 # --- Tables -----------------------------------------------------------------------------------------------------------
 # [tables.visits]
 # source = "visits.csv"         # Parquet or CSV, relative to this file, or a table of a PostgreSQL server or a Spark
 #                               # cluster, like "postgresql://db.example/clinic/visits", "spark://head:7077/visits"
-# unit = "patient_id"           # the column that says who is protected; "" if each row is one person;
-#                               # ["person", "day"] if several columns say it together; "order_id -> orders.id" if
-#                               # the rows of another table with that key say it
+# unit = "patient_id"           # the column of people's ids; "" if each row is one person;
+#                               # ["person", "day"] if the id is in several columns;
+#                               # "order_id -> orders.id" if the id is in another table, found by that key
 # account = "patients"          # tables about the same people share one account; default: the table's own name
 # max_groups = 3                # at most so many groups of an answer count one person ...
 # max_rows = 1                  # ... with at most so many rows each
-# identity = "visits of 2026"   # a name for the data: tables of one identity share an account; for a file that another
-#                               # table was read from, it says that other people are in it now
+# identity = "visits of 2026"   # a name for the data. Tables of one identity share an account. Another identity says
+#                               # that a file, which another table was read from, now holds other people.
 # neighbours = "add_remove"     # or "replace"
 # version = "2026-11"           # change it when the data change: stored answers are replayed within one version only
 #
@@ -62,7 +61,7 @@ ledger = "discreet.ledger"      # the ledger; made by `discreet protect`, readab
 # [tables.visits.keys]          # public groups: all are shown, zeros included
 # ward = ["A", "B", "C"]        # or "wards.ward": the values of a column of a public table
 
-# --- Public tables: anybody may know them -----------------------------------------------------------------------------
+# --- Public tables: they need no protection ---------------------------------------------------------------------------
 # [public.wards]
 # source = "wards.csv"
 # types = { ward = "text" }     # needed for CSV
@@ -110,9 +109,9 @@ def protect(*, yes: Yes = False, config: ConfigFile = HERE) -> None:
 
 
 def _first_question(declared: Config) -> str:
-    """A question about the first table, to be copied into a shell."""
+    """Returns a question about the first table, quoted for a shell."""
     first = quote_name(printable(declared.tables[0].name)) if declared.tables else "..."
-    question = shlex.quote(f"SELECT COUNT(*) AS n FROM {first}")  # noqa: S608 - is printed, and run by nobody
+    question = shlex.quote(f"SELECT COUNT(*) AS n FROM {first}")  # noqa: S608 - is printed, and never run here
     return f"discreet ask {question} --epsilon 0.1"
 
 
@@ -125,7 +124,7 @@ def _show(changes: Sequence[TableChange]) -> None:
 
 
 def is_asked() -> bool:
-    """Tells whether somebody can answer: a script cannot, and is never waited for."""
+    """Returns whether a person can answer at the terminal; a script is never waited for."""
     return sys.stdin.isatty()
 
 
@@ -133,12 +132,12 @@ def _confirm(tables: int) -> None:
     """Asks whether declarations shall be replaced.
 
     Raises:
-        InvalidParameter: if nobody is there to be asked.
+        InvalidParameter: if there is no terminal to ask at.
         Exit: if the answer is no.
     """
     if not is_asked():
         hint = "Nothing was changed. Look at the difference; to enter it in the ledger, run: discreet protect --yes"
-        raise InvalidParameter("--yes", None, "to be given where nobody can be asked", hint)
+        raise InvalidParameter("--yes", None, "to be given where there is no terminal to ask at", hint)
     what = "this declaration" if tables == 1 else f"these {tables} declarations"
     if not typer.confirm(f"Enter {what} in the ledger? Answers that were stored before stay as they were."):
         say("Nothing was changed.")

@@ -15,15 +15,17 @@ from discreet.presentation.inspection.config_addition import account_of, additio
 from discreet.presentation.inspection.file_check import FileCheck, check_file, mend_file
 from discreet.presentation.inspection.proposed_config import proposed_config, table_name
 
-File = Annotated[Path, typer.Argument(metavar="FILE", help="CSV, packed or not, or Parquet.", dir_okay=False)]
-Unit = Annotated[str | None, typer.Option(help="The column of people's ids; '' if each row is one person.")]
-Name = Annotated[str | None, typer.Option(help="How questions will call the table; default: as the file.")]
-Mended = Annotated[
-    Path | None, typer.Option("--mend", metavar="COPY", help="Write a copy that can be read, and check that.")
+File = Annotated[
+    Path, typer.Argument(metavar="FILE", help="A CSV file (also .csv.gz) or a Parquet file.", dir_okay=False)
 ]
-Account = Annotated[str, typer.Option(help="With --write: whose budget the table shares; one of its own unless given.")]
+Unit = Annotated[str | None, typer.Option(help="The column of people's ids; '' if each row is one person.")]
+Name = Annotated[str | None, typer.Option(help="The table's name in questions. Default: the file's name.")]
+Mended = Annotated[Path | None, typer.Option("--mend", metavar="COPY", help="Write a repaired copy, and check it.")]
+Account = Annotated[
+    str, typer.Option(help="With --write: the account whose budget the table shares. Default: a new one.")
+]
 Write = Annotated[
-    bool, typer.Option("--write", help="Write a discreet.toml, or add the table, or types it lacks, to the one there.")
+    bool, typer.Option("--write", help="Write a discreet.toml, or add the table or its types to an existing one.")
 ]
 
 
@@ -56,7 +58,7 @@ def check(
 
 
 def _write(config: Path, found: FileCheck, name: str | None, account: str) -> None:
-    """A new file for its owner, since comments in it may be private; or sections at the end of one that is there."""
+    """Writes a file readable by its owner only (comments may be private), or appends sections to an existing one."""
     folder = config.absolute().parent
     if config.exists():
         more = addition(_read(config), found, folder=folder, name=name, account=account)

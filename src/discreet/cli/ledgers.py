@@ -23,15 +23,15 @@ def ledger() -> None:
 Source = Annotated[str, typer.Argument(metavar="FROM", help="A ledger file, or postgresql://host/database.")]
 Target = Annotated[str, typer.Argument(metavar="TO", help="A new file, or a database without a ledger.")]
 Schema = Annotated[str, typer.Option(help="The schema of the tables.")]
-Writers = Annotated[list[str] | None, typer.Option("--writer", help="A role that keeps the ledger; may be repeated.")]
-Readers = Annotated[list[str] | None, typer.Option("--reader", help="A role that only reads it; may be repeated.")]
+Writers = Annotated[list[str] | None, typer.Option("--writer", help="A role that writes the ledger. Repeatable.")]
+Readers = Annotated[list[str] | None, typer.Option("--reader", help="A role that only reads the ledger. Repeatable.")]
 
 
 @app.command()
 def roles(
     database: Annotated[str, typer.Argument(metavar="DATABASE", help="A new database for the ledger.")],
     *,
-    owner: Annotated[str, typer.Option(help="The role that owns it, and is used for nothing else.")] = "ledger_owner",
+    owner: Annotated[str, typer.Option(help="The role that owns the ledger, and does nothing else.")] = "ledger_owner",
     writer: Writers = None,
     reader: Readers = None,
 ) -> None:

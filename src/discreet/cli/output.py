@@ -54,7 +54,7 @@ _CODES: tuple[tuple[type[DiscreetError], int], ...] = (
     (UnknownTable, QUESTION_REFUSED),
     (UnsupportedEvent, QUESTION_REFUSED),
     (InvalidParameter, WRONG_USAGE),
-    (NotPermitted, WRONG_USAGE),  # --analyst or --project names somebody who may not
+    (NotPermitted, WRONG_USAGE),  # --analyst or --project names a person or project that may not
     (KeyConflict, WRONG_USAGE),  # --key belongs to another question
     (RunsUsedUp, BUDGET_REFUSED),  # --key was run three times: nothing was read, and another key is another charge
     (DiscreetError, FAILED),
@@ -71,7 +71,7 @@ def with_options(run: Callable[..., None], options: Iterable[Parameter], *, like
 
 
 class OutputFormat(Enum):
-    """How a result is printed."""
+    """The form in which a result is printed."""
 
     TABLE, JSON, CSV = "table", "json", "csv"
 
@@ -134,7 +134,7 @@ def create_file(path: Path, text: str, *, mode: int, name: str, hint: str) -> No
 
 
 def write_page(text: str, path: Path, option: str) -> None:
-    """Writes a page that stands alone, over an older one.
+    """Writes a page that is one complete file, and replaces an older one.
 
     Raises:
         InvalidParameter: if the file cannot be written; it names the option.
@@ -169,9 +169,9 @@ def exit_code(error: DiscreetError) -> int:
 
 
 def spelling_of(command: Any, error: DiscreetError) -> Spelling:
-    """Returns how somebody who typed a command writes its arguments; names that it does not have stay as they are.
+    """Returns how the command line spells the arguments of a command; other names stay as they are.
 
-    What is wrong in discreet.toml is not told in options: there, amounts are written as in Python.
+    Errors about discreet.toml do not name options: there, amounts are written as in Python.
     """
     words: dict[str, str] = {}
     whole: dict[str, str] = {}  # options that are never written with a value of Python: flags and files
@@ -195,7 +195,7 @@ def spelling_of(command: Any, error: DiscreetError) -> Spelling:
 
 
 def _spell_argument(words: Mapping[str, str], name: str, value: str) -> str:
-    """An argument with a value; one of several options, like a budget, as each of them with its own."""
+    """Returns an argument with its value; a budget becomes several options, each with its own value."""
     amounts = _BUDGET.fullmatch(value)
     if name not in words:
         return PYTHON.given(name, value)
@@ -220,6 +220,11 @@ def show_stop(error: KeyboardInterrupt) -> None:
         _complain(printable(line))
 
 
+def show_warning(text: str) -> None:
+    """Prints a warning to standard error as a line."""
+    _complain(printable(text), "Warning")
+
+
 def _complain(text: str, label: str = "", style: str = "bold") -> None:
     told = rich_text.Text.assemble((f"{label}: " if label else "", style), text)
     rich_console.Console(stderr=True, highlight=False).print(told, soft_wrap=True)
@@ -234,7 +239,7 @@ def warnings_shown() -> Iterator[None]:
 
         def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
             if issubclass(category, AnchorNotKept):
-                _complain(printable(str(message)), "Warning")
+                show_warning(str(message))
             else:
                 before(message, category, *place, **more)
 

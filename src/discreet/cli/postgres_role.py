@@ -22,8 +22,10 @@ def postgres_role(
     ] = None,
     *,
     role: Annotated[str | None, typer.Option(help="Its name; that in the address, else discreet_reader.")] = None,
-    column: Annotated[list[str] | None, typer.Option(help="Of one TABLE these alone; repeat it.")] = None,
-    seconds: Annotated[int, typer.Option(help="After which its statements are stopped.")] = 600,
+    column: Annotated[
+        list[str] | None, typer.Option(help="A column that the role may read, with one TABLE. Repeatable.")
+    ] = None,
+    seconds: Annotated[int, typer.Option(help="Seconds after which the server stops a statement of the role.")] = 600,
     create: Annotated[bool, typer.Option(help="Also make the role.")] = True,
     config: ConfigFile = HERE,
 ) -> None:
@@ -59,7 +61,7 @@ def _on_servers(config: Config) -> list[tuple[ServerTable, Sequence[str]]]:
 
 
 def _columns(table: ProtectedTable) -> tuple[str, ...]:
-    """The columns that a table's declarations name; none, for all, where it declares no types."""
+    """Returns the columns that a table's declarations name; none, which means all, if it declares no types."""
     types = table.declared.get("types")
     ids = (table.unit.partition("->")[0].strip(),) if isinstance(table.unit, str) else table.unit or ()
     others = (*ids, *table.declared.get("bounds", ()), *table.declared.get("keys", ()))

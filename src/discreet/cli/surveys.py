@@ -20,28 +20,34 @@ app = typer.Typer(no_args_is_help=True, add_completion=False)
 
 @app.callback()
 def survey() -> None:
-    """Ask people who trust nobody: make a randomized survey, answer it, estimate from the reports."""
+    """Ask people without a trusted collector: make a randomized survey, answer it, estimate from the reports."""
 
 
 File = Annotated[Path, typer.Argument(metavar="SURVEY", help="The survey's JSON file.", dir_okay=False)]
-Question = Annotated[str, typer.Option(help="What is asked.")]
-Values = Annotated[list[str], typer.Option("--value", help="An answer to choose from; repeat it for each.")]
-Epsilon = Annotated[str, typer.Option(help="Of one report: the odds of the truth are at most e^epsilon.")]
-People = Annotated[int, typer.Option(help="About how many will answer; chooses how they are randomized.")]
+Question = Annotated[str, typer.Option(help="The question.")]
+Values = Annotated[list[str], typer.Option("--value", help="An answer to choose from. Repeatable.")]
+Epsilon = Annotated[str, typer.Option(help="Epsilon of one report: the odds of the truth are at most e^epsilon.")]
+People = Annotated[int, typer.Option(help="About how many will answer. Decides how answers are randomized.")]
 Answer = Annotated[str | None, typer.Option("--value", help="Your answer.")]
-Table = Annotated[Path | None, typer.Option(help="A CSV file with one answer a row, instead.", dir_okay=False)]
+Table = Annotated[
+    Path | None, typer.Option(help="A CSV file with one answer per row, instead of --value.", dir_okay=False)
+]
 Column = Annotated[str | None, typer.Option(help="The column of answers in that file.")]
-Out = Annotated[Path | None, typer.Option(help="The file that reports are added to; default: print.", dir_okay=False)]
-Remember = Annotated[Path | None, typer.Option(help="A private file: asked again, the same report is sent.")]
+Out = Annotated[Path | None, typer.Option(help="The file to append reports to. Default: print them.", dir_okay=False)]
+Remember = Annotated[
+    Path | None, typer.Option(help="A private file that keeps the report, so that it is sent again unchanged.")
+]
 Reports = Annotated[list[Path], typer.Argument(metavar="REPORTS...", help="Files of reports.", dir_okay=False)]
-Confidence = Annotated[str, typer.Option(help="Of each interval.")]
-Project = Annotated[bool, typer.Option("--project", help="Move shares to the nearest that can be: 0 or more, sum 1.")]
-Drop = Annotated[bool, typer.Option("--drop", help="Leave out lines that no respondent makes, and count them.")]
+Confidence = Annotated[str, typer.Option(help="The confidence of each interval.")]
+Project = Annotated[
+    bool, typer.Option("--project", help="Move shares to the nearest possible ones: 0 or more, with sum 1.")
+]
+Drop = Annotated[bool, typer.Option("--drop", help="Leave out invalid reports, and count them.")]
 
 
 @app.command()
 def make(file: File, *, question: Question, value: Values, epsilon: Epsilon, people: People = 1000) -> None:
-    """Write a survey for everybody to read; an existing file is never overwritten."""
+    """Write a survey that all may read; an existing file is never overwritten."""
     survey = Survey(question=question, values=value, epsilon=epsilon, people=people)
     create_file(file, survey.to_json(), mode=0o644, name="file", hint="Name another.")
     spread = survey.oracle.variance(people, Fraction(1, len(survey.values))) ** 0.5
@@ -125,7 +131,7 @@ def _column(table: Path, column: str) -> list[str]:
 
 
 def _write_permanent_report(survey: Survey, value: str, path: Path) -> list[str]:
-    """The report of one person who keeps it: written down before it is sent."""
+    """Returns the report of one person who keeps it: it is written down before it is sent."""
     state = _text(path, "--remember") if path.exists() else None
     client = PermanentResponse(survey.oracle, state=state)
     report = client.report(value)

@@ -1,4 +1,4 @@
-"""The room that knows both data and money: measurements planned from public facts, charged, and only then run.
+"""Curators, which know both data and budgets: they plan measurements from public facts, charge, and only then run.
 
 `curator.py` is the river, from the text of a question to its answer. Its parts: `catalog` (tables and accounts),
 `config` (a discreet.toml), `measurement_plan` (a question before its charge), `replay` (what was released before),

@@ -76,9 +76,9 @@ class Curator(Verbs):
     budget together. A charge is durable before a row is read, and is never given back.
 
     Args:
-        ledger: a file of the book; "postgresql://..." if machines share it; ":memory:" for play; or an open book.
+        ledger: a file; "postgresql://..." if machines share it; ":memory:" for experiments; or an open ledger.
         engine: where tables are read; else files and frames by DuckDB, embedded, and tables of a server by it.
-        today: the day that CURRENT_DATE stands for, as if it were written: a question of another day is another one.
+        today: the value of CURRENT_DATE, as if it were written: a question of another day is another one.
         anchor: the file by which an older copy of the ledger is refused; in the state folder unless given; "" for none.
 
     >>> from discreet.engines import Memory
@@ -156,7 +156,7 @@ class Curator(Verbs):
         return curator
 
     def close(self) -> None:
-        """Lets go of the ledger file and of the engine."""
+        """Closes the ledger file and the engine."""
         if "_streams" in vars(self):
             self._streams.close()
         self._ledger.close()
@@ -280,9 +280,10 @@ class Curator(Verbs):
         return curated_frame.CuratedFrame(schema=supposing(self._catalog.schema(name)), curator=self)
 
     def public(self, source: Any, *, name: str, types: Mapping[str, str] | None = None, unique: Unique = ()) -> None:
-        """Registers a table that anybody may know: it has no account, and gives group keys to protected tables.
+        """Registers a public table: it has no account, and gives group keys to protected tables.
 
-        Types are those that the format does not carry; no two rows agree in `unique` columns. The protected is refused.
+        Types are those that the format does not carry; no two rows agree in `unique` columns. Data that are protected
+        are refused.
         """
         self._catalog.public(source, name=name, types=types, unique=unique)
 
@@ -315,7 +316,7 @@ class Curator(Verbs):
             source: what the engine can read: a path, a frame, a `Folder` of files, the address of a table of a server.
             name: how questions call it.
             unit: the column of ids of those who are protected; several, such as ``("person", "day")``; a way to a table
-                that tells whose rows they are, such as ``"order_id -> orders.id"``; None if each row is one person.
+                that says whose rows they are, such as ``"order_id -> orders.id"``; None if each row is one person.
             account: whose budget it shares; a lone table opens one, one on a way shares that of the table it leads to.
             budget: of the account, given once.
             types: of columns whose type the format does not carry.
@@ -327,7 +328,7 @@ class Curator(Verbs):
             neighbours: the relation of the account; add/remove unless it is given, or that of the table on the way.
             version: what the steward says about the state of the data.
             identity: a name for the data themselves: tables of one identity share an account, copies too.
-            most_rows: a public fact: nobody has more rows. If it is false, labels are wrong, nobody's privacy is.
+            most_rows: a public fact: no person has more rows. If it is false, labels are wrong, but privacy holds.
             domain: a fact of the same kind: all values of a column lie in it; bounds around it clip nothing.
             change: whether other declarations than those in the ledger take their place, as an entry of their own.
 
@@ -357,7 +358,7 @@ class Curator(Verbs):
         return self._ledger.history(account)
 
     def account(self, name: str) -> Account:
-        """Returns what an account was opened as; its salt, by which rows are chosen, is not told."""
+        """Returns what an account was opened as; its salt, by which rows are chosen, stays secret."""
         return replace(self._ledger.account(name), salt=b"")
 
     def accounts(self) -> tuple[str, ...]:
@@ -369,7 +370,7 @@ class Curator(Verbs):
         return self._ledger.tables()
 
     def role(self, account: str, who: str) -> Role | None:
-        """Returns the role of somebody on an account, or (account "") on the whole ledger."""
+        """Returns the role of a person on an account, or (account "") on the whole ledger."""
         return self._ledger.role(account, who)
 
 

@@ -58,7 +58,7 @@ class MeasurementPlan:
         schemas: the declared tables by name.
         limits: of the question; None for the table's.
         salt: of the rule by which rows are kept.
-        probes: for the facts that nobody declared and the question needs.
+        probes: for the facts that the question needs and no declaration has.
         facts: what was found out before.
         built: programs and replay keys that were worked out already.
     """
@@ -79,7 +79,7 @@ class MeasurementPlan:
 
     @property
     def unknown(self) -> frozenset[str]:
-        """The outputs whose error depends on facts that are missing."""
+        """Returns the outputs whose error depends on facts that are missing."""
         several = self.missing and self.plan.beside
         if several or any(isinstance(probe.assumed_fact, int) for probe in self.missing):
             return frozenset(output.name for output in self.plan.outputs)
@@ -89,7 +89,7 @@ class MeasurementPlan:
 
     @property
     def missing(self) -> tuple[Probe, ...]:
-        """What must be found out first."""
+        """Returns what must be found out first."""
         return tuple(probe for probe in self.probes if probe.spot not in self.facts.known)
 
     def tables(self, facts: Facts) -> list[TableSchema]:
@@ -97,11 +97,11 @@ class MeasurementPlan:
         return read_by(self.plan, self._bounded_schemas(facts))
 
     def _bounded_schemas(self, facts: Facts) -> Schemas:
-        """The declarations, with the bounds that were found."""
+        """Returns the declarations, with the bounds that were found."""
         return add_bounds(self.schemas, facts.bounds)
 
     def _limits(self, facts: Facts, schemas: Schemas) -> Limits:
-        """The limits that were found, else those of the question, else the declared ones."""
+        """Returns the limits that were found, else those of the question, else the declared ones."""
         return facts.limits(self.limits or describe_counted_rows(self.plan, schemas).limits)
 
     def program(
@@ -137,9 +137,9 @@ class MeasurementPlan:
             return answerable(program, self.schemas)
 
     def _alike(self, schemas: Schemas, limits: Limits) -> tuple[int, ...]:
-        """For each SELECT of a UNION ALL the first that asks for the same release; one of them is enough, and paid.
+        """Returns for each SELECT of a UNION ALL the first that asks for the same release; only that one is paid.
 
-        Other questions keep a release for each of those beside them, as those have that were stored before.
+        Other questions keep a release for each question inside them, as those that were stored before.
         """
         plan = self.plan
         if not any(isinstance(step, UnionAll) for step in plan.steps):
@@ -158,7 +158,7 @@ class MeasurementPlan:
         law: Law | None,
         edition: ReleaseFormat,
     ) -> Program:
-        """One of the questions that share a budget, at its share."""
+        """Returns the program of one of the questions that share a budget, at its share."""
         schema = describe_counted_rows(plan, schemas)
         known = plan if plan.bands is None else with_edges(plan, schema)
         return choose(
@@ -212,7 +212,7 @@ class MeasurementPlan:
 
     @property
     def widest(self) -> Facts:
-        """What a price is made with: the widest bounds of all columns that nobody declared, the table's own limits."""
+        """Returns the facts that a price is made with: widest bounds of undeclared columns, the table's own limits."""
         return Facts(known={probe.spot: probe.assumed_fact for probe in self.probes})
 
     def widest_program(self, terms: QueryBudget) -> Program:
@@ -231,7 +231,7 @@ class MeasurementPlan:
         return events.Composed([*([each] * probes), promised_event(self.widest_program(terms).event)])
 
     def probes_paid(self, terms: QueryBudget, event: events.Event) -> int:
-        """Tells for how many probes a charge has paid, by its event; at least for those that are missing now.
+        """Returns for how many probes a charge has paid, by its event; at least for those that are missing now.
 
         Raises:
             InternalError: if some are missing, and the charge is not for probes at these terms.
@@ -253,7 +253,7 @@ class MeasurementPlan:
         """Returns the charge of the question.
 
         For an idempotency key it is the same request whatever was found out in between: where facts must be found, the
-        widest ones stand for them in the replay key.
+        widest ones replace them in the replay key.
         """
         return ChargeRequest(
             accounts=(self.account,),
@@ -265,7 +265,7 @@ class MeasurementPlan:
         )
 
     def request_key(self, terms: QueryBudget) -> str:
-        """Returns what stands for the replay key in a request, whatever was found out in between."""
+        """Returns the key of a request in place of the replay key, whatever was found out in between."""
         key = self.replay_key(self.program(terms, self.widest), NOTHING)
         if not self.probes:
             return key
@@ -325,7 +325,7 @@ def _digest(parts: object) -> str:
 
 
 def left_by_probes(terms: QueryBudget) -> QueryBudget:
-    """Returns what is left for the question itself."""
+    """Returns the terms that remain for the question itself."""
     return QueryBudget(terms.epsilon * (1 - SHARE), terms.delta)
 
 

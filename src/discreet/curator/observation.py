@@ -1,7 +1,7 @@
-"""Observing a curator at work: an audit sees what is read, and stands where numbers meet noise.
+"""Observing a curator at work: an audit sees what is read, and the numbers before noise is added.
 
-What is seen that way is exact, so nobody may be observed whose answers protect somebody: only curators made by
-`Curator.for_tests` with seeded noise, all of whose answers say that they are not private.
+What is seen that way is exact, so a curator with private answers may not be observed: only those made by
+`Curator.for_tests` with seeded noise, whose answers all say that they are not private.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def check_observable(curator: object) -> Curator:
     """Returns the curator, if it may be observed.
 
     Raises:
-        InvalidParameter: if its answers may protect somebody.
+        InvalidParameter: if its answers may be private.
     """
     if not isinstance(curator, Curator) or curator._releaser.bits.private:
         hint = "Make it with Curator.for_tests(..., bits=SeededBits(1)): its answers say that they are not private."
@@ -38,12 +38,12 @@ def observe_curator(curator: Curator, *, engine: Engine, releaser: Releaser, sal
 
     Args:
         curator: for tests, with seeded noise.
-        engine: which it reads from; it stands before the curator's own.
+        engine: which it reads from, in place of the curator's own.
         releaser: which adds its noise; seeded as well.
         salt: by which it chooses whose rows are kept: the same for neighbours, which must keep the same rows.
 
     Raises:
-        InvalidParameter: if its answers may protect somebody.
+        InvalidParameter: if its answers may be private.
     """
     twin = copy(check_observable(curator))
     if releaser.bits.private:
@@ -91,5 +91,5 @@ def training_of(
 
 
 def is_in_memory(curator: Curator) -> bool:
-    """Tells whether the ledger of a curator for tests is in memory, so that nobody is charged who exists."""
+    """Returns whether the ledger of a curator for tests is in memory, so that no real account is charged."""
     return check_observable(curator)._ledger.in_memory

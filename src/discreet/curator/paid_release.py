@@ -50,12 +50,12 @@ AGAIN = "Asked again with the same key, it is answered and not charged again."
 USED_UP = f"It was run {MOST_RUNS} times, and is not run again with the same key. A new key is a new charge."
 STORED = "Its answer is stored: asked again, it costs nothing."
 LOST = "Without a key, asking again is a new question and a new charge."
-UNKNOWN = "The question was stopped while it was being charged; history tells whether it was. A charge stays."
+UNKNOWN = "The question was stopped while it was being charged. The history shows whether it was; a charge stays."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChargeRequest:
-    """What a ledger is asked to charge: an event, in full, to each of several accounts.
+    """A request to a ledger for a charge: an event, in full, to each of several accounts.
 
     Under an idempotency key a request is known by its accounts, question, replay key and terms.
 
@@ -63,8 +63,8 @@ class ChargeRequest:
         accounts: all that pay, of whose people something is released; the first keeps the answer.
         event: what will be released.
         question: the canonical JSON of what is asked.
-        replay_key: under which the release will be kept, or what stands for it before that is known.
-        terms: what may be spent, in words; without any, the event stands for them.
+        replay_key: under which the release will be kept, or a key in its place before that is known.
+        terms: what may be spent, in words; without any, the event is used.
         sql: the text as it was asked, for people; the same question in other words is the same request.
         restart: what a process that knows the key alone needs to go on with the charge.
     """
@@ -80,7 +80,7 @@ class ChargeRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleaseOutcome:
-    """What a run made.
+    """The result of a run.
 
     Args:
         event: of what the bytes hold, without what the run kept before it (`ChargeRun.keep`).
@@ -95,7 +95,7 @@ class ReleaseOutcome:
 
 @dataclass(frozen=True, slots=True)
 class ChargedRelease:
-    """What a charge has released, as it is stored.
+    """The release of a charge, as it is stored.
 
     Args:
         ledger: the ledger.
@@ -146,7 +146,7 @@ class ChargeRun:
         self._planned: dict[str, Event] = {}
 
     def covers(self, event: Event, promise: Event) -> bool:
-        """Tells whether an event costs no more than another on all accounts that were charged."""
+        """Returns whether an event costs no more than another on all accounts that were charged."""
         return all(costs_no_more(event, promise, account) for account in self._accounts)
 
     def _read_stored_events(self) -> dict[str, Event]:
@@ -220,7 +220,7 @@ class ChargeRun:
 
 
 class PaidRelease(Protocol[Released_co]):
-    """What a verb supplies to have something released once."""
+    """The parts that a verb supplies to have something released once."""
 
     @property
     def request(self) -> ChargeRequest:
@@ -228,7 +228,7 @@ class PaidRelease(Protocol[Released_co]):
 
     @property
     def stage(self) -> str:
-        """Returns the name of the run, from public facts: all that is heard of it until it is stored."""
+        """Returns the name of the run, from public facts: nothing else is known of it until it is stored."""
 
     def find(self) -> Released_co | None:
         """Returns what is stored, or follows from other releases, for nothing."""
@@ -255,8 +255,8 @@ def release_once(
         ledger: the ledger.
         paid: what is released.
         caller: who asks.
-        show: makes of it what the caller gets. It is called before the charge is left, so that an interrupt in it is
-            told that the answer is stored.
+        show: makes of it what the caller gets. It is called before the charge is left, so that the notes of an
+            interrupt in it say that the answer is stored.
 
     Raises:
         NotPermitted: if the caller may not ask on one of the accounts, not even for what is stored.
@@ -283,7 +283,7 @@ def release_once(
 
 
 def _obtain_result(ledger: Ledger, paid: PaidRelease[Result], receipt: Receipt) -> PricedResult[Result]:
-    """Returns what the charge released: now, before, or by whoever ended it first.
+    """Returns what the charge released: now, before, or in the run that ended it first.
 
     Raises:
         QueryFailed: if it ended without a release.
@@ -324,22 +324,22 @@ def require_paid(event: Event, receipt: Receipt, accounts: tuple[Account, ...]) 
 
 
 def costs_no_more(event: Event, promise: Event, account: Account) -> bool:
-    """Tells whether an event costs at most what was promised, under every rule of an account that has a price."""
+    """Returns whether an event costs at most what was promised, under every rule of an account that has a price."""
     actual, promised = (prices(each, account.budget, account.neighbours) for each in (event, promise))
     return actual.is_covered_by(promised)
 
 
 def run_charge(ledger: Ledger, receipt: Receipt, name: str, execute: Callable[[], Result]) -> Result | None:
-    """Runs what a charge has paid for, and tells nothing of it.
+    """Runs what a charge has paid for, and reveals nothing of it.
 
-    Formal guarantee: until this returns, nobody hears more than the name of the run. Stages inside of it are not told,
+    Formal guarantee: until this returns, only the name of the run is reported. Stages inside of it are not,
     since how many there are, and when they begin, can depend on what was drawn; numerical warnings are not given; and
     causes of a failure are dropped. What it returns is to be stored before it is shown.
 
     Args:
         ledger: where the charge is.
         receipt: of the charge.
-        name: what is planned, from public facts alone; it is told before anything is read.
+        name: what is planned, from public facts alone; it is reported before anything is read.
         execute: reads and draws.
 
     Returns:
@@ -363,10 +363,10 @@ def charge_request(
     """Charges a request, and gives its receipt to whatever comes until it is answered.
 
     A receipt that is still `repeated` belongs to a charge that has ended: its answer is in the ledger. Of any other
-    one, data may be read: it is new, or was claimed because nobody has ended it.
+    one, data may be read: it is new, or was claimed because it has not ended.
 
     A `KeyboardInterrupt` in between stays one, with notes that tell what was charged. Stopping a question uses up no
-    failure credit: whoever stops it chooses the moment, and has seen nothing yet. It uses up one of three runs.
+    failure credit: the caller chooses the moment, and has seen nothing yet. It uses up one of three runs.
 
     Args:
         ledger: the ledger.
@@ -429,7 +429,7 @@ class _Charged(AbstractContextManager[Receipt]):
 
     @property
     def _has_answer(self) -> bool:
-        """Whether the charge has an answer, so that nothing is left that nobody may see."""
+        """Returns whether the charge has an answer, so that the caller may see all that was released."""
         with suppress(Exception):
             return self._receipt is not None and self._ledger.answer(self._receipt) is not None
         return False
@@ -453,9 +453,9 @@ def _charge(ledger: Ledger, request: ChargeRequest, caller: Caller) -> Receipt:
 
 
 def _notes(ledger: Ledger, receipt: Receipt | None, caller: Caller) -> tuple[str, ...]:
-    """Returns what is told to whoever stops a question; the ledger notes that it was stopped."""
+    """Returns the notes for a caller who stops a question; the ledger records that it was stopped."""
     paid, answered, used_up = receipt is not None, False, False
-    with suppress(DiscreetError):  # the ledger cannot be written now; then whoever asks again waits a little longer
+    with suppress(DiscreetError):  # the ledger cannot be written now; then the next caller waits a little longer
         if receipt is not None and not receipt.repeated:
             used_up = receipt.claim + 1 >= MOST_RUNS
             answered = ledger.interrupt(receipt)

@@ -21,8 +21,8 @@ from discreet.plan.model.types import Type
 from discreet.privacy import Neighbours
 
 _RELATIONS = {
-    Neighbours.ADD_REMOVE: "one of them more or less",
-    Neighbours.REPLACE: "one of them replaced by somebody else",
+    Neighbours.ADD_REMOVE: "added or removed",
+    Neighbours.REPLACE: "replaced by another person",
 }
 
 
@@ -68,7 +68,7 @@ def source_of(curator: Curator, table: str) -> Any:
 
 
 def table_facts(curator: Curator) -> list[dict[str, Any]]:
-    """Returns what anybody may know about the tables: what was declared, and nothing that was read."""
+    """Returns the public facts about the tables: what was declared, and nothing that was read."""
     return [_facts(schema) for _, schema in sorted(curator._catalog.schemas.items())]
 
 
@@ -89,14 +89,14 @@ def _facts(schema: TableSchema) -> dict[str, Any]:
 
 
 def _unit(schema: TableSchema) -> str:
-    """Who is protected, as a sentence."""
+    """Returns a sentence that says who is protected."""
     if schema.public:
-        return "Nobody: the table is public."
+        return "No one: the table is public."
     relation = _RELATIONS[schema.neighbours]
     if schema.unit is None:
-        return f"Each row is one person; tables differ by {relation}."
+        return f"One person (one row), {relation}."
     columns = ", ".join(schema.parts or sorted(schema.ids & schema.stored_columns.keys())) or schema.people
-    return f"Whoever has one id in {columns}, with all of their rows; tables differ by {relation}."
+    return f"One person (all rows with the same {columns}), {relation}."
 
 
 def _column(column: ColumnSchema) -> dict[str, Any]:
@@ -107,7 +107,7 @@ def _column(column: ColumnSchema) -> dict[str, Any]:
 
 
 def _end(end: Fraction, kind: Type) -> Any:
-    """An end of declared bounds; those of days and moments are numbers of days, 1 for 0001-01-01."""
+    """Returns an end of declared bounds; those of days and moments are numbers of days, 1 for 0001-01-01."""
     if kind.is_number:
         return int(end) if end.denominator == 1 else float(end)
     moment = dt.datetime.fromordinal(math.floor(end)) + dt.timedelta(days=float(end - math.floor(end)))

@@ -62,7 +62,7 @@ _POWERS = [power / 64 for power in range(32, 64)]
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """The matrix C, by its first column.
+    """Holds the matrix C, by its first column.
 
     Args:
         column: c in steps of 2^-12; the first is 2^12, and they do not increase.
@@ -92,7 +92,8 @@ class BandedNoise:
     """Noise of a training run that is correlated over so many steps; 1 is independent noise.
 
     More bands cancel more noise and lose more of what sampling hides; `bands = size / batch_size` hides nothing, and
-    uses each example once in an epoch. A few bands pay where epsilon is large for the number of epochs; `error` tells.
+    uses each example once in an epoch. A few bands pay where epsilon is large for the number of epochs; `error` shows
+    whether.
 
     Args:
         bands: b; at most size / batch_size.
@@ -167,7 +168,7 @@ class CorrelatedNoiseState:
         """Takes the next x_t, and returns the next entry of C x, to which noise is added."""
         entry = self._mix_entries(total, self._sums, 1.0)
         if self._weights:
-            self._sums.appendleft(total.clone())  # whoever made it may use its memory again
+            self._sums.appendleft(total.clone())  # the caller may reuse its memory
         return entry
 
     def decode(self, noisy: Tensor) -> Tensor:

@@ -77,7 +77,7 @@ class ModelState:
 
 
 def _bytes(values: Tensor) -> Tensor:
-    """The bits of numbers: a NaN that stays is no change."""
+    """Returns the bits of numbers: a NaN that stays is no change."""
     values = values if values.layout is torch.strided else values.to_dense()
     return values.detach().contiguous().reshape(-1).view(torch.uint8)
 
@@ -183,7 +183,7 @@ def looked_up(model: nn.Module, found: list[tuple[Tensor, int]]) -> Iterator[Non
 
 @contextmanager
 def all_digits() -> Iterator[None]:
-    """Products of 32 bits, whatever PyTorch is set to: with fewer, rounding looks like other examples' influence."""
+    """Makes PyTorch multiply in 32 bits, whatever its settings: with fewer, rounding looks like others' influence."""
     products, convolutions = torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
     torch.set_float32_matmul_precision("highest")
     torch.backends.cudnn.allow_tf32 = False
@@ -217,7 +217,7 @@ _FUSSY = frozenset(("multinomial", "bernoulli", "bernoulli_", "poisson", "binomi
 class _Tolerant(TorchDispatchMode):
     """Cross entropies of NaN are NaN; indices, samples and decompositions see 0 in its place.
 
-    What goes on from there does not tell of NaN. It tells of the other examples that replace one.
+    The values that follow show nothing about NaN. They show the effect of the other examples that replace one.
     """
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

@@ -2,13 +2,13 @@
 
 Exact noise is drawn on the processor, some ten million numbers a second; a GPU would wait for it. On a device the noise
 comes from the stream cipher ChaCha20 (RFC 8439) under a fresh key of 256 bits from the secure source for every release:
-to whoever does not know the key, its words look like fair coins unless the cipher is broken. A pair of words of 64
+without the key, its words look like fair coins unless the cipher is broken. A pair of words of 64
 bits is made into two normal deviates by the formula of Box and Muller, in 64-bit floats, and the noisy sum is rounded
 to a public grid.
 
 What is not promised: the deviates are floats, and no exact normals. None is beyond 9.5 deviations, which is missed with
 a chance of 10^-20 each, and each is off by a few units in its last place. The rounding to a grid of 2^-10 deviations
-hides the pattern of their last digits from whoever looks at one result (Mironov 2012), which is a good reason and no
+hides the pattern of their last digits from a reader of one result (Mironov 2012), which is a good reason and no
 proof. Where a proof is wanted, exact noise is (`noise="exact"`).
 """
 
@@ -59,7 +59,7 @@ def chacha_words(key: Tensor, counters: Tensor, nonce: tuple[int, int] = (0, 0))
 
     Args:
         key: eight words of 32 bits.
-        counters: of which the low word comes first in the state.
+        counters: their low word comes first in the state.
         nonce: the last two words of the state.
     """
     fixed = [*_CONSTANTS, *key.tolist()]

@@ -29,9 +29,9 @@ of three layers was taken in another order on purpose, and every example was cli
 founded one. Only examples in pieces whose size changes are concerned, if a library's order depends on sizes alone.
 Examples that come alone need no assumption: what they contribute is measured at its end.
 
-Products of 32 bits that a GPU rounds to 11 bits first (TF32, which PyTorch uses for convolutions unless it is told not
-to) leave as much of the bound free, and are covered by assumption alone, the added example included: errors of 2^-11
-for each product are meant to have random signs.
+Products of 32 bits that a GPU rounds to 11 bits first (TF32, which PyTorch uses for convolutions by default) leave as
+much of the bound free, and are covered by assumption alone, the added example included: errors of 2^-11 for each
+product are meant to have random signs.
 
 On a GPU the noise is drawn there, in floats, unless exact noise is asked for: see `discreet.deep.device_noise`.
 """
@@ -135,7 +135,7 @@ class NoisySum:
 
 
 def _grid_step(bound: Fraction, size: int) -> float:
-    """The largest power of two with at least 32 sqrt(size) steps to the bound."""
+    """Returns the largest power of two with at least 32 sqrt(size) steps to the bound."""
     if size == 0:
         raise InvalidParameter(
             "model", "without trainable parameters", "to have some", "Call requires_grad_() on them."

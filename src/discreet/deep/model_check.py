@@ -1,6 +1,6 @@
 """A check of model, losses and layers on public examples, before any private example is read.
 
-The loop of the user runs on public batches first, some of which are neighbours of each other:
+The loop of the user runs on public batches first, and some of them are neighbours of each other:
 
 - the first, the middle or the last example is replaced by one that is far above all others, far below them, or no
   number at all, in batches of 5 and 8;
@@ -11,7 +11,7 @@ The losses, the norms and the sum of the gradients of all other examples must st
 of an example's loss at the outputs of every layer must be 0 at the rows of all others, the gradients that the layers'
 rules give must be those of PyTorch, no parameter may be used past its layer, and buffers must stay what they are. So
 batch statistics, contrastive losses, losses that are divided by something of the batch, sorted batches and penalties of
-parameters are found, whatever they are called. What no such test can find stands in `docs/known_vulnerabilities.md`.
+parameters are found, whatever they are called. What no such test can find is in `docs/known_vulnerabilities.md`.
 
 Examples that go through the model alone (`physical_batch=1`) cannot be mixed, and are checked alone.
 
@@ -25,7 +25,7 @@ a share of 10^-8 of it is found, or of 10^-5 in 8 bits. Differences of gradients
 an example: a single parameter's may be nothing but rounding, such as that of the biases of keys in attention.
 
 A compiled model is compared with itself. It is compared with the model as it was written where examples come alone,
-without dropout, of which a compiler draws other numbers. So uses of layers that it does not tell of are found, too.
+without dropout, for which a compiler draws other numbers. So uses of layers that it does not report are found, too.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ _DIFFERENT = 3e-4  # what is found if two examples change places
 
 _FORGETFUL = (
     "If it was compiled and run before the trainer was made, call torch.compiler.reset() first: what was compiled then "
-    "does not tell of its layers."
+    "does not report its layers."
 )
 _MIXED = (
     "Examples must not depend on each other: no batch statistics, no division by the batch's size, sum or longest "
@@ -89,7 +89,7 @@ _OUTSIDE = (
 
 @dataclass(frozen=True, slots=True)
 class _Batch:
-    """A public batch.
+    """Describes a public batch.
 
     Attributes:
         kinds: of its examples.
@@ -115,7 +115,7 @@ class _Batch:
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """What a batch has given.
+    """Holds what the model gave for a batch.
 
     Attributes:
         batch: the batch.
@@ -226,7 +226,7 @@ class ModelCheck:
         self._compare(first, self._last(), each, each, same=True, condition="to be the same each time", hint=_KEEPS)
         if self._problem:
             hint = "No dropout inside of layers without a rule, and nothing that mixes examples inside of a layer."
-            raise InvalidParameter("parameter", self._problem, "to have the gradient that its layer tells", hint)
+            raise InvalidParameter("parameter", self._problem, "to have the gradient that its layer reports", hint)
 
     def _neighbours(self, few: tuple[int, ...], first: _Seen) -> Iterator[_Batch]:
         many = tuple(place % self._public.different for place in range(min(_MANY, self._most)))
@@ -258,7 +258,7 @@ class ModelCheck:
                 yield from self._replaced_beside(self._last(), place)
 
     def _replaced_beside(self, base: _Seen, place: int) -> Iterator[_Batch]:
-        """Replaces the first example beside one that is far away: what is cut off or filled in may depend on others."""
+        """Replaces the first example, next to one far away: what is cut off or filled in may depend on others."""
         first, *rest = base.batch.kinds
         far = OutlierKind.ABOVE if base.batch.kinds[place] == (place, OutlierKind.NAN) else OutlierKind.BELOW
         yield replace(base.batch, kinds=((_number(first), far), *rest))
@@ -287,7 +287,9 @@ class ModelCheck:
         apart = (pairs[:, None] - pairs[None]).abs() > _DIFFERENT * (pairs[:, None].abs() + pairs[None].abs())
         fresh = [not bool((~apart[place, :place].any(-1)).any()) for place in range(len(pairs))]
         if sum(fresh) < min(FEWEST, len(pairs)):
-            raise InvalidParameter("model", type(self._model).__name__, "to tell made-up examples apart", _ALIKE)
+            raise InvalidParameter(
+                "model", type(self._model).__name__, "to give different results for synthetic examples", _ALIKE
+            )
 
     def _last(self) -> _Seen:
         if self._seen is None:
@@ -317,7 +319,7 @@ class ModelCheck:
         self._taken = True
 
     def _truth(self, losses: Tensor) -> _Truth:
-        """The gradient of each example, by a backward pass for each."""
+        """Returns the gradient of each example, by a backward pass for each."""
         nodes = {edge.node for edge in self._recorder.outputs}
         outside = _find_reached_parameter(losses, nodes, self._names)
         if outside is not None:
@@ -350,7 +352,7 @@ class ModelCheck:
     def _not_finite(self) -> InvalidParameter:
         if self._batch.far:
             return InvalidParameter("losses", "of one example", "to be the same in every batch", _MIXED)
-        hint = "Made-up examples have none here: pass example=[...], three public ones."
+        hint = "Synthetic examples have no finite loss here: pass example=[...], three public ones."
         return InvalidParameter("losses", "of public examples", "to be finite", hint)
 
     # ------------------------------------------------------------------------------------------------ comparing
@@ -423,7 +425,7 @@ class _Truth:
 
 
 def _ends(count: int) -> tuple[int, ...]:
-    """The first place, the one in the middle, and the last."""
+    """Returns the first place, the one in the middle, and the last."""
     return tuple(sorted({0, count // 2, count - 1}))
 
 
@@ -432,13 +434,13 @@ def _number(kind: Kind) -> int:
 
 
 def _even(norms: Tensor) -> Tensor:
-    """Weights that give gradients about the same length, each one its own."""
+    """Returns weights that give gradients about the same length, each one its own."""
     each = 1 + torch.arange(len(norms), dtype=norms.dtype, device=norms.device) / len(norms)
     return each / (norms + _FLOOR * norms.max() + _SMALLEST)
 
 
 def _close(one: Tensor, other: Tensor, tolerance: float) -> bool:
-    """Whether numbers differ by a small part of themselves and of the largest; no number is close to no number."""
+    """Returns whether numbers differ by a small part of themselves and of the largest; NaN is close to NaN."""
     finite = torch.isfinite(one)
     if not torch.equal(finite, torch.isfinite(other)):
         return False
@@ -448,13 +450,13 @@ def _close(one: Tensor, other: Tensor, tolerance: float) -> bool:
 
 
 def _edges(call: Any) -> Sequence[Any]:
-    """Where gradients arrive whose first dimension is that of examples."""
+    """Returns where gradients arrive whose first dimension is that of examples."""
     edges: Sequence[Any] = call.edges
     return edges[:1] if isinstance(call.layer, nn.RNNBase) else edges
 
 
 def _reaches_others(row: Tensor | None, place: int, examples: int) -> bool:
-    """Whether a gradient of one example's loss is something else than 0 at other examples; NaN is 0 times infinity."""
+    """Returns whether a gradient of one example's loss is not 0 at other examples; NaN is 0 times infinity."""
     if row is None or not row.dim() or len(row) != examples:
         return False
     others = torch.cat([row[:place], row[place + 1 :]])
@@ -462,7 +464,7 @@ def _reaches_others(row: Tensor | None, place: int, examples: int) -> bool:
 
 
 def _find_reached_parameter(losses: Tensor, ends: set[Any], names: dict[nn.Parameter, str]) -> str | None:
-    """The name of a parameter that the graph of the losses reaches other than through the outputs of layers."""
+    """Returns the name of a parameter that the graph of the losses reaches other than through the outputs of layers."""
     waiting, seen = [losses.grad_fn], set(ends)
     while waiting:
         node = waiting.pop()

@@ -37,7 +37,7 @@ class PoissonBatches:
 
     Attributes:
         most: how many examples a piece has at most.
-        public: makes batches that tell nothing about the data.
+        public: makes batches that reveal nothing about the data.
 
     Raises:
         InvalidParameter: for a loader with batches of its own, and for data of unknown length.

@@ -57,7 +57,7 @@ def load_weights(path: Path, run: str, taken: int) -> dict[str, Any] | None:
     return state
 
 
-_TOLD = 20  # how often the privacy spent so far is told
+_TOLD = 20  # how often the privacy spent so far is reported
 _SIZE = (
     "The step divides by size times the sampling rate, and a private number may not be read for that: pass "
     "size=len(data) if the number of examples may be known, else a public guess of it."
@@ -71,11 +71,11 @@ class Trainer:
     Batches are drawn by a coin for each example, gradients of examples are clipped, their sum gets exact noise and is
     divided by the expected size of a batch, a constant; the optimizer does the rest.
 
-    Formal guarantee: the weights after every step, together, are described by `event` for neighbours that add or
-    remove one example: Poisson-sampled Gaussians with one noise multiplier, found before any example is read; one for
-    each step, or, with noise that is correlated over several steps, for so many of them (`discreet.deep.banded_noise`).
-    What rounding of floats means for it is in `discreet.deep.gradient_noise`. One person, one example: whoever has
-    several is protected as a group. Losses that the loop computes are private: print none of them.
+    Formal guarantee: the weights after every step, together, are described by `event` for neighbours that add or remove
+    one example: Poisson-sampled Gaussians with one noise multiplier, found before any example is read; one for each
+    step, or, with noise that is correlated over several steps, for so many of them (`discreet.deep.banded_noise`). What
+    rounding of floats means for it is in `discreet.deep.gradient_noise`. One person, one example: a person with several
+    is protected as a group. Losses that the loop computes are private: print none of them.
 
     Args:
         model: with trainable parameters; frozen ones stay. What mixes examples is refused (`deep.model_check`), and
@@ -97,11 +97,11 @@ class Trainer:
         scheduler: a learning-rate schedule, or anything else with `step()`, called after every step.
         average: an `AveragedModel`, or anything else with `update_parameters(model)`, called after every step.
         example: a public example, if shapes must not be taken from the first one; or a list of at least three that
-            differ, if made-up examples mean nothing to the model.
-        checkpoint: a path where weights are kept, with the count of steps beside it; a run that was broken off goes on
+            differ, if synthetic examples mean nothing to the model.
+        checkpoint: a path where weights are kept, with the count of steps next to it; a run that was broken off goes on
             from there.
         save_every: how many steps lie between two checkpoints; None for an epoch.
-        progress: told of stages, with the share of epsilon that is spent.
+        progress: called with stages, and the share of epsilon that is spent.
         bits: a source of randomness, for tests.
 
     Attributes:
@@ -199,7 +199,7 @@ class Trainer:
         return self._bands.event(self._rate, noise, steps)
 
     def _parameters(self, rule: Any) -> dict[str, Any]:
-        """What a run may not change on its way."""
+        """Returns what a run may not change on its way."""
         shapes = {name: list(parameter.shape) for parameter, name in self._names.items()}
         event = to_json(self._event(self._sum.mechanism.event.noise_multiplier, self.steps))
         bands = {"bands": self._bands.bands} if self._bands.bands > 1 else {}
@@ -301,14 +301,14 @@ class Trainer:
             checking.state.check()
         self._sum.add(sums)
         self._spoiled = spoiled
-        # A step of which a piece is missing is given up: the piece may be missing for one of its examples.
+        # A step that misses a piece is given up: the piece may be missing for one of its examples.
         if self._last and not spoiled:
             self._update()
 
     def _update(self) -> None:
         """Releases the noisy gradient, of every trainable parameter, and makes a step."""
         noisy, self._released = self._sum.release(self._bits), True
-        self._optimizer.zero_grad()  # of frozen parameters, too, whose gradients nobody made private
+        self._optimizer.zero_grad()  # of frozen parameters, too: their gradients are not private
         for parameter, name in self._names.items():
             parameter.grad = (noisy[name] / self._expected).reshape(parameter.shape).to(parameter)
         self._optimizer.step()
@@ -340,14 +340,14 @@ class Trainer:
         return {name: part for name, part in both.items() if hasattr(part, "state_dict")}
 
     def _resume(self) -> None:
-        """Goes on from the last checkpoint. Steps after it stay counted, and are not made again."""
+        """Resumes from the last checkpoint. Steps after it stay counted, and are not made again."""
         state = None if self._path is None else load_weights(self._path, self._count.run, self.taken)
         if state is not None:
             for name, part in {"model": self._model, "optimizer": self._optimizer, **self._beside()}.items():
                 part.load_state_dict(state[name])
 
     def close(self) -> None:
-        """Takes the hooks off the model, and lets go of the count of steps."""
+        """Takes the hooks off the model, and closes the file with the count of steps."""
         if self._check is not None:
             self._check.leave()
         self._recorder.close()
@@ -367,7 +367,7 @@ def _is_exact(noise: str | None, device: torch.device) -> bool:
 
 
 def _names(model: nn.Module, optimizer: Any) -> dict[nn.Parameter, str]:
-    """The trainable parameters of a model, which the optimizer's must be among."""
+    """Returns the trainable parameters of a model, which the optimizer's must be among."""
     found = {parameter: name for name, parameter in model.named_parameters() if parameter.requires_grad}
     if any(parameter not in {*model.parameters()} for group in optimizer.param_groups for parameter in group["params"]):
         raise InvalidParameter("optimizer", "of other parameters", "to hold parameters of the model", "Pass its own.")

@@ -1,4 +1,4 @@
-"""Examples that tell nothing about the data, for the check of a model: made up from shapes and types, or given.
+"""Examples that reveal nothing about the data, for the check of a model: made from shapes and types, or given.
 
 Examples that are alike hide what mixes them. A batch whose examples all have the same largest number looks the same
 with and without a division by the largest number of the batch. So examples differ in scale, offset, label and length,
@@ -27,7 +27,7 @@ FEWEST = 3
 
 _SCALES = (1.0, 0.5, 2.0, 0.25, 1.5, 0.75, 3.0, 1.25)
 _OFFSETS = (0.0, 0.3, -0.5, 1.0, -1.0, 0.6, 0.1, -0.2)
-_LABELS = (0, 1, 1, 0, 1, 0, 0, 1)  # neither place nor scale tells them
+_LABELS = (0, 1, 1, 0, 1, 0, 0, 1)  # neither place nor scale gives them away
 _FAR = 1e4  # a share of 10^-8 of it still moves what is compared
 _COLOURS = (1, 3, 4)
 _GOLDEN = (math.sqrt(5) - 1) / 2
@@ -35,7 +35,7 @@ _ALIKE = f"Examples that are alike hide what mixes them: pass at least {FEWEST} 
 
 
 class OutlierKind(enum.Enum):
-    """What an example is replaced by: one above all others, one below them, and one that is no number."""
+    """Says what replaces an example: one above all others, one below them, or one that is no number."""
 
     ABOVE = enum.auto()
     BELOW = enum.auto()
@@ -87,7 +87,7 @@ class PublicExamples:
     def learn_words(self, batch: Any, looked_up: Sequence[tuple[Tensor, int]]) -> None:
         """Takes more words than 0 and 1 from now on, for what a model looks up in a table.
 
-        Texts of two words, one of which is padding, are all alike to a model that averages words.
+        Texts of two words, where one is padding, are all alike to a model that averages words.
 
         Args:
             batch: that went through the model.
@@ -99,7 +99,7 @@ class PublicExamples:
                 self._words[leaf] = min(sizes)
 
     def _choose_example(self, kind: Kind, given: list[Any]) -> Any:
-        """One of the given examples, whose range the model may rely on: what replaces one is another, or no number."""
+        """Returns one of the given examples, as models may rely on their range: another replaces one, or no number."""
         if isinstance(kind, int):
             return given[kind % len(given)]
         place, far = kind
@@ -108,7 +108,7 @@ class PublicExamples:
 
 
 def _different(given: list[Any]) -> list[Any]:
-    """The examples of a list that differ from all before them."""
+    """Returns the examples of a list that differ from all before them."""
     kept: list[Any] = []
     seen: list[list[Tensor]] = []
     for example in given:
@@ -127,7 +127,7 @@ def _no_number(leaf: Any) -> Any:
 
 
 def _is_part(index: Tensor, values: Tensor) -> bool:
-    """Whether words that are looked up are those of a batch, but for the last one, which is only predicted."""
+    """Returns whether words that are looked up are those of a batch, but for the last one, which is only predicted."""
     if values.is_floating_point() or values.dtype == torch.bool or index.dim() != values.dim():
         return False
     cut = index.dim() == 2 and index.shape[1] == values.shape[1] - 1
@@ -136,7 +136,7 @@ def _is_part(index: Tensor, values: Tensor) -> bool:
 
 
 def _made_up(shape: tuple[int, ...], dtype: Any, kind: Kind, leaf: int, words: int) -> Tensor:
-    """A tensor of waves, of grey values, or of words, which are zeros and ones unless more are known."""
+    """Returns a tensor of waves, of grey values, or of words, which are zeros and ones unless more are known."""
     place, far = (kind, None) if isinstance(kind, int) else kind
     if dtype.is_floating_point:
         return _wave(shape, place, far).to(dtype)
@@ -162,7 +162,7 @@ def _wave(shape: tuple[int, ...], place: int, far: OutlierKind | None) -> Tensor
 
 
 def _zeros_and_ones(shape: tuple[int, ...], place: int, far: OutlierKind | None) -> Tensor:
-    """Ones and then zeros along the last dimension, like a text of a length of its own; a label, if there is none."""
+    """Returns ones, then zeros along the last dimension, like a text of its own length; a label, if there is none."""
     label = _LABELS[place % len(_LABELS)]
     if not shape:
         return torch.tensor(label if far is None else 1 - label)
@@ -175,7 +175,7 @@ def _zeros_and_ones(shape: tuple[int, ...], place: int, far: OutlierKind | None)
 
 
 def _length(place: int, most: int) -> int:
-    """A length of a text; between those of the shortest and the longest one where there is room."""
+    """Returns a length of a text; between those of the shortest and the longest one where there is room."""
     if most <= 2:
         return _LABELS[place % len(_LABELS)] + (most == 2)
     least = 1 if most < 5 else 2

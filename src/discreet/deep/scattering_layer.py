@@ -1,4 +1,4 @@
-"""Fixed features of images: a cascade of wavelets and absolute values, of which nothing is learned."""
+"""Fixed features of images: a cascade of wavelets and absolute values, without learned parts."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Scattering(nn.Module):
         rows, columns = (self._windows(length).to(images) for length in padded.shape[2:])
 
         def average_values(values: Tensor) -> Tensor:
-            """Smooth values at every 2^J-th pixel; takes and gives (..., height, width)."""
+            """Returns smooth values at every 2^J-th pixel; takes and gives (..., height, width)."""
             return rows @ values @ columns.T
 
         found = [average_values(padded)[:, :, None]]
@@ -68,7 +68,7 @@ class Scattering(nn.Module):
         return torch.cat(found, 2).reshape(examples, colours * self.channels, *found[0].shape[3:])
 
     def _wavelets(self, size: tuple[int, ...], device: torch.device) -> list[Tensor]:
-        """The spectra of the wavelets of each scale, along a first dimension of angles."""
+        """Returns the spectra of the wavelets of each scale, along a first dimension of angles."""
         turns = [math.pi * angle / self.angles for angle in range(self.angles)]
         found = []
         for scale in range(self.scales):
@@ -77,7 +77,7 @@ class Scattering(nn.Module):
         return found
 
     def _windows(self, length: int) -> Tensor:
-        """Weights of pixels around every 2^J-th one, the padding left out: a matrix (places, length)."""
+        """Returns weights of pixels around every 2^J-th one, the padding left out: a matrix (places, length)."""
         step = 2**self.scales
         apart = torch.arange(length)[None, :] - torch.arange(step, length - step, step)[:, None]
         weights = torch.exp(-(apart**2) / (2 * (_WIDTH * 2 ** (self.scales - 1)) ** 2))
@@ -85,7 +85,7 @@ class Scattering(nn.Module):
 
 
 def _coordinates(size: tuple[int, ...]) -> tuple[Tensor, Tensor]:
-    """Rows and columns as seen from the first pixel, around which filters wrap."""
+    """Returns rows and columns as seen from the first pixel, around which filters wrap."""
     rows, columns = (torch.fft.fftfreq(length, d=1 / length, dtype=torch.float64) for length in size)
     return rows[:, None], columns[None, :]
 
@@ -98,7 +98,7 @@ def _envelope(size: tuple[int, ...], width: float, turn: float, slant: float) ->
 
 
 def _wavelet(size: tuple[int, ...], width: float, turn: float, frequency: float, angles: int) -> Tensor:
-    """The spectrum of a Morlet wavelet: a wave under an envelope, less what makes its mean 0."""
+    """Returns the spectrum of a Morlet wavelet: a wave under an envelope, less what makes its mean 0."""
     rows, columns = _coordinates(size)
     envelope = _envelope(size, width, turn, _SLANT / angles)
     wave = torch.exp(1j * frequency * (columns * math.cos(turn) + rows * math.sin(turn)))

@@ -1,8 +1,8 @@
 """The number of steps that a training run has taken, on disk before a step reads any data.
 
-A run that is killed and goes on from older weights has spent what it spent: the count, and not the weights, tells how
-many steps are left. Only appending changes the file, and one process holds it. Who sets it back to an old copy spends
-the same steps again, which nothing here can tell.
+A run that is killed and goes on from older weights has spent what it spent: the count, and not the weights, says how
+many steps remain. Only appending changes the file, and one process holds it. If you set it back to an old copy, you
+spend the same steps again, which nothing here can detect.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class StepCount:
         os.fsync(self._descriptor)
 
     def close(self) -> None:
-        """Lets go of the file."""
+        """Closes the file that holds the count."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1

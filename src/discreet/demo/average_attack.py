@@ -1,4 +1,4 @@
-"""The differencing attack: an average before and after somebody leaves, and what their bill must have been.
+"""The differencing attack: an average before and after a patient leaves, and the bill that follows from it.
 
 With n visits before, the bill is n times the average before less n - 1 times the average after. Exact averages give it
 away exactly. Against private ones the same attack is tried many times over. Since no account would pay for that, the
@@ -42,7 +42,7 @@ class RawAverages:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrivateAverages:
-    """What the attacker computes from private averages of one epsilon each, one number for each trial."""
+    """The bills that the attacker computes from private averages of one epsilon each, one number for each trial."""
 
     epsilon: str
     inferred: tuple[float, ...]
@@ -117,7 +117,7 @@ def _key(when: int, trial: int) -> str:
 
 
 def _ask_copies(curator: Curator, path: Path, epsilon: str, trials: int) -> Answer:
-    """Visits and average charge of every copy, each at this epsilon."""
+    """Returns the visits and the average charge of every copy, each at this epsilon."""
     name = f"copies at {epsilon}"
     curator.protect(
         str(path),
@@ -129,7 +129,7 @@ def _ask_copies(curator: Curator, path: Path, epsilon: str, trials: int) -> Answ
         keys={"copy": [_key(when, trial) for when in (0, 1) for trial in range(trials)]},
         max_rows=_ROWS,
         version="demo",
-        identity=name,  # nobody is in the file: every trial is a world of its own
+        identity=name,  # the file has no real people: every trial is a world of its own
     )
     frame = curator.table(name).group_by("copy").agg(visits=count(), cost=mean("charge"))
     return curator.ask(frame.question, epsilon=epsilon)

@@ -1,4 +1,4 @@
-"""What noise, accountants and epsilons do, in numbers."""
+"""The effects of noise, accountants and epsilons, in numbers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DELTA = Fraction(1, 10**6)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Count:
-    """A count as it was released at one epsilon, and the event that describes it."""
+    """A count that was released at one epsilon, and the event that describes it."""
 
     epsilon: str
     value: int
@@ -31,7 +31,7 @@ class Count:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccountantBound:
-    """What an accountant says about a hundred releases, and why."""
+    """The epsilon of a hundred releases by one accountant, and why."""
 
     method: str
     epsilon: float
@@ -40,7 +40,7 @@ class AccountantBound:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Meaning:
-    """What an attacker gains at one epsilon, and what an analyst loses."""
+    """The gain of an attacker at one epsilon, and the loss of an analyst."""
 
     epsilon: str
     belief: float

@@ -1,6 +1,6 @@
 """A small clinic made on the spot: patients with several visits, wards, diagnoses, charges, and one very rich patient.
 
-Nobody in it exists, so that the same seed may give the same clinic and a report may say what is true.
+All of its patients are synthetic, so that the same seed may give the same clinic and a report may say what is true.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ PATIENTS = 4_000
 WARDS = ("cardiology", "maternity", "surgery", "oncology")
 TYPES = {"patient": "int", "ward": "text", "diagnosis": "text", "age": "int", "days": "int", "charge": "float"}
 RICH_PATIENT, RICH_WARD, RICH_CHARGE = 4242, "surgery", 48_750
-HIGHEST_CHARGE, MOST_DAYS = 2_000, 10  # of everybody else, and the public bounds
+HIGHEST_CHARGE, MOST_DAYS = 2_000, 10  # of all other patients, and the public bounds
 MOST_VISITS = 3  # of one patient
 
 _BY_DAY = {"cardiology": 150, "maternity": 90, "surgery": 210, "oncology": 180}
@@ -59,7 +59,7 @@ def visits(patients: int = PATIENTS, seed: int = 7) -> list[Visit]:
 
 
 def without(rows: Sequence[Visit], patient: int) -> list[Visit]:
-    """Returns the clinic after somebody took their data away."""
+    """Returns the clinic after one patient took their data away."""
     return [row for row in rows if row.patient != patient]
 
 

@@ -1,4 +1,4 @@
-"""A steward protects the clinic, an analyst asks: what is said, in order, and what comes back."""
+"""The demo's conversation: a steward protects the clinic, an analyst asks, and each query gets its answer."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EVERY_VISIT = Limits(1, MOST_VISITS)  # for questions without groups
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoQuery:
-    """Something an analyst asks.
+    """A query of the demo's analyst.
 
     Attributes:
         name: a few words for it.
@@ -50,7 +50,7 @@ class DemoQuery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoReply:
-    """A line and its answer, or the reason of a refusal."""
+    """A query of the demo and its answer, or the reason why it is refused."""
 
     line: DemoQuery
     answer: Answer | None = None
@@ -107,7 +107,7 @@ LINES = (
             curator.table("visits").where("age >= 40").group_by("ward").agg(visits=count(), days=mean("days")).question
         ),
         dots=("days",),
-        remark="The fluent front builds the plan that the same SQL would give.",
+        remark="The Python query builds the same plan as the SQL.",
     ),
     DemoQuery(
         name="charge per patient",
@@ -144,7 +144,7 @@ LINES = (
 
 
 def protect(curator: Curator, path: Path) -> None:
-    """Puts the clinic under the patients' account, with everything public declared and nothing read from the data."""
+    """Protects the clinic under the patients' account; everything public is declared, and nothing is read from it."""
     curator.protect(
         str(path),
         name="visits",

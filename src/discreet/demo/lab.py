@@ -1,8 +1,8 @@
 """The lab: attacks on what a small town publishes, each on the raw release and on private ones, and their page.
 
-The town is made on the spot: a register with names, and a hospital's table from which the names were removed. Nobody in
-it exists, so that the same seed may give the same town and a report may name those who were found. The page is for
-readers who have never heard of epsilon.
+The town is made on the spot: a register with names, and a hospital's table from which the names were removed. All its
+people are synthetic, so that the same seed may give the same town and a report may name those who were found. The page
+is for readers who have never heard of epsilon.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ _POSTCODES = tuple(f"{number:05}" for number in range(20410, 20420))
 _OLDEST, _DAYS = date(1936, 1, 1), 80 * 365
 _READING = {
     "How to read the charts": (
-        "Every dot is a private release that was really made and attacked. The line through it is where the rate lies "
-        "with 95 % chance. The dashed curve is the most that anybody could reach against this epsilon. Dotted lines "
-        "are releases without a guarantee, and a guess."
+        "Every dot is a private release that was really made and attacked. The line through it is the 95 % interval of "
+        "the rate. The dashed curve is the most that any attacker could reach against this epsilon. Dotted lines are "
+        "releases without a guarantee, and a guess."
     ),
     "What epsilon means": EPSILON,
 }
@@ -66,7 +66,7 @@ def town(people: int = PEOPLE, seed: int = 11) -> list[RegisteredPerson]:
 
 
 def register(people: Sequence[RegisteredPerson]) -> list[dict[str, str]]:
-    """Returns what anybody can buy: names with addresses and dates of birth. The number only keeps score."""
+    """Returns what anyone can buy: names with addresses and dates of birth. The number only keeps score."""
     return [_person_row(person) | {"name": person.name} for person in people]
 
 
@@ -133,7 +133,7 @@ def exhibits(*, bits: Bits | None = None) -> Iterator[Exhibit]:
 
 
 def link_names(bits: Bits | None) -> Exhibit:
-    """Links a table without names with a register that has them."""
+    """Returns the attack that links a table without names with a register that has them."""
     people = town()
     released, named = hospital(people), register(people)
     finding = attacks.linkage(released, named, on=QUASI, population=named, sensitive="diagnosis", truth="number")
@@ -142,25 +142,25 @@ def link_names(bits: Bits | None) -> Exhibit:
     )
     row, person = finding.recovered[0]
     told = (
-        f"A hospital publishes {PATIENTS:,} made-up patients without their names: postcode, date of birth, sex and "
-        f"diagnosis. A register of the town's {len(people):,} people has names beside the same three columns. Whoever "
-        f"joins the two names {rate(finding.success)} of the patients, {named[person]['name']} for one, born on "
-        f"{released[row]['birth']}: {released[row]['diagnosis']}. If counts with noise are published instead, looking "
-        f"somebody up tells little more than the commonest of {len(DIAGNOSES)} diagnoses, which needs no table."
+        f"A hospital publishes {PATIENTS:,} synthetic patients without their names: postcode, date of birth, sex and "
+        f"diagnosis. A register of the town's {len(people):,} people has names and the same three columns. An attacker "
+        f"who joins the two names {rate(finding.success)} of the patients. One is {named[person]['name']}, born on "
+        f"{released[row]['birth']}: {released[row]['diagnosis']}. If the hospital publishes counts with noise instead, "
+        f"an attacker learns little more than the commonest of {len(DIAGNOSES)} diagnoses, which needs no table."
     )
     return Exhibit(name="renamed", title="Names come back", told=told, finding=finding, comparison=comparison)
 
 
 def rebuild_answers(bits: Bits | None) -> Exhibit:
-    """Counts of subsets give every answer away."""
+    """Returns the attack that rebuilds every answer from counts of subsets."""
     secret = shuffle_indices(BITS, bits=SeededBits(_SEED)) % 2  # as many yes as no
     comparison = attacks.reconstruct.compare(secret, epsilons=EPSILONS, runs=RUNS, bits=bits)
     told = (
-        f"{BITS} made-up people answered yes or no to a question that nobody likes to answer in public. Published are "
-        f"{SUBSETS * BITS:,} counts: how many of some randomly chosen people said yes. No count names anybody, yet "
-        f"together they are {SUBSETS * BITS:,} equations for {BITS} unknowns, and least squares solves them: "
-        f"{rate(comparison.raw.success)} of the answers are rebuilt, and rounding the counts does not help. Noise that "
-        "is paid for from one budget for all counts together does."
+        f"{BITS} synthetic people answered yes or no to an embarrassing question. Published are {SUBSETS * BITS:,} "
+        "counts: how many of some randomly chosen people said yes. No count has a name in it. Yet together they are "
+        f"{SUBSETS * BITS:,} equations for {BITS} unknowns, and least squares solves them. It rebuilds "
+        f"{rate(comparison.raw.success)} of the answers, and rounding the counts does not help. Noise that is paid "
+        "from one budget for all counts together does."
     )
     return Exhibit(
         name="rebuilt", title="Answers are rebuilt from counts", told=told, finding=None, comparison=comparison
@@ -168,7 +168,7 @@ def rebuild_answers(bits: Bits | None) -> Exhibit:
 
 
 def trace_participants(bits: Bits | None) -> Exhibit:
-    """Averages of a study tell who took part."""
+    """Returns the attack that recognises participants of a study in its averages."""
     made = SeededBits(_SEED)
     shares = 0.05 + 0.9 * uniforms(SITES, bits=made)
     comparison = attacks.genome.compare(
@@ -179,11 +179,11 @@ def trace_participants(bits: Bits | None) -> Exhibit:
         bits=bits,
     )
     told = (
-        f"A study of a disease publishes, for each of {SITES:,} places in the genome, how frequent a variant is among "
-        f"its {GROUP} made-up participants. Somebody who has a person's genome asks whether it is a little closer to "
-        f"these averages than chance would have it. At a price of 5 false accusations among 100 strangers, "
-        f"{rate(comparison.raw.success)} of the participants are recognised, and with them their disease. Private "
-        "averages leave the accuser with not much more than the false accusations."
+        f"A study of a disease has {GROUP} synthetic participants. For each of {SITES:,} places in the genome it "
+        "publishes how frequent a variant is among them. An attacker who has a person's genome tests whether it is "
+        "closer to these averages than chance allows. With 5 false accusations among 100 strangers, the attacker "
+        f"recognises {rate(comparison.raw.success)} of the participants, and so their disease. With private averages "
+        "the attacker picks participants hardly more often than strangers."
     )
     return Exhibit(
         name="traced", title="Participants are recognised in averages", told=told, finding=None, comparison=comparison
@@ -215,8 +215,8 @@ def write_lab(exhibits: Sequence[Exhibit], folder: Path) -> Path:
 def lab_page(exhibits: Sequence[Exhibit]) -> str:
     """Returns the whole page."""
     lead = (
-        "Three releases about made-up people that name nobody, and what an attacker makes of them. Beside each, the "
-        "same release with noise that is measured out by differential privacy."
+        "Three releases about synthetic people, without names, and what an attacker learns from them. Next to each, "
+        "the same release with noise from differential privacy."
     )
     contents = {one.name: one.title for one in exhibits} | {"reading": "How to read this"}
     sections = [page.section(one.name, one.title, *_render_exhibit(one)) for one in exhibits]

@@ -29,22 +29,22 @@ _TITLES = {
 }
 _TOLD = {
     "outliers": (
-        "A thousand numbers around 50, of which some were replaced by 1000. A private mean follows them as any mean "
-        "does: bounds limit the harm to a share of their width. Noise covers what one row could do, and to a robust "
-        "centre a row can do little: so it needs little noise."
+        "A thousand numbers around 50, and some were replaced by 1000. A private mean follows them as any mean does: "
+        "bounds limit the harm to a share of their width. Noise covers what one row can change. One row changes a "
+        "robust centre little, so it needs little noise."
     ),
     "regression": (
-        "Two thousand points around the line 10 + 3 x, of which some say 100 whatever x is. Least squares are pulled "
-        "by each of them, with or without noise. Huber's line bounds what a point may pull, which is what privacy "
-        "needs anyway: the private one is nearly as good as the other."
+        "Two thousand points around the line 10 + 3 x, and some say 100 whatever x is. Each of those pulls least "
+        "squares, with or without noise. Huber's line bounds what one point can pull, which privacy needs anyway: the "
+        "private line is nearly as good as the other."
     ),
     "labels": (
-        "Some rows of one class say that they are of the other. A private model bounds what a row may pull, which "
-        "delays the harm a little, and its noise does nothing. If most of a class lies, every model learns the lie."
+        "Some rows of one class are labelled as the other. A private model bounds what one row can change, which "
+        "delays the harm a little; its noise does nothing. If most of a class is wrong, every model learns the error."
     ),
     "backdoor": (
-        "Somebody adds rows that bear a pattern, under a label of their choice. A few are enough against a plain "
-        "model. A small epsilon asks for many more: the dashed curves are the most that so many added rows can do."
+        "An attacker adds rows with a pattern, under a label of their choice. A few are enough against a plain model. "
+        "A small epsilon takes many more: the dashed curves are the most that so many added rows can do."
     ),
 }
 Claim = tuple[str, bool]
@@ -93,7 +93,7 @@ def robust(found: dict[str, Robustness]) -> str:
 
 
 def _render_experiment(name: str, curves: Robustness) -> list[Html]:
-    """What was tried and what was claimed, beside the chart, above all that was measured."""
+    """Returns the text and the claims next to the chart, above the table of all that was measured."""
     told = [*map(_format_claim, _CLAIMS[name](curves))]
     words = page.group(page.paragraph(_TOLD[name]), page.bullets(*told, kind="claims"))
     figure = page.figure(curves.spec(), caption=_caption(curves), description=curves.summary())
@@ -171,7 +171,9 @@ def _about_labels(found: Robustness) -> list[Claim]:
     private = next(name for name in found.found if name.startswith("private"))
     plain, bounded, noisy = (found.at(name, 0.2) for name in ("plain", "bounded gradients", private))
     worst = [found.at(name, 0.4) for name in found.found]
-    delayed = f"with 20 % of lies {rate(bounded)} of honest rows are told rightly, {rate(plain)} by a plain model."
+    delayed = (
+        f"with 20 % of lies {rate(bounded)} of honest rows are classified correctly, {rate(plain)} by a plain model."
+    )
     return [
         (f"bounded gradients delay the harm a little: {delayed}", bounded >= plain),
         (f"noise does nothing: {rate(noisy)} with it ({private}).", abs(noisy - bounded) < 0.1),
@@ -187,12 +189,12 @@ def _about_backdoors(found: Robustness) -> list[Claim]:
     return [
         (f"a few rows are enough: {enough}, and {rate(strong)} against {private[0]}.", plain > strong),
         ("all of it stays below what the guarantee allows, the error of sampling considered.", _is_allowed(found)),
-        (f"whoever can add one row in ten wins all the same: {rate(weak)} against {private[-1]}.", weak > 0.9),
+        (f"an attacker who can add one row in ten still succeeds: {rate(weak)} against {private[-1]}.", weak > 0.9),
     ]
 
 
 def _is_allowed(found: Robustness) -> bool:
-    """Whether no interval lies above the bound at its place."""
+    """Returns whether no interval lies above the bound at its place."""
     bounds = {(name, place): most for name, line in found.allowed.items() for place, most in line}
     lows = {(name, place): low for name, points in found.found.items() for place, (_, low, _) in points}
     return all(lows[spot] <= bounds[spot] + 1e-9 for spot in lows.keys() & bounds.keys())

@@ -28,7 +28,7 @@ PROVENANCE = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Story:
-    """What happened.
+    """The results of the demo's story.
 
     Attributes:
         patients: how many people the clinic has.
@@ -96,7 +96,7 @@ def _questions(console: Console, curator: Curator, folder: Path, rows: Sequence[
     terminal.heading(console, "1. A clinic, protected and asked")
     protect(curator, folder / "visits.csv")
     people = len({row.patient for row in rows})
-    terminal.say(console, f"{people:,} made-up patients, {len(rows):,} visits, an account of {BUDGET}.\n")
+    terminal.say(console, f"{people:,} synthetic patients, {len(rows):,} visits, an account of {BUDGET}.\n")
     found = []
     for said in conversation(curator):
         terminal.exchange(console, said)
@@ -151,7 +151,7 @@ def _background(console: Console, bits: Bits | None) -> None:
 def _exact(rows: Sequence[Visit]) -> dict[str, dict[str, float]]:
     """Returns what exact answers within the bounds would have been.
 
-    Nobody could publish them, had these patients lived.
+    With real patients they could not be published.
     """
     by_ward: dict[str, list[int]] = defaultdict(list)
     for row in rows:

@@ -50,7 +50,7 @@ def write_report(story: Story, folder: Path) -> Path:
 def report(story: Story) -> str:
     """Returns the whole page."""
     lead = (
-        "A made-up clinic was protected, asked in several ways and attacked. "
+        "A synthetic clinic was protected, queried in several ways and attacked. "
         "Every number comes with an interval, a cost and a place in a ledger that cannot be changed unnoticed."
     )
     parts = (
@@ -71,7 +71,7 @@ def facts(story: Story) -> Html:
     free = sum(said.answer is not None and said.answer.replayed for said in story.said)
     return page.facts(
         {
-            "made-up patients": f"{story.patients:,}",
+            "synthetic patients": f"{story.patients:,}",
             "visits": f"{story.visits:,}",
             "answers paid for": str(len(story.said) - refusals - free),
             "answers for free": str(free),
@@ -106,8 +106,7 @@ def render_answers(story: Story) -> Iterable[Html]:
     """Yields questions with answers."""
     yield page.paragraph(
         "Each cell has a released number, its 95 % interval, and the same as a small error bar. In the charts, "
-        "diamonds are what an exact answer within the same bounds would have been, which only made-up patients allow "
-        "to show."
+        "diamonds are exact answers within the same bounds. We can show these only because the patients are synthetic."
     )
     for said in story.said:
         if said.answer is not None:
@@ -163,7 +162,7 @@ def render_refusals(story: Story) -> Iterable[Html]:
 
 
 def render_attack(story: Story) -> list[Html]:
-    """Returns what averages tell about one bill."""
+    """Returns what averages reveal about one bill."""
     raw = story.raw
     exact = (
         f"One patient of {RICH_WARD} leaves. The exact average charge of {raw.visits:,} visits falls from "
@@ -171,9 +170,9 @@ def render_attack(story: Story) -> list[Html]:
         f"and {raw.visits - 1:,}, and subtract: {number(raw.inferred_bill)}, the patient's bill, to the last digit."
     )
     private = (
-        "The same attack on private averages was tried again and again, on copies of the ward with fresh noise. "
+        "The same attack on private averages was run many times, on copies of the ward with fresh noise. "
         f"Two things stand in its way. A charge counts as {HIGHEST_CHARGE:,} at most, the public bound, so that no "
-        "answer has anything to tell about the rest of a large bill; and the noise covers what one patient can still "
+        "answer reveals anything about the rest of a large bill; and the noise covers what one patient can still "
         "change. With a large epsilon the second protection grows thin, and the trials gather around the bound. The "
         "first one stays."
     )
@@ -263,10 +262,10 @@ def _meanings() -> Html:
 def show(
     console: Console, folder: Path, *, bits: Bits | None = None, patients: int = PATIENTS, trials: int = TRIALS
 ) -> Path:
-    """Tells the story, attacks in the lab and writes a page about each.
+    """Runs the story and the attacks of the lab, and writes a page about each.
 
     Args:
-        console: where it is told.
+        console: where it is printed.
         folder: where the report goes.
         bits: the source of all noise; None is the secure one.
         patients: how many people the clinic has.
@@ -276,7 +275,7 @@ def show(
         The report.
 
     Raises:
-        MissingExtra: if charts cannot be drawn here; the story is told by then, and nothing is written.
+        MissingExtra: if charts cannot be drawn here; the story is printed by then, and nothing is written.
     """
     story = tell(console, bits=bits, patients=patients, trials=trials)
     shown = _lab(console, bits)
@@ -294,8 +293,8 @@ def show(
 
 
 def _lab(console: Console, bits: Bits | None) -> tuple[Exhibit, ...]:
-    """Attacks on other releases, printed while they happen."""
-    terminal.heading(console, "5. The lab: three releases that name nobody")
+    """Runs the attacks on other releases, and prints each when it is done."""
+    terminal.heading(console, "5. The lab: three releases without names")
     shown = []
     with progress(console) as bar:
         task = bar.add_task("Attacking", total=len(SHOWN))

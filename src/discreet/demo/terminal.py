@@ -28,7 +28,7 @@ def heading(console: Console, text: str) -> None:
 
 
 def say(console: Console, text: str, style: str = "") -> None:
-    """Prints a sentence."""
+    """Prints a sentence in a style of the console."""
     console.print(Text(text, style=style))
 
 
@@ -61,7 +61,7 @@ def rows(answer: Answer) -> Table:
 
 
 def attack(raw: RawAverages, found: Sequence[PrivateAverages]) -> Table:
-    """Returns what exact and private averages tell about one bill."""
+    """Returns what exact and private averages reveal about one bill."""
     table = _table([("averages", False), ("the bill, as inferred", True), ("nine in ten trials", False)])
     table.add_row("exact", f"{number(raw.inferred_bill)}, exactly", "every time")
     for private in found:

@@ -1,6 +1,6 @@
 """Where readings become exact integers: the referee in plain Python, SQL for databases, DuckDB embedded, PostgreSQL.
 
-A server's engine, `discreet.engines.postgres.Postgres`, is loaded by whoever needs it.
+A server's engine, `discreet.engines.postgres.Postgres`, is loaded by the code that needs it.
 
 Engines know plans and rows; they know nothing of noise, budgets or analysts. Each engine loads when it is first used.
 """

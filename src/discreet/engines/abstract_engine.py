@@ -124,7 +124,7 @@ class Engine(ABC):
             name: the table's name in readings; registering it again replaces it.
             source: what the engine documents: rows, a frame, a path, a table of a database.
             columns: the declared columns and types; no other column exists for readings.
-            public: whether anybody may know the table, so that `read_public` reads it.
+            public: whether the table is public, so that `read_public` reads it.
 
         Raises:
             InvalidParameter: if the source has no such columns, or they cannot be read as these types.
@@ -145,7 +145,7 @@ class Engine(ABC):
         return ExactGroups(self._run_reading(reading))
 
     def read_public(self, reading: Reading) -> Groups:
-        """Computes the same of tables that anybody may know.
+        """Computes the same of public tables.
 
         Raises:
             InvalidParameter: if one of the tables was not registered as public, or as `read` does; nothing was read.
@@ -170,7 +170,7 @@ class Engine(ABC):
         raise failed
 
     def check(self, names: Collection[str], expressions: Collection[Expression]) -> None:
-        """Refuses what this engine cannot compute with our meaning, before anybody pays for it.
+        """Refuses what this engine cannot compute with our meaning, before it is paid for.
 
         Args:
             names: the tables of a question.
@@ -192,14 +192,14 @@ class Engine(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Lets go of everything; the engine cannot be used afterwards."""
+        """Releases everything; the engine cannot be used afterwards."""
 
     @abstractmethod
     def _attach(self, name: str, source: Any, columns: Mapping[str, Type]) -> None: ...
 
     @abstractmethod
     def _prepare(self, reading: Reading) -> Callable[[], GroupColumns]:
-        """Translates, touching no row; what comes back reads when it is called."""
+        """Translates a reading, and reads no row; the function that it returns reads when it is called."""
 
     def __enter__(self) -> Self:
         return self
@@ -215,7 +215,7 @@ def _tables(reading: Reading) -> tuple[str, ...]:
 
 
 def _salt_reading(reading: Reading) -> Reading:
-    """A reading whose cuts before joins choose rows by the salt of its limits."""
+    """Returns a reading whose cuts before joins choose rows by the salt of its limits."""
     if reading.source is None or reading.bounding is None:
         return reading
     return replace(reading, source=salt_cuts(reading.source, reading.bounding.salt))
@@ -272,7 +272,7 @@ class BySource(Engine):
             engine.check(names, expressions)
 
     def close(self) -> None:
-        """Closes all engines."""
+        """Closes the engine of every kind of source."""
         for engine in (self._usual, *self._others.values()):
             engine.close()
 
@@ -298,7 +298,7 @@ class BySource(Engine):
         return self._holder(reading)._prepare(reading)
 
     def _holder(self, reading: Reading) -> Engine:
-        """The engine of a reading's tables."""
+        """Returns the engine of a reading's tables."""
         self.check({reading.table, *(() if reading.source is None else tables(reading.source))}, ())
         return self._places.get(reading.table, self._usual)
 
@@ -362,7 +362,7 @@ def _finite(raw: Any) -> float | None:
 
 
 def _moment(raw: dt.datetime) -> dt.datetime:
-    """Without a zone, in UTC, and without what a subclass adds."""
+    """Returns a moment without a zone, in UTC, and without what a subclass adds."""
     moment = raw if raw.tzinfo is None else raw.astimezone(dt.UTC)
     return dt.datetime.combine(_day(moment), dt.time(moment.hour, moment.minute, moment.second, moment.microsecond))
 

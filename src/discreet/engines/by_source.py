@@ -29,7 +29,7 @@ def _server(source: Any) -> Hashable | None:
 
 
 def _postgres(server: ServerAddress) -> Engine:
-    """An engine of a server; whoever has files only does not load it."""
+    """Returns an engine of a server; it is loaded only where there is a server."""
     made: Engine = load("discreet.engines.postgres.engine", "A table of a PostgreSQL server").Postgres(server)
     return made
 
@@ -38,7 +38,7 @@ _SPARK = re.compile(r"(?:(?:spark|sc)://[^/]+|local(?:\[[^]/]*\])?)")
 
 
 def _cluster(source: Any) -> Hashable | None:
-    """The address of a Spark cluster that a table's begins with, or the session of a DataFrame."""
+    """Returns the address of a Spark cluster that a table's begins with, or the session of a DataFrame."""
     if isinstance(source, str):
         address, _, table = source.rpartition("/")
         return address if table and "://" in address and _SPARK.fullmatch(address) else None
@@ -54,11 +54,11 @@ def _spark(session: Any) -> Engine:
 
 
 KINDS: tuple[SourceKind, ...] = (SourceKind(_server, _postgres), SourceKind(_cluster, _spark))
-"""Kinds of sources beside files and frames."""
+"""Kinds of sources besides files and frames."""
 
 
 def engine_at(address: str | None) -> Engine | None:
-    """Returns the engine of a server, of which sources are tables; None without an address.
+    """Returns the engine of a server, whose tables are sources; None without an address.
 
     Raises:
         InvalidParameter: if the address is none of a server.

@@ -12,10 +12,9 @@ A unit keeps the `groups` groups of the smallest rank. Groups of equal rank are 
 first: NULL, then by size, FALSE before TRUE, texts by code points. So there is an order without ties, whatever keys
 collide, and the limit holds without any assumption on the mixing.
 
-Why a fourth power: as the unit varies, the ranks of four different keys are polynomials of which no combination with
-small coefficients is constant, and so they are spread as independent numbers would be (Weyl). Products of numbers below
-2^30 fit every database's integers, and a rank costs a few nanoseconds where a digest of each pair would cost half a
-microsecond.
+Why a fourth power: as the unit varies, the ranks of four different keys are polynomials without a constant combination
+of small coefficients, and so they are spread as independent numbers would be (Weyl). Products of numbers below 2^30 fit
+every database's integers, and a rank costs a few nanoseconds where a digest of each pair would cost half a microsecond.
 
 Rows. Within one unit and group, rows are ordered by their terms: for each statistic of the reading in turn, what the
 row adds to a *sum* or a *product*, NULL before all numbers, the value that it has among *distinct* ones, in the order
@@ -55,7 +54,7 @@ def normalize_id(unit: Value) -> Value:
 
 
 BUCKETS = 63
-"""Into which ranks are sorted, and a set of which fits into a 64-bit integer."""
+"""How many buckets ranks are sorted into; a set of them fits into a 64-bit integer."""
 
 BUCKET = 1 << 24
 """How many ranks make a bucket."""
@@ -91,7 +90,7 @@ def _text(part: Value) -> str | None:
 
 
 def stays(place: int, rows: int, start: int, n: int) -> bool:
-    """Tells whether the row in this place of n > rows is kept.
+    """Returns whether the row in this place of n > rows is kept.
 
     >>> [place for place in range(10) if stays(place, 3, 12, 10)]
     [2, 5, 9]
@@ -111,12 +110,12 @@ class Salt:
 
     @cached_property
     def null(self) -> int:
-        """The whole number that NULL counts as."""
+        """Returns the whole number that NULL counts as."""
         return self.constant("null")
 
     @cached_property
     def shift(self) -> int:
-        """The constant b of the rank."""
+        """Returns the constant b of the rank."""
         return self.constant("b")
 
     def factor(self, place: int) -> int:

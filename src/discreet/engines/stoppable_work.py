@@ -17,14 +17,14 @@ Deliver = Callable[[], None]
 
 _AGAIN = 0.01  # seconds between interrupts: one that comes too early is forgotten
 _DEAF = 0.1  # seconds between two looks for a signal, which another thread may have received
-_PATIENCE = 0.5  # seconds that whoever pressed Ctrl-C waits for the end of the work
+_PATIENCE = 0.5  # seconds that a person who pressed Ctrl-C waits for the end of the work
 _MOST_IDLE = 4  # threads that wait for work: more end
 
 
 class _Worker:
     """A thread that does one piece of work after another: what DuckDB sets up in a new thread costs half a small query.
 
-    It is idle again before its work is delivered, so that whoever asks next finds it.
+    It is idle again before its work is delivered, so that the next caller finds it.
     """
 
     def __init__(self) -> None:
@@ -62,7 +62,7 @@ def stoppable(
     """Returns what the work returns, done in another thread, so that the one that waits hears signals.
 
     Python hears Ctrl-C in the main thread only, between two of its own steps, and so not before a long call into
-    another language returns. Whoever asks from another thread is stopped by the deadline alone.
+    another language returns. A caller in another thread is stopped by the deadline alone.
 
     Args:
         work: what is done; it may look at an event that says when its result is not wanted any more, and raise.
@@ -81,7 +81,7 @@ def stoppable(
     def run() -> Deliver:
         try:
             return partial(future.set_result, work(stopped))
-        except BaseException as error:  # noqa: BLE001 - raised again by whoever waits
+        except BaseException as error:  # noqa: BLE001 - raised again by the waiting thread
             # without its frames, which would hold the connection
             return partial(future.set_exception, error.with_traceback(None))
 
@@ -103,7 +103,7 @@ def stoppable(
 
 
 def _ends(future: Future[Result], seconds: float | None) -> bool:
-    """Whether something ends in time; waits in slices, since a signal need not wake up whoever waits."""
+    """Returns whether something ends in time; waits in slices, since a signal need not wake up the waiting thread."""
     end = None if seconds is None else time.monotonic() + seconds
     while not future.done():
         left = _DEAF if end is None else min(_DEAF, end - time.monotonic())

@@ -23,7 +23,7 @@ _FINITE_HINT = "Replace NaN and infinities by a public rule before the release, 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """All multiples of 2^exponent, a fact known to everybody before any data is seen.
+    """All multiples of 2^exponent, a public fact that is fixed before any data is seen.
 
     Rounding is half up, floor(x / step + 1/2), because it commutes with shifts by whole steps: two values at a distance
     of at most m steps, m whole, round to integers at most m apart. Half-to-even does not have this property (0.5 and
@@ -131,7 +131,7 @@ class Grid:
             return math.copysign(sys.float_info.max, steps)
 
     def on_grid(self, values: Any) -> bool:
-        """Tells whether every value already is a grid point, so that rounding moves nothing."""
+        """Returns whether every value already is a grid point, so that rounding moves nothing."""
         array = np.asarray(values)
         if array.dtype.kind in "iu" and self.exponent <= 0:
             return True
@@ -173,7 +173,7 @@ def exact_value(value: Any) -> Fraction:
 
 
 def _ratio(value: Any) -> tuple[int, int]:
-    """A finite real number as it is; a long double loses nothing."""
+    """Returns a finite real number exactly; a long double loses nothing."""
     top, bottom = value.as_integer_ratio() if hasattr(value, "as_integer_ratio") else float(value).as_integer_ratio()
     return int(top), int(bottom)
 

@@ -224,7 +224,7 @@ def _sum_of_words(words: NDArray[np.uint64]) -> int:
 
 
 def _product(words: NDArray[np.uint64], factor: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """The two words of a product: by halves of 32 bits, whose products fit into one."""
+    """Returns the two words of a product, by halves of 32 bits, whose products fit into one word."""
     top, bottom = np.uint64(factor >> 32), np.uint64(factor & (_HALF - 1))
     upper, lower, shift = words >> np.uint64(32), words & _LOW_HALF, np.uint64(32)
     first, second, third = lower * bottom, upper * bottom, lower * top

@@ -261,7 +261,7 @@ class UndecidedComparison(Exception):
     >>> limit = Fraction("1.41422")
     >>> Enclosure.of(2, digits=4).sqrt().below(limit)  # between 1.413 and 1.415
     Traceback (most recent call last):
-    discreet.exact.rounding.Undecided
+    discreet.exact.rounding.UndecidedComparison
     >>> Enclosure.of(2, digits=8).sqrt().below(limit)
     True
     """

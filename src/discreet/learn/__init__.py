@@ -1,6 +1,6 @@
 """Learners with scikit-learn's interface whose fitted attributes are differentially private.
 
-Bounds are public and stated; every sum that meets noise is an exact integer; `plan_event` tells the price before any
+Bounds are public and stated; every sum that meets noise is an exact integer; `plan_event` returns the price before any
 row is seen. Needs scikit-learn: ``pip install '.[learn]'``.
 """
 

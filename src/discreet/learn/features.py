@@ -60,7 +60,7 @@ class Features:
 
     @property
     def unit(self) -> float:
-        """Returns what an integer 1 stands for in z: longest row over RADIUS."""
+        """Returns what an integer 1 means in z: longest row over RADIUS."""
         return float(np.hypot(self.norm, self.constant)) / RADIUS
 
     def rows(self, X: Any) -> NDArray[np.int64]:

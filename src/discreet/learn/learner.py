@@ -1,4 +1,4 @@
-"""What every learner is: parameters that are only stored, a plan before the data, an account after it.
+"""Learners store parameters, plan their price before the data, and account for it after `fit`.
 
 Classifiers besides have classes, which are public or found in the labels for a part of the budget, also if none are
 found. Rows and labels are checked as scikit-learn hands them over, in ways that depend on their shape and type only.
@@ -30,7 +30,7 @@ from discreet.privacy import ApproxDP, Loss, Neighbours, PureDP, events
 from discreet.privacy.events import Approx, Composed, Event
 from discreet.statistics.budget_split import Spending
 
-SHARE = Fraction(1, 20)  # of epsilon, for finding classes nobody declared
+SHARE = Fraction(1, 20)  # of epsilon, for finding undeclared classes
 _HINT = "Classes are public: pass classes=[0, 1]. Without them they are found privately, which needs a delta."
 
 
@@ -44,7 +44,7 @@ class Learner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no annot
     Parameters that all learners have:
         epsilon, delta: what one fit may cost; delta=0 (or None) where the learner has a pure method.
         neighbours: "add_remove" or "replace".
-        random_state: None for secure noise, an int for a seed that protects nobody.
+        random_state: None for secure noise, an int for a seed, which gives no privacy.
 
     Attributes after `fit`:
         event_: what was released.
@@ -77,7 +77,7 @@ class Learner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no annot
 
     @property
     def _bounds(self) -> Any:
-        """The public limits of the features, in their order, where they were given by name too."""
+        """Returns the public limits of the features, in their order, where they were given by name too."""
         names = getattr(self, "feature_names_in_", None)
         return bounds_by_place(getattr(self, "bounds", None), names, known=hasattr(self, "n_features_in_"))
 
@@ -85,7 +85,7 @@ class Learner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no annot
         return Spending.of(self.epsilon, self.delta)
 
     def _bits(self) -> Bits:
-        """The source of randomness: secure, unless a seed was asked for."""
+        """Returns the source of randomness: secure, unless a seed was asked for."""
         return bits_of(self.random_state)
 
     def _account(self, event: Event, bits: Bits) -> None:
@@ -102,7 +102,7 @@ def bits_of(random_state: Any) -> Bits:
     if random_state is None:
         return source_of(None)
     if isinstance(random_state, bool) or not isinstance(random_state, Integral):
-        hint = "None is secure; an int is a seed, for tests, and its results protect nobody."
+        hint = "Use None for private results. An int is a seed for tests, and its results are not private."
         raise InvalidParameter("random_state", random_state, "to be None or an int", hint)
     return SeededBits(int(random_state))
 
@@ -126,12 +126,12 @@ def price_event(event: Event, epsilon: Any, delta: Any, neighbours: Neighbours) 
 
 @lru_cache(maxsize=256)
 def _find_epsilon(event: Event, delta: Fraction, neighbours: Neighbours) -> Fraction:
-    """The least epsilon of an event; a learner that is fitted again has the same one."""
+    """Returns the least epsilon of an event; a learner that is fitted again has the same one."""
     return Fraction(accounting.epsilon(event, delta, neighbours=neighbours))
 
 
 def _apart(event: Event, delta: Fraction, neighbours: Neighbours) -> Fraction:
-    """The cost if promises of an epsilon and a delta are added to the rest: basic composition, for huge epsilons."""
+    """Returns the cost with promises of an epsilon and a delta added: basic composition, for huge epsilons."""
     parts = event.events if isinstance(event, Composed) else (event,)
     promises = [part for part in parts if isinstance(part, Approx)]
     rest = [part for part in parts if not isinstance(part, Approx)]
@@ -146,8 +146,8 @@ class ClassPlan:
 
     Formal guarantee: finding classes is (epsilon / 20, delta / 2)-DP. Each row has one label, so the optimal rule of
     key selection holds under ADD_REMOVE; a replaced row is one removed and one added, which doubles its epsilon and
-    multiplies its delta by 1 + e^epsilon (group privacy). What is left is `rest`, and basic composition adds up to the
-    whole.
+    multiplies its delta by 1 + e^epsilon (group privacy). The remaining budget is `rest`, and basic composition adds up
+    to the whole.
 
     Attributes:
         declared: the public classes, sorted; None if they are to be found.
@@ -194,7 +194,7 @@ class ClassPlan:
 
 
 def _of_their_own(found: NDArray[Any]) -> NDArray[Any]:
-    """At least one class, in an array whose type no other label decides: texts are as wide as the longest found."""
+    """Returns at least one class, in an array whose type depends on these alone: texts are as wide as the longest."""
     kind = found.dtype.kind
     if kind in "SU":
         found = np.array(found.tolist(), dtype=kind)
@@ -236,7 +236,7 @@ def _check_classes(classes: Any) -> NDArray[Any]:
 def read_labelled(model: Any, X: Any, y: Any) -> tuple[NDArray[np.float64], NDArray[Any]]:
     """Returns rows and labels as arrays.
 
-    No value in them is a reason to refuse, for a refusal would tell that it occurs.
+    No value in them is a reason to refuse, because a refusal would reveal that it occurs.
 
     Raises:
         ValueError: if their shapes or types do not fit.
@@ -271,7 +271,7 @@ class ClassifierBase(ClassifierMixin, Learner):  # type: ignore[misc]  # scikit-
     an answer like any other. The model is then constant. It predicts the one class that was found or, if there was
     none, the zero of the labels' type (0, False or an empty text), with probability 1; its margins are 0.
 
-    Attributes after `fit`, beside those of `Learner`:
+    Attributes after `fit`, in addition to those of `Learner`:
         classes_: the labels, sorted; a single one for a constant model.
         constant_: whether the model is constant.
     """
@@ -281,14 +281,14 @@ class ClassifierBase(ClassifierMixin, Learner):  # type: ignore[misc]  # scikit-
 
     @property
     def constant_(self) -> bool:
-        """Tells whether fewer than two classes were found, so that the same is predicted for every row."""
+        """Returns whether fewer than two classes were found, so that the same is predicted for every row."""
         return len(self.classes_) < 2
 
     def _class_plan(self) -> ClassPlan:
         return ClassPlan.of(self.classes, epsilon=self.epsilon, delta=self.delta, neighbours=self._relation)
 
     def _affordable(self, event: Event) -> Event:
-        """The event of a fit, which must not turn out to cost more than was asked when all is released.
+        """Returns the event of a fit, which must not turn out to cost more than was asked when all is released.
 
         Raises:
             InvalidParameter: if it would.

@@ -1,6 +1,6 @@
 """Noisy moments of rows: counts, means and variances of columns by groups, and second moments of rows with labels.
 
-Columns of one group of rows, or of several, are released at once. For a regression, rows, a constant and labels stand
+Columns of one group of rows, or of several, are released at once. For a regression, rows, a constant and labels are put
 side by side, as integers: one matrix of their second moments is all it needs. A row longer than its public norm is
 shrunk together with its constant and its labels, which gives it a smaller weight and moves no coefficient of a linear
 model; cutting the features alone would.
@@ -38,7 +38,7 @@ class NumericLabels:
     Attributes:
         centre: of each label.
         spread: of each label.
-        radius: the largest integer, that stands for the upper bound.
+        radius: the largest integer, which means the upper bound.
     """
 
     centre: Floats
@@ -69,7 +69,7 @@ class SecondMoments:
         cross: the sum of z u', u the labels in [-1, 1].
         labels: the sum of u u'.
         constant: the entry of the constant in a row that was not shrunk.
-        sigma: the deviation of the noise on the diagonal of `rows`; beside it, sigma / sqrt 2.
+        sigma: the deviation of the noise on the diagonal of `rows`; off the diagonal it is sigma / sqrt 2.
         cross_sigma: the deviation of the noise on `cross`.
         label_sigma: the deviation of the noise on the diagonal of `labels`.
     """
@@ -113,7 +113,7 @@ def joint_rows(public: Features, X: Any, labels: NumericLabels | None = None, y:
 
 
 def _squares(rows: Integers) -> Integers:
-    """Squared lengths; the entries of `whole` are at most 2^26 and features at most 2^10, so nothing overflows."""
+    """Returns squared lengths; entries of `whole` are at most 2^26 and features at most 2^10, so nothing overflows."""
     return np.asarray(np.sum(rows * rows, axis=1), dtype=np.int64)
 
 
@@ -159,7 +159,7 @@ def release_moments(
 
 
 def label_radius(features: int, labels: int) -> int:
-    """Returns how long labels should be beside rows of length RADIUS, from public numbers.
+    """Returns how long labels should be next to rows of length RADIUS, from public numbers.
 
     With T = labels radius^2 / RADIUS^2 the noise of all moments grows as 1 + T. The error of coefficients theta of
     normalised rows is that of the cross moments, as 1 / T, and that of the moments of rows, as ||theta||^2: together
@@ -261,7 +261,7 @@ def release_columns(
         neighbours: the relation to protect.
         bits: the source of randomness.
     """
-    several = groups if codes is None else max(groups, 2)  # beside one group there are rows that are in none
+    several = groups if codes is None else max(groups, 2)  # next to one group there are rows that are in none
     parts, multiplier = shares(steps.shape[1], several, neighbours), spending.noise_multiplier
     places = np.zeros(len(steps), dtype=np.int64) if codes is None else codes
     counts, sums, squares = _sums(steps, places, groups)
@@ -282,7 +282,7 @@ def release_columns(
 
 
 def _sums(steps: Integers, codes: Integers, groups: int) -> tuple[Integers, Integers, Integers]:
-    """Exact counts, sums and centred squares of each group."""
+    """Returns exact counts, sums and centred squares of each group."""
     counts = np.zeros(groups, dtype=np.int64)
     sums = np.zeros((groups, steps.shape[1]), dtype=np.int64)
     squares = np.zeros_like(sums)
@@ -295,7 +295,7 @@ def _sums(steps: Integers, codes: Integers, groups: int) -> tuple[Integers, Inte
 
 
 def _estimates(sizes: Floats, sums: Floats, squares: Floats, sigma: float, square_sigma: float) -> ColumnMoments:
-    """Means and variances, kept within what bounds allow; a variance that noise could have made is set to its noise."""
+    """Returns means and variances within what bounds allow; a variance that noise could explain is set to its noise."""
     count = np.maximum(sizes, 1.0)
     mean = np.clip(sums / count[:, None], -1, 1)
     second = np.clip((squares / count[:, None] + 1) / 2, 0, 1)

@@ -1,8 +1,8 @@
-"""What a caller who holds the rows is warned of: prices that add up, steps that were not private, labels of no class.
+"""Warnings for a caller who holds the rows: prices that add up, steps that were not private, labels of no class.
 
-A warning that depends on rows is seen by whoever runs the fit, and must not be handed on: it is a look at the data that
-nobody pays for. So there is none of them in a fit under an account, whose analyst does not hold the rows
-(`in_an_account`), and none of them tells a number of rows or a value.
+A warning that depends on rows is for the caller who runs the fit, and must not be passed on: it is a look at the data
+that no budget pays for. So a fit under an account, whose analyst does not hold the rows (`in_an_account`), gives no
+warning, and no warning contains a number of rows or a value.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _read: ContextVar[Sketch | None] = ContextVar("read", default=None)
 
 
 class PrivacyWarning(UserWarning):
-    """What was done is private for less than it seems; for the eyes of whoever holds the rows.
+    """Warns that something is less private than it seems; only for a person who holds the rows.
 
     >>> import warnings
     >>> from discreet.learn import GaussianNB, PrivacyWarning
@@ -46,13 +46,13 @@ class PrivacyWarning(UserWarning):
     ...     warnings.simplefilter("always", PrivacyWarning)
     ...     model = learner.fit([[0.2], [0.8]], ["no", "perhaps"])
     >>> print(seen[0].message)
-    Some labels are none of classes=...; their rows count nowhere. This is for whoever holds the rows, and must not ...
+    Some labels are none of classes=...; their rows count nowhere. This depends on your rows: do not pass it on.
     """
 
 
 @contextmanager
 def in_an_account() -> Iterator[None]:
-    """Runs fits whose price somebody else adds up: a curator, a search, a pipeline. Nobody is warned of their rows."""
+    """Runs fits whose price a curator, a search or a pipeline adds up, without warnings about their rows."""
     token = _silent.set(True)
     try:
         yield
@@ -61,13 +61,13 @@ def in_an_account() -> Iterator[None]:
 
 
 def is_silent() -> bool:
-    """Tells whether nobody may be warned of rows."""
+    """Returns whether warnings about rows are off."""
     return _silent.get()
 
 
 @dataclass(frozen=True, slots=True)
 class Sketch:
-    """Rows as they are known again: keyed hashes, of which the smallest are a sample that equal rows share.
+    """Recognises rows by keyed hashes: the smallest ones are a sample that equal rows share.
 
     Attributes:
         sample: the smallest hashes, each once.
@@ -89,7 +89,7 @@ class Sketch:
         return cls(frozenset(sample[:SAMPLE].tolist()), len(sample) == len(least), total)
 
     def shares(self, other: Sketch) -> bool:
-        """Tells whether rows of both are likely to be the same: a tenth of all of them, or all."""
+        """Returns whether rows of both are likely to be the same: a tenth of all of them, or all."""
         if self.total == other.total and self.sample == other.sample:
             return True
         if not (self.distinct and other.distinct):
@@ -120,7 +120,7 @@ def note_rows(X: Floats) -> None:
 
 
 def note_table(X: Any) -> None:
-    """Notes the rows of a table of numbers and texts; each text stands for a number that this process alone knows."""
+    """Notes the rows of a table of numbers and texts; each text becomes a number that this process alone knows."""
     if is_silent():
         return
     try:
@@ -140,7 +140,7 @@ def _number(value: Any) -> float:
 def remember_fit(cost: Loss) -> None:
     """Warns if rows were fitted before in this process, outside an account, and says what all of it costs.
 
-    Rows are known again by keyed hashes of some of them; the key is drawn for each process and is told to nobody.
+    Rows are known again by keyed hashes of some of them; the key is drawn for each process and never leaves it.
     """
     sketch = _read.get()
     if is_silent() or sketch is None:
@@ -158,7 +158,7 @@ def remember_fit(cost: Loss) -> None:
 
 
 def _together(fits: list[_Fit], last: _Fit) -> Loss:
-    """What several fits cost, by basic composition."""
+    """Returns what several fits cost, by basic composition."""
     epsilon, delta = Fraction(0), Fraction(0)
     for fit in (*fits, last):
         if isinstance(fit.cost, PureDP | ApproxDP):
@@ -168,22 +168,21 @@ def _together(fits: list[_Fit], last: _Fit) -> Loss:
 
 
 def check_preparation(X: Floats) -> None:
-    """Warns if columns have mean 0 and variance 1 to the last digits: somebody scaled them by their own moments.
+    """Warns if columns have mean 0 and variance 1 to the last digits: they were scaled by their own moments.
 
     The first column is looked at before the others, which is all the work for rows that were not scaled so.
     """
     if is_silent() or len(X) < 2 or not X.shape[1] or not _is_standard(X[:, :1]) or not _is_standard(X):
         return
     text = (
-        "Columns have mean 0 and variance 1, as scikit-learn's StandardScaler leaves them: a step before this one read "
-        "the rows without privacy, and nobody pays for it. Use discreet.learn.StandardScaler, or PublicScaler with "
-        "public bounds."
+        "Columns have mean 0 and variance 1, as after scikit-learn's StandardScaler: an earlier step read the rows "
+        "without privacy. Use discreet.learn.StandardScaler, or PublicScaler with public bounds."
     )
     warnings.warn(text, PrivacyWarning, stacklevel=4)
 
 
 def _is_standard(X: Floats) -> bool:
-    """Whether all columns are standardised; constant ones stay 0, and missing values are passed over."""
+    """Returns whether all columns are standardised; constant ones stay 0, and missing values are passed over."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")  # a column without any value
         means, variances = np.nanmean(X, axis=0), np.nanvar(X, axis=0)
@@ -203,20 +202,20 @@ def check_labels(y: NDArray[Any], places: NDArray[np.int64]) -> None:
         outside = outside[[one is not None and one == one for one in outside]]  # noqa: PLR0124  # NaN differs from itself
     if len(outside):
         text = (
-            "Some labels are none of classes=...; their rows count nowhere. This is for whoever holds the rows, and "
-            "must not be handed on: it is no release."
+            "Some labels are none of classes=...; their rows count nowhere. This depends on your rows: do not pass "
+            "it on."
         )
         warnings.warn(text, PrivacyWarning, stacklevel=4)
 
 
 @cache
 def _key() -> int:
-    """A number of this process alone."""
+    """Returns a number of this process alone."""
     return source_of(None).integer(64)
 
 
 def _hashes(X: Floats) -> Hashes:
-    """A keyed hash of each row: a sum of its bits times odd numbers, then mixed so that order tells nothing."""
+    """Returns a keyed hash of each row: a sum of its bits times odd numbers, mixed so that order says nothing."""
     words = np.ascontiguousarray(X + 0.0).view(np.uint64)  # -0.0 becomes 0.0
     places = np.arange(1, X.shape[1] + 1, dtype=np.uint64)
     with np.errstate(over="ignore"):
@@ -226,7 +225,7 @@ def _hashes(X: Floats) -> Hashes:
 
 
 def _mix_words(words: Hashes) -> Hashes:
-    """Splitmix64's finaliser: every bit of a word reaches every other."""
+    """Applies Splitmix64's finaliser: every bit of a word reaches every other."""
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         words = (words ^ (words >> np.uint64(shift))) * np.uint64(factor)
     return words ^ (words >> np.uint64(31))

@@ -1,7 +1,7 @@
 """Rows as callers hand them over, as arrays of floats: tables with names, sparse matrices, arrays.
 
-What is refused is refused for shape, type or names; no value in a row to be fitted is a reason, for a refusal would
-tell that it occurs.
+What is refused is refused for shape, type or names; no value in a row to be fitted is a reason, because a refusal would
+reveal that it occurs.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def rows_to_fit(model: Any, X: Any) -> Floats:
     )
     rows = dense(found)
     check_preparation(rows)
-    if getattr(model, "random_state", None) is None:  # a seed protects nobody, and costs nothing
+    if getattr(model, "random_state", None) is None:  # a seed gives no privacy, and costs nothing
         note_rows(rows)
     return rows
 
@@ -79,7 +79,7 @@ def dense(X: Any) -> Floats:
 
 
 def is_table(X: Any) -> bool:
-    """Tells whether rows are a table with names: of pandas, polars, PyArrow or whatever narwhals knows."""
+    """Returns whether rows are a table with names: of pandas, polars, PyArrow or whatever narwhals knows."""
     return not isinstance(X, np.ndarray | list | tuple) and bool(nw.dependencies.is_into_dataframe(X))
 
 
@@ -96,7 +96,7 @@ def bounds_by_place(bounds: Any, names: Sequence[str] | None, *, known: bool) ->
 
     Args:
         bounds: a pair, or a dict of pairs by name.
-        names: of the columns; None if nobody knows them.
+        names: of the columns; None if they are unknown.
         known: whether rows were seen. Before that the order of the dict will do, since no price depends on it.
 
     Raises:

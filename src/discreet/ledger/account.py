@@ -29,14 +29,14 @@ from discreet.report.display import Display, DisplayMixin
 
 _new = tuple.__new__  # makes a named tuple without the function around it
 FAILURE_CREDITS = 3
-"""Failed questions until a name is stopped (`AccountLocked`): failing is a bit about the data that nobody paid for."""
+"""Failed questions until a name is stopped (`AccountLocked`): each failure reveals one bit about the data for free."""
 
 FAILURE_CEILING = 3 * FAILURE_CREDITS
-"""Credits of all names together, until everybody who had a failure is stopped: see `Ledger.fail`."""
+"""Credits of all names together, until all names with a failure are stopped: see `Ledger.fail`."""
 
 
 class Role(Enum):
-    """What somebody may do on an account.
+    """What a person may do on an account.
 
     Raises:
         InvalidParameter: from ``Role(text)`` if the text names no role.
@@ -58,7 +58,7 @@ class Role(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
-    """Who is protected, in which relation, and the budget it was opened with; fixed for ever.
+    """An account: who is protected, in which relation, and the budget it was opened with; fixed for ever.
 
     Attributes:
         salt: a secret of the account, by which rows of one unit are chosen; it never leaves the curator.
@@ -71,7 +71,7 @@ class Account:
     salt: bytes = dataclasses.field(repr=False)
 
     def __hash__(self) -> int:
-        """Of the name, which is one in a ledger: prices are looked up by account with every charge."""
+        """Hashes the name, which is unique in a ledger: every charge looks prices up by account."""
         return hash(self.name)
 
     def write(self) -> str:
@@ -100,7 +100,7 @@ class Account:
 
 
 class AccountState(NamedTuple):
-    """Where an account stands: budget, sums of this period and of its whole life, failures.
+    """The state of an account: its budget, the sums of this period and of its whole life, and its failures.
 
     >>> from discreet.ledger.tallies import prices
     >>> from discreet.privacy import Budget, events
@@ -117,7 +117,7 @@ class AccountState(NamedTuple):
     spent: Tallies
     lifetime: Tallies
     failures: int = 0
-    """Of everybody, since the account was last unlocked; `ledger.policy` tells whose."""
+    """Failures of all names since the account was last unlocked; `ledger.policy` decides who is stopped."""
     listed: bool = False
     """Whether analysts were appointed: from then on only they may ask."""
 
@@ -177,7 +177,7 @@ class AccountMember(NamedTuple):
 
     @classmethod
     def of(cls, state: AccountState) -> AccountMember:
-        """Returns somebody new."""
+        """Returns a person who has spent nothing on an account yet."""
         zero = Tallies.zero(state.budget)
         return cls(period=state.period, spent=zero, lifetime=zero)
 
@@ -233,7 +233,7 @@ def same_currency(old: Loss, new: Loss, name: str = "budget") -> Loss:
 
 
 SHARED = ""
-"""Stands for all names without a role; nobody is called so."""
+"""The shared name of all names without a role; no person can have it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,13 +260,13 @@ class Failures:
         return sum(min(count, FAILURE_CREDITS) for count in self.counts.values())
 
     def stops(self, name: str) -> bool:
-        """Tells whether a name, or `SHARED`, may charge nothing more."""
+        """Returns whether a name, or `SHARED`, may charge nothing more."""
         own = self.counts.get(name, 0)
         return own >= FAILURE_CREDITS or (own > 0 and self.used_credits >= FAILURE_CEILING)
 
     @property
     def stopped_names(self) -> tuple[str, ...]:
-        """All that may charge nothing more."""
+        """The names that may charge nothing more."""
         return tuple(sorted(name for name in self.counts if self.stops(name)))
 
 
@@ -280,12 +280,12 @@ class Balance(DisplayMixin):
     Attributes:
         total: the budget, or the person's cap.
         spent: of this period, in the currency of the rule that leaves most room to say so.
-        remaining: what that rule leaves, and the largest pure question that is still possible.
+        remaining: what that rule leaves, and the largest query without delta that is still possible.
         lifetime: everything ever spent, renewals or not; None if no rule can bound it any more.
         period: counted from 1; a renewal begins the next.
         failures: failed questions since the account was last unlocked: all of them, or those that use the same credits
             as the person's.
-        stopped: whose failure credits are used up, until a steward unlocks the account; the empty name stands for all
+        stopped: whose failure credits are used up, until a steward unlocks the account; the empty name means all
             names without a role, which share theirs.
     """
 
@@ -299,7 +299,7 @@ class Balance(DisplayMixin):
 
     @property
     def locked(self) -> bool:
-        """Whether the person is stopped, or somebody on the account is."""
+        """Whether this person is stopped or, for an account, any person on it."""
         return bool(self.stopped)
 
     @property
@@ -310,7 +310,7 @@ class Balance(DisplayMixin):
             "total": str(self.total),
             "spent": describe_loss(self.spent),
             "remaining": str(self.remaining),
-            "largest pure question": f"epsilon={at_most(self.remaining.epsilon)}",
+            "largest query without delta": f"epsilon={at_most(self.remaining.epsilon)}",
             "spent in its lifetime": describe_loss(self.lifetime),
             "state": state,
         }
@@ -333,12 +333,12 @@ class Balance(DisplayMixin):
 
 
 def describe_loss(loss: Loss | None) -> str:
-    """Returns an amount that was spent, in words; None stands for one that no rule bounds."""
+    """Returns an amount that was spent, in words; None means one that no rule bounds."""
     return "not bounded" if loss is None else str(loss)
 
 
 def _describe_stopped(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Returns a line about who may ask nothing new, if anybody."""
+    """Returns a line about the people who may ask nothing new; none if there are no such people."""
     told = ", ".join(name or "names without a role" for name in names)
     return (f"stopped after failures: {told}",) if told else ()
 

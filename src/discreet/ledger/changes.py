@@ -21,14 +21,14 @@ from discreet.ledger.tallies import ChargePrice, Tallies
 Value = TypeVar("Value")
 
 BOOK = "book", ""
-"""Where the state of the ledger as a whole stands."""
+"""The place of the state of the ledger as a whole."""
 
 ANCHOR = "anchor", ""
-"""Where it stands that the ledger has an anchor, and the id by which that is found."""
+"""The place of the note that the ledger has an anchor, and of the id under which the anchor is found."""
 
 
 class StateStore(Protocol):
-    """Where states are kept: in the store, or in memory while verifying."""
+    """A place for states: the store, or memory while verifying."""
 
     def get(self, scope: str, name: str) -> str | None:
         """Returns the text of a state, if there is one."""
@@ -48,33 +48,33 @@ class InMemoryStateStore:
 
     @property
     def texts(self) -> dict[Place, str]:
-        """All of them as they are written."""
+        """All states as they are written in the ledger."""
         return {place: as_text(kept) for place, kept in self._kept.items()}
 
     def get(self, scope: str, name: str) -> str | None:
-        """See `StateStore.get`."""
+        """Returns the text of a state, or None."""
         kept = self._kept.get((scope, name))
         return None if kept is None else as_text(kept)
 
     def read(self, place: Place, parse: Callable[[str], Value]) -> Value | None:
-        """See `StateStore.read`."""
+        """Returns what a state says, parsed once, or None."""
         kept = self._kept.get(place)
         if isinstance(kept, str):
             kept = self._kept[place] = parse(kept)
         return kept
 
     def put(self, *states: tuple[Place, Kept]) -> None:
-        """See `StateStore.put`."""
+        """Replaces states by texts or by what they say."""
         self._kept.update(states)
 
 
 def account_state(states: StateStore, account: str) -> AccountState | None:
-    """Returns where an account stands."""
+    """Returns the state of an account."""
     return states.read(("standing", account), AccountState.read)
 
 
 def member(states: StateStore, account: str, who: str, now: AccountState) -> AccountMember:
-    """Returns a person on an account, in its present period; somebody new if they never asked nor were appointed."""
+    """Returns a person on an account, in its present period; a new one if they never asked nor were appointed."""
     known = states.read(place_of(account, who), AccountMember.read)
     if known is None:
         return AccountMember.of(now)
@@ -88,7 +88,7 @@ def put_member(states: StateStore, account: str, who: str, person: AccountMember
 
 @lru_cache(maxsize=1024)
 def place_of(account: str, who: str) -> Place:
-    """Returns where a person's state stands."""
+    """Returns the place of a person's state."""
     return "member", f"{account}\n{who}"
 
 
@@ -99,31 +99,31 @@ def project(states: StateStore, account: str, name: str, now: AccountState) -> A
 
 
 def place_of_project(account: str, name: str) -> Place:
-    """Returns where a project's state stands."""
+    """Returns the place of a project's state."""
     return "project", f"{account}\n{name}"
 
 
 def credits_used(states: StateStore, account: str) -> dict[str, int] | None:
-    """Tells how many failure credits of an account each name has used; None if no entry ever named one."""
+    """Returns how many failure credits of an account each name has used; None if no entry ever named one."""
     text = states.get("failures", account)
     return None if text is None else dict(parse_canonical(text))
 
 
 def claims(states: StateStore, charge: int) -> tuple[int, bool]:
-    """Tells how often a charge was claimed to be run again, and whether it is known that nobody runs it now."""
+    """Returns how often a charge was claimed to be run again, and whether it is known that no process runs it now."""
     text = states.get("claims", str(charge))
     found: dict[str, Any] = {} if text is None else parse_canonical(text)
     return found.get("number", 0), found.get("free", False)
 
 
 def is_frozen(states: StateStore) -> bool:
-    """Tells whether the ledger is read-only until a steward resumes it."""
+    """Returns whether the ledger is read-only until a steward resumes it."""
     text = states.get("book", "")
     return text is not None and bool(parse_canonical(text)["frozen"])
 
 
 def makes_anchor_again(entry: Entry) -> bool:
-    """Tells whether an entry made a missing anchor again: until then the ledger may have been an older copy."""
+    """Returns whether an entry made a missing anchor again: until then the ledger may have been an older copy."""
     return entry.kind == "anchor" and entry.content["how"] in ("accepted", "joined")
 
 
@@ -134,7 +134,7 @@ def find_anchored_id(states: StateStore) -> str | None:
 
 
 def table(states: StateStore, name: str) -> dict[str, Any] | None:
-    """Returns a table's account, declaration and versions; its files and identity, as far as they were told."""
+    """Returns a table's account, declaration and versions; its files and identity, if the ledger has them."""
     text = states.get("table", name)
     return None if text is None else dict(parse_canonical(text))
 
@@ -179,7 +179,7 @@ def _open(states: StateStore, entry: Entry) -> None:
 
 
 def _attach(states: StateStore, entry: Entry) -> None:
-    """Files and identity are written only where an entry tells them: older ledgers have none, and read as they were.
+    """Writes files and identity only where an entry has them: older ledgers have none, and read as they were.
 
     Raises:
         LedgerTampered: if a table leaves its account, is declared anew without saying so or for other people, or has
@@ -326,7 +326,7 @@ def _resume(states: StateStore, _entry: Entry) -> None:
 
 
 def _nothing(_states: StateStore, _entry: Entry) -> None:
-    """An answer changes no balance, nor does what a service did to people and keys."""
+    """Changes nothing: an answer changes no balance, nor does what a service did to people and keys."""
 
 
 _CHANGES: dict[str, Callable[[StateStore, Entry], None]] = {

@@ -40,7 +40,7 @@ _new = tuple.__new__  # makes a named tuple without the function around it
 _UNTOLD = ("rest", "state")
 _MOST_ORDERS = 256
 _ORDERS: dict[tuple[int, str], tuple[Event, AccountCharge]] = {}
-"""By event and name: a fraction in an event takes long to hash. Each is kept here, so no other can get its identity."""
+"""Orders by event and name: a fraction in an event is slow to hash. Each event is kept, so its `id` is never reused."""
 
 
 class Receipt(NamedTuple):
@@ -51,10 +51,10 @@ class Receipt(NamedTuple):
         cost: what was charged, in the currency of the rule that holds.
         rest: what that rule left afterwards, as it is written in the ledger.
         hash: of the entry.
-        repeated: True if the charge was found under its idempotency key. Then somebody else reads data for it: only
+        repeated: True if the charge was found under its idempotency key. Then another caller reads data for it: only
             the stored answer may be given, unless the charge is claimed.
         state: the account's, right after the charge; of a repeated one, as it is now.
-        claim: 0 for whoever made the charge; else the number of the claim under which it is run again, see
+        claim: 0 for the caller who made the charge; else the number of the claim under which it is run again, see
             `ledger.outcomes`.
     """
 
@@ -70,7 +70,7 @@ class Receipt(NamedTuple):
     claim: int = 0
 
     def __hash__(self) -> int:
-        """Of the entry's hash; a state has none."""
+        """Hashes the entry's hash: a state has none."""
         return hash(self.hash)
 
     def __repr__(self) -> str:
@@ -85,7 +85,7 @@ class Receipt(NamedTuple):
 
     @property
     def account_remaining(self) -> RemainingBudget:
-        """What the state leaves of the account's budget."""
+        """The part of the account's budget that the state leaves."""
         return RemainingBudget.of(self.state.spent, self.state.budget)
 
     @classmethod
@@ -121,7 +121,7 @@ Held = tuple[Rule, Amounts, Amounts]
 """A rule that holds, its sum and its cap."""
 
 Capped = tuple[str, Place, AccountMember]
-"""Somebody whose own sums a charge is added to, too: a name, a place in the ledger, and what stands there."""
+"""A person or project whose own sums a charge adds to: the name, its place in the ledger, and the state there."""
 
 
 class PricedRequest(NamedTuple):
@@ -132,8 +132,8 @@ class PricedRequest(NamedTuple):
         digest: of what a request with an idempotency key is recognised by: its accounts, its question, its replay key
             and its terms. The events are not in it: they follow from these and from what was released before.
         beside: the charge that has paid for this one already, or 0.
-        sql: the text as it was asked, for people; an entry tells it if there is one. It is no part of the digest.
-        restart: what a process needs to go on with the charge if it knows the key alone. The entry tells it, too.
+        sql: the text as it was asked, for people; an entry has it if there is one. It is no part of the digest.
+        restart: what a process needs to go on with the charge if it knows the key alone. The entry has it, too.
     """
 
     orders: tuple[AccountCharge, ...]
@@ -159,7 +159,7 @@ class PricedRequest(NamedTuple):
         return places
 
     def is_of(self, charged: Sequence[Entry], written: str) -> bool:
-        """Tells whether entries with this digest were written for the same request.
+        """Returns whether entries with this digest were written for the same request.
 
         A digest of an earlier version covers the events that were charged in place of the terms. They are compared as
         the entries tell them, so that accounts, question and replay key decide.
@@ -221,7 +221,7 @@ def _mark(orders: tuple[AccountCharge, ...], question: str, replay_key: str, ter
 
 
 def _order(account: Account, event: Event) -> AccountCharge:
-    """An order depends on what never changes, so it is worked out once for each account and event."""
+    """Returns what to charge an account for an event; cached, because it depends on nothing that changes."""
     known = _ORDERS.get((id(event), account.name))
     if known is not None and (known[1].account is account or known[1].account == account):
         return known[1]
@@ -298,7 +298,7 @@ def _charge_one(rows: Transaction, asked: PricedRequest, place: int) -> Receipt:
 def _weigh_charge(
     rows: Transaction, asked: PricedRequest, order: AccountCharge
 ) -> tuple[AccountState, Held, list[tuple[Place, Kept]]]:
-    """Where an account would stand after a charge, the rule that would hold, and all states that it would change."""
+    """Returns the account's state after a charge, the rule that would hold, and all states that would change."""
     account = order.account.name
     now, person = (_admit_analyst if not asked.beside else _read_states)(rows, account, asked.who)
     allotted = _find_project(rows, account, asked.project, now) if asked.project else ()
@@ -317,7 +317,7 @@ def _weigh_charge(
 
 
 def require_admission(rows: Transaction, account: str, who: str) -> None:
-    """Lets pass who may charge an account, and raises as `charge` does for everybody else."""
+    """Raises what `charge` would raise if this person may not charge the account."""
     _admit_analyst(rows, account, who)
 
 
@@ -330,7 +330,7 @@ def _admit_analyst(rows: Transaction, account: str, who: str) -> tuple[AccountSt
 
 
 def _read_states(rows: Transaction, account: str, who: str) -> tuple[AccountState, AccountMember]:
-    """For what was let in with its charge, whatever has happened to whoever asks since."""
+    """Returns the states for a charge that was admitted, whatever has happened to the analyst since."""
     now = _standing(rows, account)
     return now, changes.member(rows, account, who, now)
 
@@ -343,7 +343,7 @@ def _find_project(rows: Transaction, account: str, project: str, now: AccountSta
     """
     state = changes.project(rows, account, project, now)
     if state is None:
-        hint = "A steward allots it a share first."
+        hint = "Ask a steward to allot it a cap first."
         raise NotPermitted(f"project {project}", f"spend on account {account!r}", hint)
     return ((f"project {project}", changes.place_of_project(account, project), state),)
 
@@ -362,7 +362,7 @@ def _within_cap(charged: AccountMember) -> bool:
 def _refusal(
     order: AccountCharge, now: AccountState, person: AccountMember, capped: tuple[str, AccountMember] | None = None
 ) -> InsufficientBudget:
-    """Names a rule that can tell both what was asked and what is left, if there is one, and what to do instead."""
+    """Returns the error, in a currency that has both the cost and the remaining budget, with what to do instead."""
     spent, cap, reason, caps = now.spent, now.budget, "Nothing was spent on account", [person]
     who, state = capped or ("", person)
     if capped is not None and state.cap is not None:
@@ -377,20 +377,20 @@ def _refusal(
 
 
 def _advice(now: AccountState, caps: Sequence[AccountMember]) -> str:
-    """What can still be asked, as a template: the largest pure question, and everything that was released before."""
+    """Returns what can still be asked, as a template: the largest query without delta, and all that was released."""
     largest = now.spent.largest_pure(now.budget)
     for capped in caps:
         if capped.cap is not None:
             largest = min(largest, capped.spent.largest_pure(capped.cap))
     if not largest:
-        return "Nothing is left for new questions; what was released may be asked again: see history."
+        return "No budget remains for new questions. You can repeat earlier questions for free: see history."
     pure = "" if isinstance(now.budget, PureDP) else " and {delta:0}"
-    return f"Ask with {{epsilon:{at_most(largest)}}}{pure}, or ask again what was released: see history."
+    return f"Ask with {{epsilon:{at_most(largest)}}}{pure}, or repeat an earlier question for free: see history."
 
 
 @lru_cache(maxsize=1024)
 def _cost(price_text: str, currency: type[Loss]) -> tuple[Loss, str]:
-    """A price in one currency, and as it is written; worked out once for each."""
+    """Returns a price in one currency, and its text; cached for each."""
     spent = Tallies.read(parse_canonical(price_text)).sums[CURRENCIES[currency]]
     if spent is None:
         raise InternalError("A charge was accepted under a rule that has no price for it.")

@@ -16,15 +16,15 @@ from discreet.errors import InvalidParameter, LedgerTampered
 from discreet.ledger.serialization import canonical
 
 GENESIS = "0" * 64
-"""What stands before the first entry."""
+"""The hash before the first entry."""
 
 _new = tuple.__new__  # makes a named tuple without the function around it
-_ABOUT = {"appoint": "name", "service": "about"}  # where an act on somebody names them
+_ABOUT = {"appoint": "name", "service": "about"}  # the field that names the person an act is about
 _HEAD = re.compile(r"([0-9]{1,18}):([0-9a-f]{64})")
 
 
 class Entry(NamedTuple):
-    """What happened: order is the sequence, never the clock; `time` is there for people only."""
+    """One entry of the ledger. Its order is the sequence, never the clock: `time` is for people only."""
 
     sequence: int
     time: str
@@ -33,7 +33,7 @@ class Entry(NamedTuple):
     """Empty for an act on the ledger as a whole."""
     who: str
     price: str
-    """Of a charge: its sums under each rule, as canonical JSON."""
+    """The sums of a charge under each rule, as canonical JSON."""
     key: str
     """The idempotency key of a charge, or empty."""
     about: int
@@ -55,7 +55,7 @@ class Entry(NamedTuple):
 
     @property
     def without_salt(self) -> Entry:
-        """The entry for those who look at the ledger: without the salt of a new account, which is nobody's to see.
+        """The entry as readers of the ledger see it: without the salt of a new account, which stays secret.
 
         The hash is that of the entry as it is written, with the salt: `Ledger.verify` checks it.
         """
@@ -66,7 +66,7 @@ class Entry(NamedTuple):
         return self._replace(body=canonical({**content, "account": account}))
 
     def concerns(self, analyst: str | None = None, project: str | None = None) -> bool:
-        """Tells whether it is somebody's act or an act on them, and about a project; None stands for all."""
+        """Returns whether it is an act of this person or on them, and about this project; None means all."""
         if (
             analyst is not None
             and analyst != self.who

@@ -55,7 +55,7 @@ class Journal:
 
     @property
     def is_stopped(self) -> bool:
-        """Tells whether this process writes no more: the ledger was found altered, or a commit failed."""
+        """Returns whether this process writes no more: the ledger was found altered, or a commit failed."""
         return self._stopped is not None or self.store.is_stopped
 
     def writing(self) -> _Act:
@@ -63,7 +63,7 @@ class Journal:
         return _Act(self, None)
 
     def acting(self, places: Places = list) -> _Act:
-        """Opens one for everything that a frozen ledger refuses; `places` tells the states that will be looked at."""
+        """Opens a transaction for what a frozen ledger refuses; `places` returns the states that will be read."""
         return _Act(self, places)
 
     def begin(self, places: Places | None) -> Transaction:
@@ -80,7 +80,7 @@ class Journal:
                 if changes.is_frozen(rows):
                     raise LedgerError(
                         "The ledger is read-only: it did not match its anchor, or was moved",
-                        "A steward compares it, then resumes.",
+                        "Ask a steward to compare both and resume the ledger.",
                     )
         except BaseException as error:
             self.store.end(error)
@@ -143,13 +143,13 @@ class Journal:
                 changes.apply(rows, rows.add("freeze", {"anchor": str(anchor)}, who=policy.OWNER))
 
     def resume(self, *, by: str, note: str) -> None:
-        """Lets a frozen ledger be written again."""
+        """Makes a frozen ledger writable again."""
         with self.writing() as rows:
             policy.require_steward(rows, "", by, "resume the ledger")
             changes.apply(rows, rows.add("resume", {"note": note}, who=by))
 
     def is_frozen(self) -> bool:
-        """Tells whether the ledger is read-only until a steward acts."""
+        """Returns whether the ledger is read-only until a steward acts."""
         with self.reading() as rows:
             return changes.is_frozen(rows)
 
@@ -171,7 +171,7 @@ class Journal:
 
 
 Pending = Counter[tuple[str, str, str, str]]
-"""How often each charge occurs: account, who, price and project."""
+"""Counts each charge by account, person, price and project."""
 
 _MOST_PENDING = 50_000  # different charges held before they are added up
 

@@ -56,7 +56,7 @@ class Ledger:
     discreet.errors.InsufficientBudget: The charge needs epsilon=0.7; epsilon=0.6 remain. Nothing was spent ...
     """
 
-    _is_compared = False  # with its anchor, by whoever opens it
+    _is_compared = False  # with its anchor, by the caller who opens it
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ class Ledger:
         self.close()
 
     def close(self) -> None:
-        """Lets go of the file, or of the connections."""
+        """Closes the file, or the connections."""
         self._journal.store.close()
 
     def project_cap(self, project: str, *, account: str) -> Loss | None:
@@ -103,19 +103,19 @@ class Ledger:
             return None if known is None else known.cap
 
     def analyst_cap(self, analyst: str, *, account: str) -> Loss | None:
-        """Returns the cap of somebody on an account; None if they have none of their own."""
+        """Returns the cap of an analyst on an account; None if they have none of their own."""
         with self._journal.reading() as rows:
             now = changes.account_state(rows, account)
             return None if now is None else changes.member(rows, account, analyst, now).cap
 
     def admit(self, account: str, analyst: str, project: str = "") -> AccountState:
-        """Lets pass who may ask on an account, also for what is free.
+        """Checks that an analyst may ask on an account, also for what is free.
 
         Returns:
-            Where the account stands.
+            The state of the account.
 
         Raises:
-            NotPermitted: for everybody else.
+            NotPermitted: if the analyst may not ask.
             InvalidParameter: if there is no such account, or no such name is possible.
         """
         who, _ = name(analyst=analyst), project and name(project=project)
@@ -126,7 +126,7 @@ class Ledger:
         return now
 
     def is_charged(self, analyst: str, key: str | None) -> bool:
-        """Tells whether an idempotency key was charged; `charge` then gives its receipt, or refuses it."""
+        """Returns whether an idempotency key was charged; `charge` then gives its receipt, or refuses it."""
         return key is not None and self.restart(analyst, key) is not None
 
     def restart(self, analyst: str, key: str) -> str | None:
@@ -159,8 +159,8 @@ class Ledger:
             key: an idempotency key of the analyst's own. The same key with the same request returns the same receipt,
                 marked `repeated`, and charges nothing. A request is known by its account, question, replay key and
                 terms, whatever its event is by now.
-            replay_key: under which the answer will be kept, or what stands for it before that is known.
-            terms: what may be spent, in words of the caller's own; without any, the event stands for them.
+            replay_key: under which the answer will be kept, or what replaces it before that is known.
+            terms: what may be spent, in words of the caller's own; without any, the event replaces them.
             project: whose cap it counts against, too.
             sql: the text as it was asked, for people who read the history.
             restart: what a process that knows the key alone needs to go on with the charge.
@@ -231,7 +231,7 @@ class Ledger:
         return None
 
     def claim(self, receipt: Receipt, *, wait: float = 0.0) -> Receipt | None:
-        """Returns a receipt to run a `repeated` charge again, after waiting for whoever runs it; None if it has ended.
+        """Returns a receipt to run a `repeated` charge again, after waiting for its runner; None if it has ended.
 
         Raises:
             AccountLocked, NotPermitted: as for a new charge.
@@ -246,7 +246,7 @@ class Ledger:
             return outcomes.reopen(rows, receipt)
 
     def interrupt(self, receipt: Receipt) -> bool:
-        """Notes that whoever ran a question has stopped: its charge stays, and may be claimed at once.
+        """Notes that the runner of a question has stopped: its charge stays, and may be claimed at once.
 
         Returns:
             Whether the charge has an answer all the same.
@@ -284,7 +284,7 @@ class Ledger:
             event: all that was released for it, also on the way; None if the charge's own event says it.
 
         Returns:
-            Whether it is kept; if not, somebody else has claimed the charge and ended it, and `answer` tells how.
+            Whether it is kept; if not, another runner has claimed the charge and ended it, and `answer` returns how.
 
         Raises:
             LedgerError: if this charge was already answered otherwise, has failed, or was found under its key.
@@ -297,7 +297,7 @@ class Ledger:
         """Keeps what was released on the way to an answer, for nothing: the charge of the answer pays for it.
 
         Returns:
-            What is kept: the payload, or what somebody else who ran the same charge has stored before.
+            What is kept: the payload, or what another runner of the same charge has stored before.
         """
         free = charges.beside(receipt, self.account, question)
         with self._journal.acting(free.places) as rows:
@@ -334,7 +334,7 @@ class Ledger:
             return outcomes.read_answer(rows, place)
 
     def answer(self, receipt: Receipt, *, wait: float = 0.0) -> bytes | None:
-        """Returns the answer of a charge, waiting so many seconds for whoever computes it; None if there is none."""
+        """Returns the answer of a charge, waiting so many seconds for its runner; None if there is none."""
         return outcomes.awaited_answer(self._journal, receipt, wait)
 
     def account(self, account: str) -> Account:
@@ -399,7 +399,7 @@ class Ledger:
             return policy.balance(rows, account, analyst=analyst, project=project)
 
     def role(self, account: str, who: str) -> Role | None:
-        """Returns the role of somebody on an account, or (account "") on the whole ledger."""
+        """Returns the role of a person on an account, or (account "") on the whole ledger."""
         with self._journal.reading() as rows:
             return policy.role(rows, account, who)
 
@@ -467,7 +467,7 @@ class Ledger:
         return self._journal.is_stopped
 
     def resume(self, *, by: str = policy.OWNER, note: str = "") -> None:
-        """Lets a frozen ledger be written again; whoever does it answers for the charges that were lost."""
+        """Makes a frozen ledger writable again; the steward who does it answers for the charges that were lost."""
         self._journal.resume(by=name(by=by), note=text(note=note))
 
     def backup(self, path: str) -> Head:
@@ -483,7 +483,7 @@ class Ledger:
     def move(self, path: str) -> Head:
         """Moves the ledger to a new file, or to an empty database, with its chain; this one is read-only from then on.
 
-        Nobody can charge meanwhile, and nothing is charged here afterwards, so that no budget is spent twice.
+        No caller can charge meanwhile, and nothing is charged here afterwards, so that no budget is spent twice.
 
         Returns:
             The head of the ledger at its new place, verified.
@@ -493,7 +493,7 @@ class Ledger:
         """
         with self._journal.writing() as rows:  # no act: what freezes the ledger must be seen by the next one
             if changes.is_frozen(rows):
-                raise LedgerError("The ledger is read-only already", "A steward looks why, then resumes it.")
+                raise LedgerError("The ledger is read-only already", "Ask a steward to find out why and resume it.")
             head = place.copy(rows, path, again=True)
             changes.apply(rows, rows.add("freeze", {"anchor": str(head), "moved": True}, who=policy.OWNER))
         with Ledger(path, read_only=True, anchor=head) as copy:

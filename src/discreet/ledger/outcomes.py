@@ -1,15 +1,15 @@
 """How a charge ends: an answer that is kept before it is sent, or a failure that uses up a credit. Once only.
 
-A process can be stopped or die between a charge and its answer. The charge stays, and whoever asks again with the same
-idempotency key may run the question anew, once a claim of theirs is in the ledger. A claim is granted to one: whoever
-makes it names the last claim that they have seen. Nobody can know whether an earlier runner is dead or slow, so
-another claim is possible after a wait, and two may be at work for one charge; whoever ends it first has ended it for
+A process can be stopped or die between a charge and its answer. The charge stays, and a caller who asks again with the
+same idempotency key may run the question anew, once their claim is in the ledger. A claim is granted to one caller,
+because it names the last claim that its caller has seen. No process can know whether an earlier runner is dead or slow.
+So another claim is possible after a wait, and two may be at work for one charge; the first to end it has ended it for
 all.
 
 Formal guarantee: of one charge one answer is released, with the law of a single run. Everything that a run draws stays
-inside until it is stored; the store takes one outcome for a charge and one release beside it for each replay key, in
-transactions that exclude all others; whoever comes second drops what they drew and takes what is stored. Which run is
-first depends on clocks and on who stops them, and nobody has seen what either drew, so that the choice leaves the law
+inside until it is stored; the store takes one outcome for a charge and one release with it for each replay key, in
+transactions that exclude all others; the second runner drops what it drew and takes what is stored. Which run is
+first depends on clocks and on who stops them, and no one has seen what either drew, so that the choice leaves the law
 of the answer as it is (but for the time that drawing takes: `docs/known_vulnerabilities.md`, 4). A charge is run
 `MOST_RUNS` times at most, so that neither these times nor anything else that a run might tell can be had without end. A
 run is counted before it begins, by the charge or by a claim, both durable: a process that is killed has been counted.
@@ -39,7 +39,7 @@ def store_answer(
     Without an event the charge's own describes it.
 
     Returns:
-        Whether this is the charge's answer; if not, somebody else who claimed it has ended it before.
+        Whether this is the charge's answer; if not, another runner who claimed it has ended it before.
 
     Raises:
         LedgerError: if the charge is not in this ledger, was found under its key, or has ended otherwise.
@@ -67,7 +67,7 @@ def store_beside(rows: Transaction, receipt: Receipt, free: PricedRequest, repla
     """Keeps what was released on the way to an answer, under an entry that costs nothing: its charge has paid for it.
 
     Returns:
-        What is kept for this charge under this replay key: these bytes, or those of whoever ran it before. What was
+        What is kept for this charge under this replay key: these bytes, or those of an earlier runner. What was
         drawn a second time for one charge must not be used.
     """
     own_charge(rows, receipt)
@@ -106,7 +106,7 @@ def read_released_event(rows: Transaction, receipt: Receipt) -> Event:
 
 
 def fail(rows: Transaction, receipt: Receipt) -> None:
-    """Uses up one failure credit of whoever asked, on each account that was charged; the charge stays.
+    """Uses up one failure credit of the analyst on each account that was charged; the charge stays.
 
     Raises:
         LedgerError: if the charge is not in this ledger, was found under its key, or was answered.
@@ -132,7 +132,7 @@ def read_answers(rows: Transaction, replay_key: str) -> tuple[StoredAnswer, ...]
     return tuple(_check_answer(rows, answer) for answer in rows.answers(replay_key))
 
 
-_HEADERS: dict[AnswerPlace, StoredHeader] = {}  # what is recorded never changes, and a hash stands for one record
+_HEADERS: dict[AnswerPlace, StoredHeader] = {}  # what is recorded never changes, and a hash identifies one record
 _MOST_HEADERS = 4096
 _LONGEST_HEADER = 1 << 16  # bytes that are remembered
 
@@ -155,7 +155,7 @@ _MOST_PLACES, _MANY = 64, 16
 def _places(rows: Transaction, start: str, most: int) -> list[AnswerPlace]:
     """Returns the places of the newest answers; where there are many, only those that came since are looked for.
 
-    The hash of an entry stands for all before it, so what was recorded up to a head that the ledger contains is known.
+    The hash of an entry covers all before it, so what was recorded up to a head that the ledger contains is known.
     """
     known = _PLACES.get((start, most))
     if known is None or rows.hash_at(known[0].sequence) != known[0].hash:
@@ -211,7 +211,7 @@ def _check_answer(rows: Transaction, answer: StoredAnswer) -> StoredAnswer:
 
 
 def answer(rows: Transaction, receipt: Receipt) -> tuple[bool, bytes | None]:
-    """Tells whether a charge has ended, and the bytes of its answer if it has one."""
+    """Returns whether a charge has ended, and the bytes of its answer if it has one."""
     ended = rows.outcome(receipt.sequence)
     if ended is None:
         return False, None
@@ -220,7 +220,7 @@ def answer(rows: Transaction, receipt: Receipt) -> tuple[bool, bytes | None]:
 
 
 def awaited_answer(journal: Journal, receipt: Receipt, wait: float) -> bytes | None:
-    """Returns the answer of a charge, waiting so many seconds for whoever computes it; None if there is none."""
+    """Returns the answer of a charge, waiting so many seconds for its runner; None if there is none."""
     deadline = time.monotonic() + wait
     while True:
         with journal.reading() as rows:
@@ -242,7 +242,7 @@ def _of_charge(rows: Transaction, charge: int) -> StoredAnswer | None:
 
 
 def _refuse_second(rows: Transaction, charge: Entry, hint: str) -> None:
-    """Whoever alone runs a charge cannot end it twice; of several, all but one come too late."""
+    """Refuses a second outcome: one runner cannot end a charge twice, and of several runners all but one are late."""
     claimed, _ = changes.claims(rows, charge.sequence)
     if not claimed:
         raise LedgerError(f"Charge {charge.sequence} has already ended", hint)
@@ -279,16 +279,16 @@ def own_charge(rows: Transaction, receipt: Receipt) -> Entry:
 
 
 MOST_RUNS = 3
-"""How often a charge is run at most: by whoever made it, and by those who claimed it."""
+"""The most runs of a charge: the first one, and those under claims."""
 
-_POLL = 0.01  # seconds between looks for the outcome of what somebody else runs
+_POLL = 0.01  # seconds between looks for the outcome of what another process runs
 _MOST_DOUBLED = 6  # times that the wait for a runner grows, since a long question is run again in vain
 
 
 def claim_run(journal: Journal, receipt: Receipt, wait: float) -> Receipt | None:
-    """Returns a receipt to run a charge again, after waiting for whoever runs it; None once it has ended.
+    """Returns a receipt to run a charge again, after waiting for its runner; None once it has ended.
 
-    The wait is so many seconds, twice as many after each claim, and none if whoever ran it was interrupted.
+    The wait is so many seconds, twice as many after each claim, and none if the runner was interrupted.
 
     Raises:
         AccountLocked, NotPermitted: as for a new charge.
@@ -306,9 +306,9 @@ def claim_run(journal: Journal, receipt: Receipt, wait: float) -> Receipt | None
 
 
 def interrupt(rows: Transaction, receipt: Receipt) -> bool:
-    """Notes that whoever ran a charge has stopped, so that nobody waits for them; it uses up no failure credit.
+    """Notes that the runner of a charge has stopped, so that no caller waits for it; it uses up no failure credit.
 
-    Nothing is noted if the charge has ended, or somebody else has claimed it since.
+    Nothing is noted if the charge has ended, or another runner has claimed it since.
 
     Returns:
         Whether it has an answer.
@@ -321,7 +321,7 @@ def interrupt(rows: Transaction, receipt: Receipt) -> bool:
 
 
 def _await_runner(journal: Journal, receipt: Receipt, wait: float) -> int | None:
-    """The number of the claim whose runner is gone, or late; None if the charge has ended."""
+    """Returns the number of the claim whose runner is gone, or late; None if the charge has ended."""
     last, deadline = -1, 0.0
     while True:
         with journal.reading() as rows:
@@ -337,7 +337,7 @@ def _await_runner(journal: Journal, receipt: Receipt, wait: float) -> int | None
 
 
 def _claim(rows: Transaction, receipt: Receipt, seen: int) -> Receipt | None:
-    """The claim after the one that was seen; None if the charge has ended, or somebody else was faster."""
+    """Claims the charge after the claim that was seen; returns None if it has ended, or another runner was faster."""
     mine = receipt._replace(repeated=False, claim=seen + 1)
     charge = own_charge(rows, mine)
     together = find_joined_charges(rows, charge)
@@ -357,7 +357,7 @@ def _claim(rows: Transaction, receipt: Receipt, seen: int) -> Receipt | None:
 def reopen(rows: Transaction, receipt: Receipt) -> Receipt | None:
     """Returns a receipt to go on with a charge whose parts are released one by one; None once it has ended.
 
-    Nothing is run again: what was released is stored beside the charge, and a part that somebody else has stored
+    Nothing is run again: what was released is stored with the charge, and a part that another runner has stored
     meanwhile stays as it is. So a charge may be reopened as often as it takes, and no claim is noted.
 
     Raises:

@@ -1,15 +1,15 @@
 """Who may do what: roles on an account or on the whole ledger, under caps that never widen the account's own.
 
-Whoever holds the file in their own process is its owner and may act as a steward; names and roles are for a service
-that stands between the ledger and other people. An account without appointed analysts answers to every name; once one
+A person who opens the file in their own process is its owner and may act as a steward. Names and roles are for a
+service between the ledger and other people. An account without appointed analysts answers to every name; once one
 analyst is appointed, only those appointed may ask.
 
-A failed question tells something that nobody paid for, so every name has credits. A name with a role, the owner
-included, has `FAILURE_CREDITS` of its own on each account; all names without a role share one set, since anybody can
-make them up. Whoever has used up a set charges nothing more. Once `FAILURE_CEILING` credits of an account are used,
-several names may be working together: then everybody who had a failure is stopped, and nobody else. So nobody is ever
-stopped who has not failed, and nobody alone stops anybody else. A steward's `unlock` gives all credits of an account
-back.
+A failed question reveals something that was not paid for, so every name has credits. A name with a role, the owner
+included, has `FAILURE_CREDITS` of its own on each account. All names without a role share one set, because any caller
+can invent such names. A name that has used up its set charges nothing more. Once `FAILURE_CEILING` credits of an
+account are used, several names may be working together: then all names with a failure are stopped, and no others. So a
+name that has not failed is never stopped, and no name alone stops another. A steward's `unlock` gives all credits of an
+account back.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ OWNER = "owner"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caller:
-    """Says for whom something is done; what is done is a request of its own, which does not depend on it.
+    """The caller of a request: who asks, for which project, under which key. The request does not depend on it.
 
     Args:
         analyst: who asks, and pays from their cap.
-        project: whose cap a charge counts against, beside the analyst's and the account's; empty for none.
+        project: whose cap a charge counts against, besides the analyst's and the account's; empty for none.
         key: an idempotency key of the analyst's own; the same key with another request is refused.
         progress: is called with the name of every stage that begins.
 
@@ -62,10 +62,10 @@ def role(states: changes.StateStore, account: str, who: str) -> Role | None:
 
 
 def require_steward(states: changes.StateStore, account: str, who: str, act: str) -> None:
-    """Lets only stewards pass.
+    """Checks that a person is a steward.
 
     Raises:
-        NotPermitted: for everybody else.
+        NotPermitted: if the person is not a steward.
     """
     if role(states, account, who) is not Role.STEWARD:
         raise NotPermitted(who, act, "Only a steward may.")
@@ -74,7 +74,7 @@ def require_steward(states: changes.StateStore, account: str, who: str, act: str
 def require_asking(
     states: changes.StateStore, account: str, who: str, person: AccountMember, now: AccountState
 ) -> None:
-    """Lets pass who may ask on an account.
+    """Checks that a person may ask on an account.
 
     Raises:
         NotPermitted: for auditors, and for names without a role where analysts were appointed.
@@ -92,7 +92,7 @@ def _role_on_ledger(states: changes.StateStore, who: str) -> Role | None:
 
 
 def find_credit_owner(rows: Transaction, account: str, who: str) -> str:
-    """Tells whose credits a failure of somebody uses: their own, or `SHARED`."""
+    """Returns whose credits a person's failure uses: their own, or `SHARED`."""
     return SHARED if role(rows, account, who) is None else who
 
 
@@ -109,10 +109,10 @@ def failures(rows: Transaction, account: str, now: AccountState) -> Failures:
 
 
 def require_credit(rows: Transaction, account: str, who: str, now: AccountState) -> None:
-    """Lets pass who may still fail.
+    """Checks that a person has failure credits.
 
     Raises:
-        AccountLocked: for everybody else.
+        AccountLocked: if their credits are used up.
     """
     if not now.failures:
         return
@@ -133,7 +133,7 @@ def _earlier(rows: Transaction, account: str) -> list[str]:
 
 
 def require_account(states: changes.StateStore, account: str) -> AccountState:
-    """Returns where an account stands.
+    """Returns the state of an account.
 
     Raises:
         InvalidParameter: if there is none of that name.

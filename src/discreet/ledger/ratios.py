@@ -62,7 +62,7 @@ def times(one: Amount, count: int) -> Amount:
 
 
 def at_most(one: Amount, limit: Amount) -> bool:
-    """Tells whether an amount is within a limit.
+    """Returns whether an amount is within a limit.
 
     >>> at_most((1, 3), (1, 3)), at_most((1, 3), (1, 4))
     (True, False)
@@ -71,7 +71,7 @@ def at_most(one: Amount, limit: Amount) -> bool:
 
 
 def within(spent: Amounts, limits: Amounts) -> bool:
-    """Tells whether each amount is within its limit.
+    """Returns whether each amount is within its limit.
 
     >>> within(((1, 3), (0, 1)), ((1, 3), (0, 1))), within(((1, 3), (1, 9)), ((1, 2), (1, 10)))
     (True, False)
@@ -81,7 +81,7 @@ def within(spent: Amounts, limits: Amounts) -> bool:
 
 
 def rest(limit: Amount, spent: Amount) -> Amount:
-    """Returns what is left of a limit; never negative, and less than the smallest amount there is counts as nothing.
+    """Returns the rest of a limit; never negative, and less than the smallest amount there is counts as nothing.
 
     >>> rest((1, 2), (1, 3)), rest((1, 3), (1, 2))
     ((1, 6), (0, 1))
@@ -96,7 +96,7 @@ def rest(limit: Amount, spent: Amount) -> Amount:
 
 
 def rests(limits: Amounts, spent: Amounts) -> Amounts:
-    """Returns what is left of each limit.
+    """Returns the rest of each limit.
 
     >>> rests(((1, 2), (1, 9)), ((1, 3), (0, 1)))
     ((1, 6), (1, 9))

@@ -1,7 +1,7 @@
 """When a table is declared anew: what may change, what never does, and the difference in words.
 
 What is promised to people is fixed with the account: who one unit is, the relation of neighbours, the budget, and that
-all data about them are charged to it. Nothing of it may follow from a file that somebody edits, so none of it changes
+all data about them are charged to it. Nothing of it may follow from a file that a person edits, so none of it changes
 here: another unit, another column of ids, the same ids read as another type (007 and 7 are one id as whole numbers and
 two as texts), another way to the people, another account, another identity are all refused. A budget is amended, which
 is an act of its own.
@@ -17,12 +17,12 @@ What was made under the former declaration stays what it was. Replay keys hold t
 stored answer, profile or model is given again only where both are the same; an idempotency key of a question that would
 be planned otherwise now is refused; a stream goes on only if its noise was made for what one unit moves now.
 
-A list of keys may be too long to be written into a declaration. A digest and the number of keys then stand for it, and
+A list of keys may be too long to be written into a declaration. A digest and the number of keys then replace it, and
 the keys themselves are kept once in the ledger, as a block whose entry comes before the first declaration that names
 it (`stewardship`). Two declarations with the same digest have the same keys in the same order.
 
-An entry tells the declaration that it replaces, which must be the one in the ledger: nobody replaces what they have not
-seen, and `verify` finds a declaration that changed without saying so.
+An entry contains the declaration that it replaces, which must be the one in the ledger: a person replaces only what
+they have seen, and `verify` finds a declaration that changed without saying so.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def keys_place(digest: str) -> str:
 
 
 def check_same_people(table: str, before: str, after: str, others: Mapping[str, str]) -> None:
-    """Refuses a declaration under which rows would be somebody else's, here or in a table on a way over this one.
+    """Refuses a declaration that would assign rows to other people, here or in a table on a way over this one.
 
     Args:
         table: the one that is declared anew.
@@ -123,7 +123,7 @@ _OTHER_TABLE = "Protect the data as a table of another name."
 
 
 def is_of_same_people(before: str, after: str) -> bool:
-    """Tells whether two declarations of a table have the same units, as far as the table alone tells."""
+    """Returns whether two declarations of a table have the same units, as far as the table alone can show."""
     try:
         check_same_people("", before, after, {})
     except InvalidParameter:
@@ -132,7 +132,7 @@ def is_of_same_people(before: str, after: str) -> bool:
 
 
 def require_seen(table: str, before: str, after: str, replacing: str | None) -> None:
-    """Lets pass who replaces a declaration that they know.
+    """Checks that the caller knows the declaration that they replace.
 
     Raises:
         DeclarationChanged: with the difference, if nothing was said of replacing, or another one was meant.
@@ -142,7 +142,7 @@ def require_seen(table: str, before: str, after: str, replacing: str | None) -> 
     hint = (
         "To enter the change in the ledger, protect the table with change=True; on the command line: discreet protect."
         if replacing is None
-        else "Somebody else has declared it anew meanwhile: look at the difference, and decide again."
+        else "Another steward has declared it anew in the meantime. Look at the difference, and decide again."
     )
     raise DeclarationChanged(table, differences(before, after), hint)
 
@@ -162,7 +162,7 @@ def describe_attachment(content: Mapping[str, Any]) -> str:
 
 
 def _id_columns(declared: Mapping[str, Any]) -> list[str]:
-    """The columns of a table that tell whose its rows are: of a way, the one that it begins with."""
+    """Returns the columns of a table that say whose its rows are: of a way, the one that it begins with."""
     unit = declared.get("unit")
     parts = [unit] if isinstance(unit, str) else list(unit or ())
     return [part.split(ARROW)[0].strip() if len(parts) == 1 and unit != part else part for part in parts]
@@ -248,7 +248,7 @@ def _keys(name: str, old: _Listed, new: _Listed) -> Iterator[str]:
 
 
 def _digest(keys: _Listed) -> str | None:
-    """What stands for keys, or would."""
+    """Returns the digest that replaces a long list of keys, or would; None without keys."""
     if keys is None or isinstance(keys, dict):
         return None if keys is None else str(keys["digest"])
     return sha256(canonical(keys).encode()).hexdigest()
@@ -273,7 +273,7 @@ def _range(column: Mapping[str, Any]) -> str:
 
 
 def _end(text: str, kind: str | None) -> str:
-    """An end of bounds; days and moments are kept as numbers of days, 1 for 0001-01-01."""
+    """Returns an end of bounds in words; days and moments are kept as numbers of days, 1 for 0001-01-01."""
     number = Fraction(text)
     if kind not in _TIMES or not 1 <= number < dt.date.max.toordinal():
         return text if number.denominator == 1 else f"{float(number):g}"
@@ -283,7 +283,7 @@ def _end(text: str, kind: str | None) -> str:
 
 
 def _plain(value: object) -> str:
-    """A name or a key on one line, in quotes where it would not be read as one word or number."""
+    """Returns a name or a key on one line, in quotes where it would not be read as one word or number."""
     if (
         isinstance(value, str)
         and value

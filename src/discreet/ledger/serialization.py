@@ -69,7 +69,7 @@ quoted: Callable[[str], str] = json.encoder.encode_basestring_ascii
 
 
 def parse_canonical(text: str) -> Any:
-    """Reads what `canonical` wrote; nothing stands around it that would have to be skipped.
+    """Reads what `canonical` wrote; the text has no space around it to skip.
 
     >>> parse_canonical('{"a":"x","b":[1,true]}')
     {'a': 'x', 'b': [1, True]}

@@ -1,4 +1,4 @@
-"""Where everybody stands on an account: the account itself, each person and each project, at one moment."""
+"""The figures of an account, of each person and of each project on it, at one moment."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from discreet.ledger.store.ledger_store import Transaction
 from discreet.privacy import Loss
 from discreet.report.display import Display
 
-_SCOPES = "member", "project"  # of states that belong to somebody on an account
+_SCOPES = "member", "project"  # of states that belong to a person or a project on an account
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Appointment:
-    """Somebody's role, or a project's cap.
+    """A person's role, or a project's cap.
 
     Attributes:
         name: whose it is.
@@ -59,7 +59,7 @@ class Share(Appointment):
 
     @property
     def figures(self) -> tuple[str, str, str]:
-        """The cap, what is spent, and what the cap leaves, in words; without a cap it is the account that limits."""
+        """The cap, the amount spent and the amount remaining, in words; without a cap only the account limits."""
         if self.cap is None:
             return "none", describe_loss(self.balance.spent), "as the account"
         return str(self.cap), describe_loss(self.balance.spent), str(self.balance.remaining)
@@ -67,7 +67,7 @@ class Share(Appointment):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing(Balance):
-    """The figures of an account, and below it everybody's.
+    """The figures of an account, and of every person and project on it.
 
     Attributes:
         account: its name.
@@ -91,7 +91,7 @@ class Standing(Balance):
 
     @property
     def lines(self) -> list[tuple[str, str, str, str, str]]:
-        """A line for each person and project: name, role, cap, spent, what the cap leaves."""
+        """A line for each person and project: name, role, cap, spent, remaining."""
         people = [(one.name, "no role" if one.role is None else one.role.value, *one.figures) for one in self.people]
         return people + [(one.name, "project", *one.figures) for one in self.projects]
 
@@ -111,7 +111,7 @@ def spenders(rows: Transaction, account: str) -> tuple[tuple[str, ...], tuple[st
 
 
 def standing(rows: Transaction, account: str) -> Standing:
-    """Returns the figures of an account and of everybody on it.
+    """Returns the figures of an account, and of every person and project on it.
 
     Raises:
         InvalidParameter: if there is none of that name.

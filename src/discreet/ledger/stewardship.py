@@ -1,11 +1,11 @@
 """The acts of stewards: open, attach, amend, renew, appoint, unlock. Each is an entry, and none erases another.
 
-The same data must not get two budgets. So the ledger keeps, beside what was declared about a table, the paths of its
+The same data must not get two budgets. So the ledger keeps, besides what was declared about a table, the paths of its
 files, what file was found there last (a device and an inode, as the curator writes them), and perhaps an identity, a
 name that a steward gives to the data. It never holds anything that was read from the data. Tables of one account may
 share data, since they share a budget. A table is compared with those of other accounts by its identity if it has one,
 else by its files: a steward who declares an identity answers for it, and the entry says who did. Ledgers of earlier
-versions tell no files, and nothing is compared until a table of theirs is protected again.
+versions have no files, and nothing is compared until a table of theirs is protected again.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from discreet.noise import system_bits
 from discreet.privacy import Loss, Neighbours, Unit
 
 TableRecord = Mapping[str, Any]
-"""What the ledger says of a table."""
+"""The fields of a table in the ledger."""
 
 Blocks = Callable[[str], bytes]
 """Returns the canonical JSON of a list of keys, by its SHA-256; raises KeyError for any other digest."""
@@ -58,24 +58,24 @@ class DataOrigin:
 
     @property
     def fields(self) -> dict[str, Any]:
-        """What an entry says of it: nothing of what is not told."""
+        """The fields of its entry, without those that are empty."""
         return {
             **({"files": dict(self.files)} if self.files else {}),
             **({"identity": self.identity} if self.identity else {}),
         }
 
     def is_told(self, told: TableRecord) -> bool:
-        """Tells whether the ledger says all of it already."""
+        """Returns whether the ledger says all of it already."""
         return self.files.items() <= told.get("files", {}).items() and self.identity in ("", told.get("identity"))
 
     def is_origin_of(self, told: TableRecord) -> bool:
-        """Tells whether a table was read from one of these paths, or one of these files wherever they were then."""
+        """Returns whether a table was read from one of these paths, or one of these files wherever they were then."""
         theirs: Mapping[str, str] = told.get("files", {})
         return bool(self.files.keys() & theirs.keys() or set(self.files.values()) & set(theirs.values()))
 
 
 NOWHERE = DataOrigin({}, "")
-"""Of data that were never in a file, and have no name."""
+"""The origin of data that were never in a file, and have no name."""
 
 
 def require_one_budget(known: Mapping[str, TableRecord], table: str, account: str, origin: DataOrigin) -> None:
@@ -145,7 +145,7 @@ class Stewardship:
         Raises:
             InvalidParameter: if it was opened with another unit, relation or budget (a steward may amend its budget,
                 nothing else), or a new one has no budget.
-            NotPermitted: if somebody else than a steward would open a new one.
+            NotPermitted: if the account is new and the caller is no steward.
         """
         called, relation, steward = name(account=account), Neighbours(neighbours), name(by=by)
         with self._journal.acting() as rows:
@@ -191,7 +191,7 @@ class Stewardship:
             DeclarationChanged: if the table is declared otherwise in the ledger, and that is not what is replaced.
             InvalidParameter: if the account is unknown, the table has another account or identity, its data are those
                 of a table in another account, or others than before would be protected (`ledger.redeclaration`).
-            NotPermitted: if somebody else than a steward would attach something new.
+            NotPermitted: if there is something new to attach and the caller is no steward.
         """
         called, owner, steward = name(table=table), name(account=account), name(by=by)
         body = {"declaration": text(declaration=declaration), "table": called, "version": text(version=version)}
@@ -231,17 +231,19 @@ class Stewardship:
     def appoint(
         self, who: str, role: Role | str, *, account: str = "", cap: Loss | None = None, by: str = policy.OWNER
     ) -> None:
-        """Gives somebody a role on an account, or (account "") on the whole ledger, and perhaps a cap of their own.
+        """Gives a person a role on an account, or (account "") on the whole ledger, and perhaps a cap of their own.
 
         Raises:
             InvalidParameter: if the account is unknown, the cap is of another currency, or comes without an account.
-            NotPermitted: if somebody else than a steward appoints, or the owner is appointed.
+            NotPermitted: if the caller is no steward, or the owner is appointed.
         """
         called, given, steward = name(who=who), Role(role), name(by=by)
         with self._journal.acting() as rows:
             if called == policy.OWNER:
                 raise NotPermitted(
-                    steward, "appoint the owner", "Whoever holds the file is a steward; use another name."
+                    steward,
+                    "appoint the owner",
+                    "The owner of the ledger's file is always a steward. Use another name.",
                 )
             now = policy.require_account(rows, account) if account else None
             if cap is not None and now is None:
@@ -258,7 +260,7 @@ class Stewardship:
 
         Raises:
             InvalidParameter: if the account is unknown, or the cap is of another currency.
-            NotPermitted: if somebody else than a steward allots.
+            NotPermitted: if the caller is no steward.
         """
         called, steward, why = name(project=project), name(by=by), text(note=note)
         with self._journal.acting() as rows:
@@ -274,10 +276,10 @@ class Stewardship:
             act: what was done, such as "revoke key".
             about: to whom.
             by: who did it: a steward, or the person.
-            facts: what else may be told, such as the public id of a key; never a secret.
+            facts: what else to record, such as the public id of a key; never a secret.
 
         Raises:
-            NotPermitted: if somebody else than a steward acts on others.
+            NotPermitted: if the caller acts on others and is no steward.
         """
         person, steward = name(about=about), name(by=by)
         told = {name(fact=key): name(**{key: value}) for key, value in (facts or {}).items()}
@@ -289,7 +291,7 @@ class Stewardship:
             changes.apply(rows, rows.add("service", body, who=steward))
 
     def unlock(self, account: str, *, by: str = policy.OWNER, note: str = "") -> None:
-        """Gives everybody's failure credits on an account back."""
+        """Gives back the failure credits of all people on an account."""
         steward, why = name(by=by), text(note=note)
         with self._journal.acting() as rows:
             policy.require_account(rows, account)
@@ -352,7 +354,7 @@ def _check_same_account(known: TableRecord, table: str, account: str) -> None:
 def _replace_declaration(
     known: Mapping[str, TableRecord], table: str, declaration: str, replacing: str | None
 ) -> dict[str, str]:
-    """What an entry says of the declaration that another one takes the place of."""
+    """Returns the fields of an entry that describe the declaration it replaces."""
     declared = {other: told["declaration"] for other, told in known.items()}
     before = declared.pop(table)
     check_same_people(table, before, declaration, declared)

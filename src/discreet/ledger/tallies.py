@@ -65,7 +65,7 @@ class Tallies:
 
     @property
     def text(self) -> str:
-        """The canonical JSON of `write`, put together by hand, and once: every charge writes several."""
+        """The canonical JSON of `write`, built by hand and cached, because every charge writes several."""
         written = self._written
         if written is None:
             written, apart = "{", ""
@@ -87,7 +87,7 @@ class Tallies:
         return _read(tuple(fields.items()))
 
     def is_covered_by(self, promise: Tallies) -> bool:
-        """Tells whether these sums are at most those promised, under every rule that has a sum for the promise."""
+        """Returns whether these sums are at most those promised, under every rule that has a sum for the promise."""
         return all(
             cap is None or (spent is not None and within(spent, cap))
             for spent, cap in ((self.sums[kind], cap) for kind, cap in promise.sums.items())
@@ -118,7 +118,7 @@ class Tallies:
         return self.of(rule) if rule is not None else next(iter(told), None)
 
     def remaining(self, budget: Loss) -> Loss:
-        """Returns what is left under the first rule that holds; zero if none does."""
+        """Returns the remaining budget under the first rule that holds; zero if none does."""
         rule = self.holding(budget)
         return budget * 0 if rule is None else self.remaining_under(rule)
 
@@ -207,7 +207,7 @@ def prices(event: Event, budget: Loss, neighbours: Neighbours) -> Tallies:
 
 
 def share_of(event: Event, budget: Loss, neighbours: Neighbours) -> float:
-    """Returns which share of a budget of which nothing is spent one event takes, by the rule that asks the least.
+    """Returns the share of an unspent budget that one event takes, by the rule that asks the least.
 
     >>> from discreet.privacy.events import Approx
     >>> share_of(Approx(1, "1e-7"), ApproxDP(4, "1e-6"), Neighbours.ADD_REMOVE)
@@ -244,7 +244,7 @@ def _zero(currency: type[Loss], budget: Amounts) -> Tallies:
 
 @by_identity
 def _limits(budget: Loss) -> tuple[tuple[str, filters.Rule, Amounts], ...]:
-    """The rules of a budget, each with the name of its currency and the amounts of its cap."""
+    """Returns the rules of a budget, each with the name of its currency and the amounts of its cap."""
     return tuple((CURRENCIES[type(rule.cap)], rule, _amounts(rule.cap)) for rule in rules(budget))
 
 
@@ -276,7 +276,7 @@ def _bound_amounts(first: Amount, delta: Amount) -> Amounts | None:
 
 @dataclass(frozen=True, slots=True)
 class RemainingBudget:
-    """What is left, in two figures; printed, it is the loss.
+    """The remaining budget, in two figures; printed, it is the loss.
 
     Attributes:
         loss: what the rule in force leaves, in its own currency.

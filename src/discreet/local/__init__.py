@@ -1,4 +1,4 @@
-"""The local model: nobody is trusted, and every person randomizes their own answer before it leaves them.
+"""The local model: no party is trusted, and every person randomizes their own answer before it leaves them.
 
 A client and an aggregator share public parameters only. `privatize` is what a client does, `estimate` what an
 aggregator does with all the reports; intervals are on every number, and reports of another survey are refused.

@@ -1,4 +1,4 @@
-"""Frequent strings that nobody listed before, found block by block from their beginnings."""
+"""Frequent strings that no list named before, found block by block from their beginnings."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Ints = NDArray[np.int64]
 LONGEST = 64
 _BLOCK_BITS = 10  # of a block of symbols, if one symbol has no more: wide blocks need fewer groups of people
 _BYTES = 255  # symbols of UTF-8; a zero byte ends a text
-_RARE = 0.00135  # of counts of what nobody has are as large as one that is followed: 3 standard deviations, or more
+_RARE = 0.00135  # of counts of strings that no person has reach one that is followed: 3 standard deviations, or more
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -129,7 +129,7 @@ class HeavyHitters:
 
     @property
     def _symbols(self) -> int:
-        """Of one block."""
+        """Returns how many symbols a block has."""
         return max(1, min(self.length, _BLOCK_BITS // self._symbol_bits))
 
     @property
@@ -138,7 +138,7 @@ class HeavyHitters:
 
     @property
     def _word(self) -> int:
-        """Bits of one block."""
+        """Returns how many bits a block has."""
         return self._symbols * self._symbol_bits
 
     def privatize(self, values: Any, *, bits: Bits | None = None) -> Reports:
@@ -162,7 +162,7 @@ class HeavyHitters:
         return Reports(canonical(self.parameters), rows, private=source.private)
 
     def _blocks(self, values: Any) -> Ints:
-        """Strings as rows of blocks; symbols are numbered from 1, and 0 comes after the last."""
+        """Returns strings as rows of blocks; symbols are numbered from 1, and 0 comes after the last."""
         listed = [values] if isinstance(values, str) else values.tolist() if hasattr(values, "tolist") else values
         if not isinstance(listed, Iterable):
             raise _foreign()
@@ -210,7 +210,7 @@ class HeavyHitters:
         return self._build_frequent_strings(strings, counts, people, chance, private=private)
 
     def _extend_survivors(self, rows: NDArray[Any], survivors: Ints, level: int) -> tuple[Ints, Ints, int]:
-        """All ways to go on from the survivors by one block, how many reports support each, and of how many."""
+        """Returns all ways to go on from the survivors by one block, how many reports support each, and of how many."""
         some = rows[rows[:, 0] == level].astype(np.int64)
         masks = some[:, 2:].reshape(len(some), self._hash_bits, self.levels)
         allowed = self._allowed_blocks()
@@ -225,7 +225,7 @@ class HeavyHitters:
         return np.concatenate(grown), np.concatenate(counts), len(some)
 
     def _allowed_blocks(self) -> Ints:
-        """The blocks that strings can have: no symbol comes after the end, and each has a number of the alphabet."""
+        """Returns the blocks that strings can have: no symbol comes after the end, and each is in the alphabet."""
         words = np.arange(1 << self._word, dtype=np.int64)
         shifts = self._symbol_bits * np.arange(self._symbols, dtype=np.int64)
         symbols = (words[:, None] >> shifts) & ((1 << self._symbol_bits) - 1)
@@ -234,12 +234,12 @@ class HeavyHitters:
         return np.asarray(words[(known & (~ended | (symbols == 0))).all(axis=1)])
 
     def _clear(self, counts: Ints, people: int) -> Ints:
-        """Places of the largest counts that are clearly above those of strings that nobody has."""
+        """Returns the places of the largest counts that are clearly above those of strings that no person has."""
         if not people:
             return np.zeros(0, dtype=np.int64)
         order = np.argsort(-counts, kind="stable")[: self.most]
         as_large = special.bdtrc(counts[order] - 1.0, people, 1 / self.hashes)
-        return np.asarray(order[as_large < min(_RARE, 1 / len(counts))])  # of all that nobody has, one passes or none
+        return np.asarray(order[as_large < min(_RARE, 1 / len(counts))])  # at most one string without people passes
 
     def _build_frequent_strings(
         self, strings: Ints, counts: Ints, people: int, confidence: Fraction, *, private: bool

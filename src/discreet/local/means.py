@@ -78,7 +78,7 @@ class WindowLaw:
         return np.where(inside, within, others + np.where(others >= points, self.width, 0))
 
     def values(self) -> Floats:
-        """Returns what each report stands for, on the scale from -1 to 1."""
+        """Returns the number that each report means, on the scale from -1 to 1."""
         return (2 * np.arange(self.outputs) - self.outputs + 1) * float(self.scale().low) / 2
 
     def second_moment(self, place: float) -> float:
@@ -88,7 +88,7 @@ class WindowLaw:
         return self._moment_at(below) * (below + 1 - point) + self._moment_at(below + 1) * (point - below)
 
     def _moment_at(self, point: int) -> float:
-        """The mean square for a point.
+        """Returns the mean square for a point.
 
         Squares of distances from the middle sum to K (K^2 - 1) / 12 over all K numbers, and to
         w (distance^2 + (w^2 - 1) / 12) over a window whose middle is at a distance.
@@ -104,7 +104,7 @@ class WindowLaw:
 class MeanOracle(ABC):
     """A client's randomizer of one bounded number, and an aggregator's estimator of the mean of all.
 
-    Formal guarantee: one report is epsilon-DP for its sender, against everybody, the aggregator included.
+    Formal guarantee: one report is epsilon-DP for its sender, against every reader, the aggregator included.
 
     >>> from discreet.noise import SeededBits
     >>> kinds = DuchiMean, PiecewiseMean, HybridMean
@@ -122,7 +122,7 @@ class MeanOracle(ABC):
     @property
     @abstractmethod
     def windows(self) -> tuple[tuple[int, WindowLaw], ...]:
-        """Returns the laws that are mixed, with weights of 2^16 in all; a report tells which one it is of."""
+        """Returns the laws that are mixed, with weights of 2^16 in all; a report names its law."""
 
     @property
     def event(self) -> Event:
@@ -157,7 +157,7 @@ class MeanOracle(ABC):
         return Reports(canonical(self.parameters), result, private=source.private)
 
     def _places(self, values: Any) -> Ints:
-        """Numbers as whole multiples of 2^-40 of the width of their bounds."""
+        """Returns numbers as whole multiples of 2^-40 of the width of their bounds."""
         low, high = map(float, self.bounds)
         try:
             array = np.atleast_1d(np.asarray(values)).astype(np.float64)
@@ -204,12 +204,12 @@ class MeanOracle(ABC):
         return max(map(self._spread, places)) * ((high - low) / 2) ** 2 / count
 
     def _spread(self, place: float) -> float:
-        """The variance of one report for a number at a place from -1 to 1."""
+        """Returns the variance of one report for a number at a place from -1 to 1."""
         moments = (share * window.second_moment(place) for share, window in self.windows)
         return sum(moments) / _WEIGHTS - place**2
 
     def influence(self, n: int) -> float:
-        """Returns the most that one report among n can move the estimate, whoever made it."""
+        """Returns the most that one report among n can move the estimate, even one that no client makes."""
         low, high = map(float, self.bounds)
         return _reach(self) * (high - low) / check.integer(n=n, at_least=1)
 
@@ -319,7 +319,7 @@ class HybridMean(MeanOracle):
         share = 1 - math.exp(-float(self.epsilon) / 2) if self.epsilon > _THRESHOLD else 0.0
         weight = min(round(share * _WEIGHTS), _WEIGHTS)
         both = (weight, _piecewise(self.epsilon, STEPS)), (_WEIGHTS - weight, WindowLaw(self.epsilon, 1, 1))
-        return tuple(law for law in both if law[0])  # reports of a law that nobody uses are refused
+        return tuple(law for law in both if law[0])  # reports of a law that no client uses are refused
 
 
 def _limits(bounds: tuple[check.Number, check.Number]) -> tuple[Fraction, Fraction]:
@@ -334,7 +334,7 @@ def _piecewise(epsilon: Fraction, steps: int) -> WindowLaw:
 
 
 def _round_randomly(places: Ints, steps: int, bits: Bits) -> Ints:
-    """Points below or above the places, at random, without bias: exact, in whole numbers."""
+    """Returns points below or above the places, at random, without bias: exact, in whole numbers."""
     finer = _PLACES - (steps.bit_length() - 1)
     up = uniform_below(1 << finer, places.size, bits=bits) < (places & ((1 << finer) - 1))
     return (places >> finer) + up
@@ -346,12 +346,12 @@ def _foreign() -> InvalidValue:
 
 @lru_cache(maxsize=256)
 def _reach(oracle: MeanOracle) -> float:
-    """The largest value of a report, on the scale from -1 to 1."""
+    """Returns the largest value of a report, on the scale from -1 to 1."""
     return max(float(np.abs(window.values()).max()) for _, window in oracle.windows)
 
 
 def _ends(oracle: MeanOracle, table: Floats, rows: Ints, outside: float) -> tuple[float, float, float]:
-    """The mean of the reports and the ends of its interval, on the scale from -1 to 1."""
+    """Returns the mean of the reports and the ends of its interval, on the scale from -1 to 1."""
     value, reach = float(table[rows].mean()), _reach(oracle)
     if len(table) == 2:
         low, high = clopper_pearson(np.array([np.count_nonzero(rows)]), rows.size, outside)
@@ -366,7 +366,7 @@ def half_width(deviation: float, n: int, oracle: MeanOracle, outside: float) -> 
     Args:
         deviation: the standard deviation of the reports.
         n: how many there are.
-        oracle: their law, of which only public facts are used.
+        oracle: their law; only its public facts are used.
         outside: the probability that it is farther.
     """
     expected = math.sqrt(min(map(oracle._spread, (0.0, 1.0))))
@@ -388,7 +388,7 @@ def _empirical_bernstein(deviation: float, n: int, oracle: MeanOracle, outside: 
 
 
 def _normal(deviation: float, n: int, oracle: MeanOracle, outside: float) -> float:
-    """A tenth of `outside` for the bound on the variance, the rest for the normal law and its error.
+    """Returns a tenth of `outside` for the bound on the variance, the rest for the normal law and its error.
 
     The sum of third moments is at most the largest distance from a mean, reach + 1, times the sum of variances, of
     which each is at least the least variance of a report.

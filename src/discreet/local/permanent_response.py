@@ -1,4 +1,4 @@
-"""Reports that are kept: whoever is asked again gives the same report, and repeating it tells nothing new."""
+"""Reports that are kept: a person who is asked again sends the same report, and repeating it reveals nothing new."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from discreet.local.oracles.reports import Reports, canonical
 from discreet.noise import Bits
 from discreet.privacy.events import Event, Repeated
 
-_HINT = "Pass what `state` of a PermanentResponse for the same oracle gave."
+_HINT = "Pass the `state` of a PermanentResponse for the same oracle."
 
 
 class Randomizer(Protocol):
@@ -39,7 +39,7 @@ class PermanentResponse:
         oracle: whose reports are sent.
         distinct: how many different values are ever reported. When they are used up, the last new one is
             sent in the place of others.
-        state: what `state` gave before; None if the person was never asked.
+        state: what `state` returned before; None if the person was never asked.
 
     Raises:
         InvalidParameter: if the state is of another oracle, or is none.

@@ -1,6 +1,6 @@
 """Randomized surveys: a question with a list of answers, reports line by line, and a table of shares.
 
-A survey is a small JSON file that everybody may read. Respondents randomize their answers on their own side; what they
+A survey is a small public JSON file. Respondents randomize their answers on their own side; what they
 send is one line of JSON with the mark of the survey, so that reports of another one are noticed.
 """
 
@@ -92,7 +92,7 @@ class Survey:
         return {"discreet_survey": VERSION, **told, "oracle": type(self.oracle).__name__}
 
     def to_json(self) -> str:
-        """Returns the survey as the text of a file for everybody."""
+        """Returns the survey as the text of a public file."""
         return json.dumps(self._fields(), indent=2, ensure_ascii=False) + "\n"
 
     @classmethod
@@ -151,7 +151,7 @@ class Survey:
         return replace(found, dropped=found.dropped + dropped)
 
     def _rows(self, lines: Iterable[str], *, drop: bool) -> tuple[list[Any], int]:
-        """The reports, and the number of lines that are none of this survey."""
+        """Returns the reports, and the number of lines that are none of this survey."""
         rows, dropped = [], 0
         for number, line in enumerate(lines, 1):
             try:
@@ -178,7 +178,7 @@ class Survey:
 
 
 def _whole(report: object, shape: tuple[int, ...]) -> bool:
-    """Whether a report has the form of a row: one whole number, or as many as a row has."""
+    """Returns whether a report has the form of a row: one whole number, or as many as a row has."""
     numbers = report if shape else [report]
     if not isinstance(numbers, list) or (shape and len(numbers) != shape[0]):
         return False

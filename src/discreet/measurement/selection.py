@@ -43,21 +43,21 @@ Read = Callable[[Reading], ExactGroups]
 class Threshold:
     """A group is shown if its noisy size, which is released anyway, reaches a threshold.
 
-    Formal guarantee: beside the noise, (0, delta). A unit has at most `limits.groups` groups; alone in one it makes its
-    size at most `size.most`, and noise carries that over the threshold with at most a share of delta. So the
+    Formal guarantee: (0, delta), added to the noise. A unit has at most `limits.groups` groups; alone in one it makes
+    its size at most `size.most`, and noise carries that over the threshold with at most a share of delta. So the
     probabilities q and q' that no group is shown that only D, or only D', has are both at least 1 - delta. Let the
     groups that both have satisfy P(S) <= e^a P'(S) + b for all sets S. Then D shows something in S with a chance of at
     most 1 - q + q P(S). If q <= q', this is at most (1 - q) + q b + e^a q' P'(S). If not, q P(S) <= q' P(S) + q - q'
     makes it at most (1 - q') + q' b + e^a q' P'(S). Either way it is what the noise has when it is composed with an
     event of (0, delta), under add/remove (where one of q and q' is 1) as under replace.
 
-    With a `cut`, Laplace noise of the size never exceeds it, and groups above it are shown. Then a group that nobody is
-    in would not be shown if it had noise as well, and nothing needs to be said of groups that only D or D' has: the
+    With a `cut`, Laplace noise of the size never exceeds it, and groups above it are shown. Then an empty
+    group would not be shown if it had noise as well, and nothing needs to be said of groups that only D or D' has: the
     release is a function of noisy statistics of all groups there could be. Between neighbours a unit moves the sizes of
     g groups, 2 g under replace, by at most `size.most` each, and truncated noise lies outside what both sizes can
-    become with at most a share of delta for each of them; inside, it tells no more than the whole noise does (see
+    become with at most a share of delta for each of them; inside, it reveals no more than the whole noise does (see
     `PartitionSelection`, whose proof holds for one statistic among several, since their noise is independent). So this
-    is also (0, delta) beside the event of the noise. Intervals for the whole noise hold: what is cut off is the
+    is also (0, delta), added to the event of the noise. Intervals for the whole noise hold: what is cut off is the
     farthest, and sums of symmetric noise with one peak reach less far if one of them does (Birnbaum 1948).
     """
 
@@ -107,7 +107,7 @@ class Threshold:
 
     @property
     def event(self) -> events.Event:
-        """Returns what it costs beside the noise."""
+        """Returns what it costs in addition to the noise."""
         return events.Approx(0, self.delta)
 
     @property
@@ -202,7 +202,7 @@ class WeightedGroupSelection:
 
     @property
     def statistics(self) -> tuple[Statistic, ...]:
-        """Returns what the engine computes for it beside other statistics: nothing."""
+        """Returns no statistics: the engine computes nothing more for it."""
         return ()
 
     @property
@@ -226,7 +226,7 @@ class WeightedGroupSelection:
         return in_order(found)
 
     def _weight(self, numbers: Sequence[int]) -> int:
-        """The steps of a group, from how many people are in how many groups."""
+        """Returns the steps of a group, from how many people are in how many groups."""
         half = len(numbers) // 2
         return sum(self.mechanism.weight(n) * people for n, people in zip(numbers[:half], numbers[half:], strict=True))
 
@@ -283,7 +283,7 @@ def own_budget(
         contribution: what one unit can change.
         epsilon: what the selection may cost.
         delta: its chance of more.
-        weighs: whether weights may be taken: they are for one grouping, of which nothing is gathered.
+        weighs: whether weights may be taken: they are for one grouping that gathers nothing.
     """
     optimal = OptimalGroupSelection.of(contribution, min(epsilon, LARGEST_EPSILON), delta)
     weighted = WeightedGroupSelection.of(contribution, epsilon, delta) if weighs else None

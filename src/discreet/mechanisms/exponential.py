@@ -91,7 +91,7 @@ class Exponential(Selection):
 
 
 def _pieces(edges: Any, grid: Grid) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The first point of each piece and how many there are, in exact arithmetic."""
+    """Returns the first point of each piece and its number of points, in exact arithmetic."""
     exact = [exact_value(edge) / grid.step for edge in np.asarray(edges).tolist()]
     if any(left > right for left, right in pairwise(exact)):
         raise InvalidValue("to have edges in ascending order", "Sort them.")

@@ -154,7 +154,7 @@ def _compact(steps: Any) -> Any:
 
 
 def _gamma(shape: int, bits: Bits) -> Real:
-    """The sum of exponential variables, minus the logarithm of a product of uniform ones."""
+    """Returns the sum of exponential variables, minus the logarithm of a product of uniform ones."""
     uniforms = [LazyUniform(bits) for _ in range(shape)]
 
     def value(digits: int) -> Enclosure:
@@ -167,7 +167,7 @@ def _gamma(shape: int, bits: Bits) -> Real:
 
 
 def _sphere(dimension: int, bits: Bits) -> Vector:
-    """Density ~ exp(-||z||_2): a radius of law Gamma(d) times a uniform direction, that of a normal vector."""
+    """Returns density ~ exp(-||z||_2): a radius of law Gamma(d) times a uniform direction, that of a normal vector."""
     radius = _gamma(dimension, bits)
     pairs = [disc_point(bits) for _ in range((dimension + 1) // 2)]
 
@@ -183,7 +183,7 @@ def _sphere(dimension: int, bits: Bits) -> Vector:
 
 
 def _normals(first: Enclosure, second: Enclosure) -> tuple[Enclosure, Enclosure]:
-    """Two independent normal variables from one uniform point of the disc (Marsaglia, Bray 1964)."""
+    """Returns two independent normal variables from one uniform point of the disc (Marsaglia, Bray 1964)."""
     x, y = first * 2 - 1, second * 2 - 1
     square = x * x + y * y
     factor = (square.log() * -2 / square).sqrt()
@@ -191,7 +191,7 @@ def _normals(first: Enclosure, second: Enclosure) -> tuple[Enclosure, Enclosure]
 
 
 def _cube(dimension: int, bits: Bits) -> Vector:
-    """Density ~ exp(-||z||_inf): a radius of law Gamma(d + 1) times a uniform point of the cube."""
+    """Returns density ~ exp(-||z||_inf): a radius of law Gamma(d + 1) times a uniform point of the cube."""
     radius = _gamma(dimension + 1, bits)
     uniforms = [LazyUniform(bits) for _ in range(dimension)]
 
@@ -211,7 +211,7 @@ def _reach(norm: Norm, dimension: int, outside: Fraction) -> Fraction:
 
 
 def _sphere_weights(dimension: int) -> list[Enclosure]:
-    """The weights w_j of P(|Z_1| > x) <= e^(-x) sum_j w_j x^j / j! for the density ~ exp(-||z||_2).
+    """Returns the weights w_j of P(|Z_1| > x) <= e^(-x) sum_j w_j x^j / j! for the density ~ exp(-||z||_2).
 
     The characteristic function of that density is (1 + |t|^2)^-(d+1)/2, so that an entry is distributed like G - G'
     with independent G, G' of law Gamma(k), k = (d + 1) / 2. If d is even, k is rounded up: that adds an independent
@@ -232,7 +232,7 @@ def _sphere_weights(dimension: int) -> list[Enclosure]:
 
 
 def _cube_weights(dimension: int) -> list[Enclosure]:
-    """The same for the density ~ exp(-||z||_inf), exactly.
+    """Returns the same for the density ~ exp(-||z||_inf), exactly.
 
     P(|Z_1| > x) = E (1 - x / R)_+ = P(R > x) - (x / d) P(R' > x) with R of law Gamma(d + 1) and R' of law Gamma(d);
     written as Poisson sums the two combine to w_j = 1 - j / d for j < d.

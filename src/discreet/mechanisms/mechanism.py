@@ -29,7 +29,7 @@ _EXACT = 1 << 52  # counts of steps up to twice this many are exact as floats
 
 CONFIDENCE = Fraction(19, 20)
 Law = Literal["laplace", "gaussian"]
-"""The noise of a release, and what its budget is told in: an epsilon for Laplace noise, a rho for Gaussian noise."""
+"""The noise of a release, and the currency of its budget: an epsilon for Laplace noise, a rho for Gaussian noise."""
 HALF = Fraction(1, 2)
 
 
@@ -68,7 +68,7 @@ def numeric(value: Any) -> Any:
 
 
 def whole_by_type(value: Any, grid: Grid) -> bool:
-    """Tells whether the type alone says that the value is a grid point: a fact that needs no look at the value."""
+    """Returns whether the type alone shows that the value is a grid point, without a look at the value."""
     if grid.exponent > 0:
         return False
     if isinstance(value, np.ndarray):
@@ -77,7 +77,7 @@ def whole_by_type(value: Any, grid: Grid) -> bool:
 
 
 def on_grid(array: NDArray[Any], grid: Grid) -> bool:
-    """Tells whether every entry is a grid point, so that rounding moves nothing."""
+    """Returns whether every entry is a grid point, so that rounding moves nothing."""
     if array.dtype.kind != "f":
         return grid.on_grid(array)
     scaled = _scale_to_grid(array, grid)
@@ -135,7 +135,7 @@ def around(released: Any, half: Fraction, grid: Grid) -> Interval:
 
 
 def _small(array: NDArray[Any]) -> bool:
-    """Whether floats hold all the integers of an array exactly."""
+    """Returns whether floats hold all the integers of an array exactly."""
     return not array.size or max(-int(array.min()), int(array.max())) < _EXACT
 
 

@@ -87,7 +87,7 @@ class ReportNoisyMax(Selection):
 
     @property
     def _regret(self) -> int:
-        """Twice that of the exponential mechanism.
+        """Returns twice the regret of the exponential mechanism.
 
         A gap of w steps is lost only if the best option's noise is at most -w/2 or some other's at least w/2: options
         events of probability below e^(-rate w / 2) each.

@@ -1,4 +1,4 @@
-"""The Gram matrix of the Gaussian strategy with the least total variance for a workload, with bounds of how near it is.
+"""The Gram matrix of the Gaussian strategy with the least total variance for a workload, within proven bounds.
 
 Notation: W the workload (queries by cells), V = W^T W, A a strategy whose columns have norm at most 1, X = A^T A,
 lambda one weight per cell, D = diag(sqrt(lambda)), R = (D V D)^(1/2).
@@ -102,7 +102,7 @@ def _positive_definite(matrix: Floats) -> Floats:
         raise InvalidParameter(name, shown, "to be finite and symmetric", "Pass W.T @ W.")
     spectrum = np.linalg.eigvalsh(found)
     if not spectrum[0] > _SINGULAR * spectrum[-1]:
-        hint = "Cells that no query tells apart are one cell; of a workload of lower rank pass a basis."
+        hint = "Merge the cells that no query distinguishes. For a workload of lower rank, pass a basis."
         raise InvalidParameter(name, shown, "to be positive definite", hint)
     return (found + found.T) / 2
 
@@ -164,7 +164,7 @@ class _Problem:
 
 
 def _square_root(matrix: Floats) -> tuple[Floats, Floats]:
-    """The eigenvalues of the square root of a symmetric matrix, and the eigenvectors."""
+    """Returns the eigenvalues of the square root of a symmetric matrix, and its eigenvectors."""
     values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
     return np.sqrt(np.maximum(values, _SINGULAR**2 * values[-1])), vectors
 
@@ -188,7 +188,7 @@ class _History:
 def _rounds(problem: _Problem, first: _Solution) -> Iterator[_Solution]:
     """Yields a solution for each round; an extrapolation that lowers the lower bound is taken back.
 
-    The plain step lambda <- diag R = lambda diag X never lowers it, and converges by itself.
+    The plain step lambda <- diag R = lambda diag X never lowers it, and converges on its own.
     """
     history, found = _History(), first
     for _ in range(_ROUNDS):

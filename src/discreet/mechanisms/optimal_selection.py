@@ -59,7 +59,7 @@ class OptimalRule:
         return self._uncapped_probability(count, digits)
 
     def _uncapped_probability(self, count: int, digits: int) -> Enclosure:
-        """Closed forms of the recursion, without the cap at 1."""
+        """Returns closed forms of the recursion, without the cap at 1."""
         y = Enclosure.of(-self.epsilon, digits).exp()
         rise = y * self.delta / (1 - y)  # delta / (x - 1); `Undecided` while the digits do not tell x from 1
         early = (Enclosure.of(min(count, self.turn) * self.epsilon, digits).exp() - 1) * rise

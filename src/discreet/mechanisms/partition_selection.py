@@ -26,7 +26,7 @@ Method = Literal["optimal", "truncated", "laplace", "gaussian"]
 _METHODS = ("optimal", "truncated", "laplace", "gaussian")
 _MOST = 10**9
 _LARGEST_COUNT = 1 << 62
-_LARGEST_EPSILON = 1000  # probabilities as near to 1 as 1 - e^-epsilon must be told from 1
+_LARGEST_EPSILON = 1000  # probabilities as near to 1 as 1 - e^-epsilon must differ from 1
 _SMALLEST_DELTA = Fraction(1, 10**280)  # leaves room for shares of it above 1e-300
 _REPLACE_HINT = "Build it for ADD_REMOVE and convert the loss: privacy.convert(loss, ...) doubles epsilon."
 
@@ -54,10 +54,10 @@ class PartitionSelection(Mechanism):
         epsilon: above 0.
         delta: strictly between 0 and 1.
         max_groups: the largest number of keys of one unit.
-        method: "optimal" keeps the most keys and gives no counts; the others keep keys whose noisy count reaches a
-            threshold, and give that count. "truncated" is Laplace noise that stays below the threshold: it keeps nearly
-            as many keys as the optimal method, and more than "laplace". "gaussian" has the smallest noise when units
-            have many keys.
+        method: "optimal" keeps the most keys and returns no counts; the others keep keys whose noisy count reaches a
+            threshold, and return that count. "truncated" is Laplace noise that stays below the threshold: it keeps
+            nearly as many keys as the optimal method, and more than "laplace". "gaussian" has the smallest noise when
+            units have many keys.
         rows_per_group: how much one unit adds to the count of one key at most; 1 if units are counted.
         neighbours: ADD_REMOVE; the proofs below hold for no other relation.
 
@@ -74,7 +74,7 @@ class PartitionSelection(Mechanism):
     side. *Gaussian* splits delta in halves: one for the noise, one for the threshold.
 
     *Truncated*: Z is discrete Laplace noise of the scale l c / epsilon under |Z| <= k, and a key is shown if its noisy
-    count exceeds k. A key that nobody has could get noise as well, for it would never be shown: the release is a
+    count exceeds k. A key that no unit has could get noise as well, for it would never be shown: the release is a
     function of noisy counts of all keys there could be, and nothing is to be said of keys that only one neighbour has.
     Let one unit move the count n of a key to n + m, m <= c. Let S be what both noisy counts can be, from n + m - k to
     n + k. Each lies outside S with the same probability d_m = P(Z > k - m) <= d: so both laws are mixtures, with
@@ -125,7 +125,7 @@ class PartitionSelection(Mechanism):
             raise InvalidParameter("delta", delta, ">= 1e-280", "Such a delta keeps no key.")
         amount = check.positive(epsilon=epsilon)
         if amount > _LARGEST_EPSILON:
-            raise InvalidParameter("epsilon", epsilon, f"<= {_LARGEST_EPSILON}", "That much protects nobody.")
+            raise InvalidParameter("epsilon", epsilon, f"<= {_LARGEST_EPSILON}", "Such an epsilon gives no protection.")
         assign(
             self,
             epsilon=amount,
@@ -153,7 +153,7 @@ class PartitionSelection(Mechanism):
 
     @property
     def _length(self) -> Fraction:
-        """The L2 norm of what one unit adds: c in each of at most l keys."""
+        """Returns the L2 norm of what one unit adds: c in each of at most l keys."""
         return self.rows_per_group * root_above(Fraction(self.max_groups))
 
     @property
@@ -177,7 +177,7 @@ class PartitionSelection(Mechanism):
         return self.rows_per_group + self._reach(2 * share) + 1
 
     def _reach(self, outside: Fraction) -> int:
-        """A whole t with P(|Z| > t) <= outside."""
+        """Returns a whole t with P(|Z| > t) <= outside."""
         reach = discrete_gaussian_reach if self.method == "gaussian" else laplace_reach
         return reach(self.scale, outside)  # that of the whole law where noise is truncated: never less
 
@@ -189,7 +189,7 @@ class PartitionSelection(Mechanism):
     def half_kept_count(self) -> int:
         """Returns the smallest count that is kept with a probability of at least one half.
 
-        It tells what to expect, from public facts.
+        It follows from public facts alone, and says what to expect.
 
         >>> PartitionSelection(epsilon=0.1, delta=1e-5).half_kept_count()
         86
@@ -198,7 +198,7 @@ class PartitionSelection(Mechanism):
         return self.rule.reaching(Fraction(1, 2)) if self.method == "optimal" else self.threshold
 
     def select(self, counts: Any, *, bits: Bits | None = None) -> NDArray[np.bool_]:
-        """Tells for each key whether it is kept: `release` without the counts."""
+        """Returns for each key whether it is kept: `release` without the counts."""
         return self.release(counts, bits=bits).kept
 
     def release(self, value: Any, *, bits: Bits | None = None) -> SelectedKeys:
@@ -233,7 +233,7 @@ class PartitionSelection(Mechanism):
         threshold.
 
         Args:
-            released: what `release` gave, or its counts; for the optimal method its mask, which only says that
+            released: what `release` returned, or its counts; for the optimal method its mask, which only says that
                 counts of kept keys are not so small, and of dropped keys not so large, as to make that unlikely.
             confidence: the probability of each statement.
         """
@@ -275,7 +275,7 @@ def share_of_delta(delta: Fraction, parts: int) -> Fraction:
 
 @lru_cache(maxsize=1024)
 def _sigma(epsilon: Fraction, delta: Fraction, sensitivity: Fraction, dimension: int) -> Fraction:
-    """For the noise and the threshold together, half of delta for each."""
+    """Returns the sigma of noise and threshold together, with half of delta for each."""
     half = delta / 2
     sigma = accounting.discrete_gaussian_sigma(epsilon, half, sensitivity=sensitivity, dimension=dimension)
     family = partial(_gaussian_event, leak=half, sensitivity=sensitivity, dimension=dimension)
@@ -297,6 +297,6 @@ def _counts(value: Any) -> NDArray[np.int64]:
 
 
 def _from_mask(rule: OptimalRule, kept: NDArray[np.bool_], confidence: Fraction) -> Interval:
-    """All counts for which the observed answer had a probability of at least 1 - confidence."""
+    """Returns all counts for which the observed answer had a probability of at least 1 - confidence."""
     smallest, largest = rule.reaching(1 - confidence), rule.reaching(confidence)
     return Interval(np.where(kept, smallest, 0.0)[()], np.where(kept, math.inf, largest)[()])

@@ -1,4 +1,4 @@
-"""What the mechanisms share that choose one of several options by private scores."""
+"""The base of the mechanisms that choose one of several options by private scores."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class Selection(Mechanism):
 
     @abstractmethod
     def _pick(self, rows: NDArray[np.int64], bits: Bits) -> NDArray[np.int64]:
-        """One index for each row of scores in steps."""
+        """Returns one index for each row of scores in steps."""
 
     def interval(self, released: Any, *, options: int | None = None, confidence: check.Number = CONFIDENCE) -> Interval:
         """Returns where the best score lies, given the score of the chosen option.
@@ -124,7 +124,7 @@ class Selection(Mechanism):
 
     @property
     def _regret(self) -> int:
-        """The score lost is below _regret ln(options / (1 - confidence)) / rate with this confidence."""
+        """Returns r: the lost score is below r ln(options / (1 - confidence)) / rate with this confidence."""
         return 1
 
     def _ends(self, steps: int, width: int) -> tuple[float, float]:

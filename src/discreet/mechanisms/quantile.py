@@ -48,7 +48,7 @@ class Quantile(Mechanism):
 
     Formal guarantee: epsilon-bounded range, as for `Exponential` (Smith 2011). One more value changes a loss by at most
     max(q, 1 - q), a replaced one by at most 1 (`ranks.RankTarget`): these are the sensitivities under ADD_REMOVE and
-    REPLACE. Clamping and rounding act on each value by itself.
+    REPLACE. Clamping and rounding act on each value alone.
 
     >>> median = Quantile(epsilon=100, quantile=0.5, bounds=(0, 10), grid=Grid.integers())
     >>> median.release([4, 4, 4, 5, 9])
@@ -118,7 +118,7 @@ class Quantile(Mechanism):
         return result
 
     def cells(self, value: Any) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Starts, sizes and whole losses of runs of points with equal loss: the gaps, then the distinct values."""
+        """Returns starts, sizes and whole losses of runs of points of equal loss: gaps, then the distinct values."""
         first, last = self.ends
         counts = Histogram.of_values(last - first, self._steps(value) - first)
         found = counts.coarse
@@ -136,7 +136,7 @@ class Quantile(Mechanism):
         return np.asarray(np.clip(self.grid.steps(clamped), *self.ends), dtype=np.int64)
 
     def _near(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Values clamped to limits just outside the bounds, so that none is out of the grid's range; NaN stays NaN."""
+        """Clamps values to limits just outside the bounds, so that none leaves the grid's range; NaN stays NaN."""
         low, high = self.bounds
         if values.dtype.kind == "f":
             return np.asarray(np.clip(values, float_below(low), float_above(high)))

@@ -1,6 +1,6 @@
 """Quantiles drawn from counts of values that are looked at closely only where it matters.
 
-*One point by itself* (`draw`). Counts come coarsely first, by blocks of points. Of a block that was not opened, the
+**One point alone* (`draw`). Counts come coarsely first, by blocks of points. Of a block that was not opened, the
 ranks at its ends are known: all of its points have at least the loss that a point with these ranks would have. The draw
 is by rejection: a point is proposed with a weight that is its own, or its closed block's largest; in the second case
 the block is opened, and the point is accepted with its own weight over the proposed one. Whatever was opened before,
@@ -51,10 +51,10 @@ class PointDraw(Protocol):
     block: int | None
 
     def propose(self, bits: Bits) -> bool:
-        """Proposes a point; tells whether it is accepted at once, or its block, if it has one, must be opened first."""
+        """Proposes a point; returns whether it is accepted at once, or its block, if any, must be opened first."""
 
     def accept(self, bits: Bits) -> bool:
-        """Tells whether a proposal stays, now that its block is open."""
+        """Returns whether a proposal stays, now that its block is open."""
 
 
 @dataclass
@@ -78,7 +78,7 @@ class _Draw:
         return (self.histogram.coarse if is_closed else self.histogram.cells(self.opened)).proposals(self.rank)
 
     def propose(self, bits: Bits) -> bool:
-        """Proposes a point; tells whether it is accepted at once, or its block must be opened first."""
+        """Proposes a point; returns whether it is accepted at once, or its block must be opened first."""
         self.point = choose_point(*self._proposals, self.rank.rate, bits)
         self.block = self.histogram.index(self.point)
         certain = not self.histogram.shift or self.block is None or self.opened[0] <= self.block < self.opened[1]
@@ -86,12 +86,12 @@ class _Draw:
 
     @property
     def _is_end(self) -> bool:
-        """Whether the point has no loss because it claims a rank beyond all values."""
+        """Returns whether the point has no loss because it claims a rank beyond all values."""
         ends = (self.rank.is_before_all, 0), (self.rank.is_after_all, self.histogram.last)
         return any(beyond and self.point == end for beyond, end in ends)
 
     def accept(self, bits: Bits) -> bool:
-        """Tells whether a proposal stays, now that its block is open."""
+        """Returns whether a proposal stays, now that its block is open."""
         own, least = self.histogram.loss(self.point, self.block or 0, self.rank)
         return bernoulli_exp(self.rank.rate * (own - least), bits=bits)
 
@@ -175,7 +175,7 @@ class PlaceRuns:
 
     @classmethod
     def between(cls, low: int, high: int, histogram: Histogram, grain: int) -> PlaceRuns:
-        """Returns the places from one to another, neither of which is inside a closed block."""
+        """Returns the places from one to another; neither end is inside a closed block."""
         found, slopes = histogram.near(low >> grain, high >> grain)
         starts, ends = found.starts << grain, (found.starts + found.sizes << grain) - 1
         below = found.below << grain
@@ -237,11 +237,11 @@ class IntervalDraw:
 
     @cached_property
     def _rate(self) -> Fraction:
-        """In units of losses."""
+        """Returns the rate in units of losses."""
         return self.rate / (self._unit << self.grain)
 
     def _losses(self, cells: PlaceRuns) -> Ints:
-        """The smallest in each cell."""
+        """Returns the smallest loss in each cell."""
         upto: Ints = np.minimum(cells.upto, self.masses[1])
         return np.maximum(
             np.maximum(self._unit * cells.below - self._wanted_rank, self._wanted_rank - self._unit * upto), 0
@@ -275,7 +275,7 @@ class IntervalDraw:
         )
 
     def accept(self, bits: Bits) -> bool:
-        """Tells whether a proposal stays, now that its block is open."""
+        """Returns whether a proposal stays, now that its block is open."""
         return bernoulli_exp(self._rate * (self.loss(self.place) - self.least), bits=bits)
 
 

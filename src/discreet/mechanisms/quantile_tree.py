@@ -26,7 +26,7 @@ _ALL_TREES = 5  # of so many quantiles every tree is looked at, of more the bala
 
 @dataclass(frozen=True, slots=True)
 class QuantileNode:
-    """Where a quantile stands in a tree.
+    """The place of a quantile in a tree.
 
     Args:
         lower: the nearest of the smaller quantiles that are drawn before it, by its number; None if there is none.
@@ -59,7 +59,7 @@ class QuantileTree:
 
     A point is looked for between the nearest two that were drawn before it, each end included, with a probability
     proportional to e^(-rate loss), where the loss is that of `DisjointRanks`. Points of the grid are divided into
-    2^grain places each; what is told in the end is the point.
+    2^grain places each; what is released in the end is the point.
 
     Formal guarantee: whatever the data, releasing the points of all groups, or of those that were selected to be shown,
     is described by `levels` together, under the relation and the limits of the contribution it was built for.
@@ -75,9 +75,9 @@ class QuantileTree:
     `DisjointRanks.l2_squared` / 2 = rho at most. Levels compose adaptively, as each of these does.
 
     Args:
-        argument: whose quantiles they are, which tells trees of several columns apart.
+        argument: whose quantiles they are, which distinguishes the trees of several columns.
         shares: which, in ascending order.
-        nodes: where each of them stands.
+        nodes: the place of each in the tree.
         rates: in units of ranks.
         levels: the price of each level.
         grain: how finely a point is divided, as a power of two.
@@ -103,8 +103,8 @@ class QuantileTree:
     ) -> QuantileTree | None:
         """Returns the best tree for an epsilon, or for a rho where the law is Gaussian; None if there is no good one.
 
-        Quantiles that are close to each other err less by themselves: they are far from the middle of their parts. Nor
-        is there a tree for shares and grids whose numbers are too large.
+        Quantiles that are close to each other err less when drawn one by one: they are far from the middle of their
+        parts. Nor is there a tree for shares and grids whose numbers are too large.
 
         Args:
             argument: whose quantiles they are.
@@ -167,13 +167,13 @@ class QuantileTree:
 def best_shape(
     shares: tuple[Fraction, ...], contribution: ContributionLimits, law: Law, longest: int | None = None
 ) -> QuantileTreeShape | None:
-    """Returns the shape of the least error, None if there is none that errs less than each quantile by itself.
+    """Returns the shape of the least error, None if none errs less than quantiles drawn one by one.
 
-    The error is the sum, over quantiles, of the variance in ranks in units of what the quantile would have by itself
-    for the same budget. A level of the budget e adds A / e^2 to it, or A / e where it is a rho, where A is a sum of
-    squares over its points and over those that they are carried over to. For a given sum of the e this is least for e
-    in proportion to the cube root of A, or to the square root; it is then the cube, or the square, of the sum of these
-    roots over that of the budget. By themselves m quantiles have m equal parts: m^3, or m^2.
+    The error is the sum, over quantiles, of the variance in ranks in units of what the quantile would have if drawn
+    alone for the same budget. A level of the budget e adds A / e^2 to it, or A / e where it is a rho, where A is a sum
+    of squares over its points and over those that they are carried over to. For a given sum of the e this is least for
+    e in proportion to the cube root of A, or to the square root; it is then the cube, or the square, of the sum of
+    these roots over that of the budget. Drawn one by one, m quantiles have m equal parts: m^3, or m^2.
     """
     power = 3 if law == "laplace" else 2
     if len(shares) < 2 or len(set(shares)) < len(shares):
@@ -206,7 +206,7 @@ def carry(nodes: tuple[QuantileNode, ...]) -> tuple[Mapping[int, Fraction], ...]
 def _coefficients(
     shares: Sequence[Fraction], nodes: tuple[QuantileNode, ...], contribution: ContributionLimits, law: Law
 ) -> list[Fraction]:
-    """For each level the A of `best_shape`."""
+    """Returns the A of `best_shape` for each level."""
     weights, found = [Fraction(0)] * len(shares), []
     for share, rests in zip(shares, carry(nodes), strict=True):
         target = RankTarget(share)
@@ -225,7 +225,7 @@ _ROOT_OF_ONE = 1 << 10
 
 
 def _root(value: Fraction, power: int) -> int:
-    """2^10 times a root, rounded down, but at least 1: parts of a budget need not be more exact."""
+    """Returns 2^10 times a root, rounded down, but at least 1: parts of a budget need not be more exact."""
     scaled = value.numerator * _ROOT_OF_ONE**power // value.denominator
     low, high = 1, 2 << -(-scaled.bit_length() // power)
     while high - low > 1:
@@ -235,7 +235,7 @@ def _root(value: Fraction, power: int) -> int:
 
 
 def _arrange_trees(shares: Sequence[Fraction], longest: int | None) -> Iterator[tuple[QuantileNode, ...]]:
-    """Binary search trees over the shares: all of them, or of many shares the balanced ones that lean to one side."""
+    """Yields binary search trees over the shares: all, or for many shares the balanced ones that lean to a side."""
     count = len(shares)
     for lean in (None,) if count <= _ALL_TREES else (0, 1):
         for pairs in _trees(shares, (0, count), (None, None, 0), lean):
@@ -267,7 +267,7 @@ def _trees(shares: Sequence[Fraction], among: tuple[int, int], ends: _Ends, lean
 
 
 def _grain(shape: QuantileTreeShape, last: int) -> int:
-    """How finely points are divided such that places of the grid, and losses of 2^32 values, fit into 62 bits.
+    """Returns how finely points are divided such that places of the grid, and losses of 2^32 values, fit into 62 bits.
 
     Losses are counted in units of one place of a value over the denominator of a share.
     """

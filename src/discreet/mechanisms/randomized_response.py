@@ -1,4 +1,4 @@
-"""Randomized response: each person reports the truth or a lie, and a crowd of reports still tells the frequencies."""
+"""Randomized response: each person reports the truth or a lie, and a crowd of reports still shows the frequencies."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from discreet.noise import Bits, Coin, source_of, uniform_below
 from discreet.privacy import Estimate, events
 from discreet.privacy.events.event_kinds import MOST_OPTIONS
 
-_MOST_COUNTED = 10**7  # options of which a table of frequencies is made
+_MOST_COUNTED = 10**7  # options, up to which there is a table of frequencies
 _SMALLEST_SPREAD = 1e-40  # what 60 digits tell from zero
 _SLACK = 1e-9  # relative; far above the error of the incomplete beta function's inverse
 
@@ -73,7 +73,7 @@ class RandomizedResponse(Mechanism):
         return odds / (odds + 1)
 
     def _odds(self, digits: int) -> Enclosure:
-        """Of a lie against the truth."""
+        """Returns the odds of a lie against the truth."""
         return Enclosure.of(-self.epsilon, digits).exp() * (self.options - 1)
 
     def release(self, value: Any, *, bits: Bits | None = None) -> Any:
@@ -186,13 +186,13 @@ def _array(value: Any) -> NDArray[Any]:
 
 @lru_cache(maxsize=1024)
 def _coin(mechanism: RandomizedResponse) -> Coin:
-    """The coin that decides to lie: e^-epsilon is transcendental, hence so is its probability, and every tie ends."""
+    """Returns the coin that decides to lie: its probability is transcendental, as e^-epsilon is, and every tie ends."""
     return Coin(mechanism.lie)
 
 
 @lru_cache(maxsize=1024)
 def _single_lie(mechanism: RandomizedResponse) -> tuple[float, float]:
-    """q and p - q, from so many digits that the difference keeps more than a float holds unless epsilon is absurd."""
+    """Returns q and p - q, from enough digits that their difference is exact as a float unless epsilon is absurd."""
     truth = mechanism.probability(60)
     lie = mechanism.lie(60) / (mechanism.options - 1)
     return float(lie.low), max(float((truth - lie).low), _SMALLEST_SPREAD)
@@ -201,7 +201,7 @@ def _single_lie(mechanism: RandomizedResponse) -> tuple[float, float]:
 def clopper_pearson(
     counts: NDArray[np.int64], total: int, outside: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Ends within which the probability of a report lies, each missed with at most half of `outside`."""
+    """Returns ends within which the probability of a report lies, each missed with at most half of `outside`."""
     low = special.betaincinv(np.maximum(counts, 1), total - counts + 1, outside / 2) * (1 - _SLACK)
     high = 1 - special.betaincinv(np.maximum(total - counts, 1), counts + 1, outside / 2) * (1 - _SLACK)
     return np.where(counts == 0, 0.0, low), np.where(counts == total, 1.0, high)

@@ -142,7 +142,7 @@ class DisjointRanks:
     m(y) - s m(b) changes by -s w to (1 - s) w, as does m(z) - s m(b), and the loss by at most w `one`, where `one` =
     max(s, 1 - s). The parts are disjoint: the w of one value add up to at most 1, those of R values to at most R.
 
-    Moves are told below in units of each part's own `one`: points are drawn with rates in inverse proportion to it.
+    Moves below are in units of each part's own `one`: points are drawn with rates in inverse proportion to it.
 
     Args:
         shares: of the parts.

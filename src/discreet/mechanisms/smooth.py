@@ -42,11 +42,11 @@ class SmoothSensitivityMechanism(Mechanism):
 
     @abstractmethod
     def _draw(self, bits: Bits) -> Real:
-        """A variable of the public law."""
+        """Draws a variable of the public law."""
 
     @abstractmethod
     def _reach(self, outside: Fraction) -> Fraction:
-        """A distance that the variable exceeds with at most this probability."""
+        """Returns a distance that the variable exceeds with at most this probability."""
 
     def _common(
         self, beta: Number, floor: Number, ceiling: Number | None, inflation: Number, neighbours: Neighbours | str
@@ -226,13 +226,13 @@ class Lomax(SmoothSensitivityMechanism):
         return float(self.factor) * math.sqrt(2 / ((a - 2) * (a - 3))) if a > 3 else math.inf
 
     def _draw(self, bits: Bits) -> Real:
-        """U^(-1 / (a - 1)) - 1 with a random sign."""
+        """Draws U^(-1 / (a - 1)) - 1 with a random sign."""
         uniform, sign = LazyUniform(bits), 1 - 2 * bits.integer(1)
         power = -1 / (self.exponent - 1)
         return lambda digits: ((uniform(digits).log() * power).exp() - 1) * sign
 
     def _reach(self, outside: Fraction) -> Fraction:
-        """P(|Z| > t) = (1 + t)^-(a - 1), solved for t."""
+        """Solves P(|Z| > t) = (1 + t)^-(a - 1) for t."""
         power = -1 / (self.exponent - 1)
         return upper(lambda digits: (Enclosure.of(outside, digits).log() * power).exp() - 1)
 
@@ -277,7 +277,7 @@ def lomax_factor(epsilon: Fraction, beta: Fraction, a: Fraction) -> Fraction:
 
 
 def lomax_is_private(c: Fraction, epsilon: Fraction, beta: Fraction, a: Fraction) -> bool:
-    """Tells whether (i), (ii) and (iii) certainly hold."""
+    """Returns whether (i), (ii) and (iii) certainly hold."""
     first = at_most(lambda digits: Enclosure.of(1 + 1 / c, digits).log() * a, epsilon)
     second = at_most(lambda digits: (Enclosure.of(-beta, digits).exp() / c + 1).log() * a + beta, epsilon)
     return first and second and (a - 1) * beta <= epsilon

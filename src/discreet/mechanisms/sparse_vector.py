@@ -1,4 +1,4 @@
-"""The sparse vector technique: many questions "is it above the threshold?", of which only the yeses cost."""
+"""The sparse vector technique: many questions "is it above the threshold?"; only the yeses cost."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class SparseVector(Mechanism):
             the noise of queries is then halved. Refused under REPLACE, where the loss would be e1 + 2 e2.
         neighbours: the relation for which the sensitivity holds.
         answer_epsilon: if given, each yes comes with a number, made noisy by fresh discrete Laplace noise; this is the
-            price of all those numbers together, beside `epsilon`.
+            price of all those numbers together, in addition to `epsilon`.
         grid: the public grid of the queries' values.
 
     Raises:
@@ -216,11 +216,11 @@ class SparseVectorSession:
 
     @property
     def finished(self) -> bool:
-        """Tells whether all yeses are used up."""
+        """Returns whether all yeses are used up."""
         return self._positives >= self._mechanism.max_positives
 
     def ask(self, value: Any) -> bool:
-        """Tells whether a query is above the threshold, up to noise.
+        """Returns whether a query is above the threshold, up to noise.
 
         Args:
             value: the exact value of the query.

@@ -77,7 +77,7 @@ class Stairs:
         return 2 * a * total
 
     def tail(self, t: int) -> Real:
-        """Returns P(|Z| > t): what is left of the block of t + 1, and a geometric series of whole blocks."""
+        """Returns P(|Z| > t): the rest of the block of t + 1, and a geometric series of whole blocks."""
         k, j = divmod(t + 1, self.steps)
         N, r = self.steps, self.high
 
@@ -130,7 +130,7 @@ class Stairs:
 
 @lru_cache(maxsize=1024)
 def _low_part(stairs: Stairs) -> Coin:
-    """The coin that says whether a draw falls on the low part of its stair, of weight b (N - r) against r.
+    """Returns the coin that says whether a draw falls on the low part of its stair, of weight b (N - r) against r.
 
     Its probability is no rational number, because b = exp(-epsilon) is transcendental.
     """
@@ -139,12 +139,12 @@ def _low_part(stairs: Stairs) -> Coin:
 
 
 def _powers(n: int) -> tuple[int, int, int]:
-    """The sums of j^0, j^1, j^2 over 0 <= j < n."""
+    """Returns the sums of j^0, j^1, j^2 over 0 <= j < n."""
     return n, n * (n - 1) // 2, n * (n - 1) * (2 * n - 1) // 6
 
 
 def _share(epsilon: float, criterion: Criterion) -> float:
-    """The best share of high steps for real noise (Geng, Kairouz, Oh, Viswanath 2015, Theorems 4 and 5)."""
+    """Returns the best share of high steps for real noise (Geng, Kairouz, Oh, Viswanath 2015, Theorems 4 and 5)."""
     if criterion is Criterion.ABSOLUTE:
         return 1 / (1 + math.exp(epsilon / 2)) if epsilon < 1000 else 0.0
     b, rest = math.exp(-epsilon), -math.expm1(-epsilon)

@@ -28,7 +28,7 @@ Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 LARGEST_ENTRY = 1 << 24  # of a strategy: relative to it, rounding is below what any error shows
-STEPS = 1 << 16  # of the grid of normal noise, per sigma: a sum of thousands of roundings stays small beside it
+STEPS = 1 << 16  # of the grid of normal noise, per sigma: a sum of thousands of roundings stays small next to it
 _LARGEST_SQUARE = 1 << 62  # of a column, so that sums of squares stay in int64
 _LIMB = 16  # bits of a part of a count: times 2^24 and 2^20 cells it stays in int64
 _PAIRS = 1 << 28  # rows times pairs of cells whose L1 distances are computed one by one
@@ -63,7 +63,7 @@ def inverse_series(series: Floats) -> Floats:
 
 
 def _product(left: Floats, right: Floats, length: int) -> Floats:
-    """The first coefficients of a product of two series of at most so many."""
+    """Returns the first coefficients of the product of two series, at most so many."""
     size = 2 * length
     return np.fft.irfft(np.fft.rfft(left, size) * np.fft.rfft(right, size), size)[:length]
 
@@ -245,14 +245,14 @@ def _whole(array: Floats) -> bool:
 
 
 def _most_apart(gram: Integers, *, signed: bool) -> int:
-    """The largest squared distance of two columns, or norm of one; of either sign, the largest of sums as well."""
+    """Returns the largest squared distance of two columns, or norm of one; if signed, the largest of sums, too."""
     norms = np.diag(gram)
     across = np.abs(gram) if signed else -gram
     return max(int(np.max(norms)), int(np.max(norms[:, None] + norms + 2 * across)))
 
 
 def _set_bound(gram: Integers, count: int) -> int:
-    """A bound of the sum of entries over pairs of any set of so many cells, of a matrix without negative entries."""
+    """Bounds the sum of entries over pairs of any set of so many cells, of a matrix without negative entries."""
     size = min(count, len(gram))
     others = gram.copy()
     np.fill_diagonal(others, 0)

@@ -24,7 +24,7 @@ Floats = NDArray[np.float64]
 _TAILS = {1: (Fraction(1),), 2: (Fraction(1), Fraction(1, 2)), 3: (Fraction(1), Fraction(5, 8), Fraction(1, 4))}
 """P(|sum of m standard Laplace draws| > x) = e^(-x) sum_j w_j x^j / j!, by repeated convolution."""
 
-_APART = 1.002  # scales nearer than this are told apart by raising the larger: a thousandth of the distance
+_APART = 1.002  # scales nearer than this are separated by raising the larger: a thousandth of the distance
 _SAFE = 1 + 1e-9  # covers what doubles lose here: terms below 10^6, of 2^-53 each
 _LOST = 1e-9
 _LARGEST_SHARE = 1e6
@@ -61,7 +61,7 @@ def laplace_reaches(sizes: Floats, steps: Floats, outside: float) -> Floats:
 
     For different s_i, the sum of Laplace draws of scales s_i exceeds t in absolute value with the probability
     sum_i e^(-t / s_i) prod_(j != i) s_i^2 / (s_i^2 - s_j^2), by partial fractions of its characteristic function.
-    Larger scales make all tails heavier, so that nearly equal ones may be told apart by raising one. Of many draws the
+    Larger scales make all tails heavier, so that nearly equal ones may be separated by raising one. Of many draws the
     fractions cancel too much for doubles; then Chernoff's bound serves.
 
     Questions that are explained, asked and asked again need the same few distances: they are kept.
@@ -104,7 +104,7 @@ def _laplace_reaches(sizes: Floats, steps: Floats, outside: float) -> Floats:
 
 @lru_cache(maxsize=1024)
 def _equal_reach(count: int, outside: float) -> float:
-    """A distance that the sum of so many standard Laplace draws exceeds at most so often.
+    """Returns a distance that the sum of so many standard Laplace draws exceeds at most so often.
 
     The sum is the difference of two Gamma draws of that order. The first exceeds the second by more than x if, of two
     Poisson processes, the first has fewer than `count` points until x after the second's last one: x brings a Poisson
@@ -122,7 +122,7 @@ def _equal_reach(count: int, outside: float) -> float:
 
 
 def _chernoff(sizes: Floats, outside: float) -> Floats:
-    """A distance that the sum of Laplace draws of these sizes, the largest of which is 1, exceeds at most so often.
+    """Returns a distance that the sum of Laplace draws of these sizes, at most 1, exceeds at most so often.
 
     For every t below 1, P(|S| > x) <= 2 e^(-t x) prod_i 1 / (1 - (t s_i)^2), since that product is the mean of e^(t S).
     So each t gives a distance, and the least of those on a lattice of t is taken.
@@ -169,7 +169,7 @@ def repeated_gaussian_reach(weights: Floats, sigmas: Floats, count: int, outside
 
 
 def many_laplace_reaches(weights: Floats, scales: Floats, counts: Floats, outside: float) -> Floats:
-    """Returns for each column how far a weighted sum of discrete Laplace draws reaches, each row standing for many.
+    """Returns for each column how far a weighted sum of discrete Laplace draws reaches; a row is many draws.
 
     Args:
         weights: one row for each kind of draw, one column for each sum.
@@ -178,7 +178,7 @@ def many_laplace_reaches(weights: Floats, scales: Floats, counts: Floats, outsid
         outside: the probability.
 
     The smaller of two: Chernoff's bound as in `repeated_laplace_reach`, and the law of a sum of continuous draws, each
-    of which is less than one step away.
+    less than one step away from its discrete one.
     """
     if weights.shape[1] > _FEW_ENOUGH:
         width = max(_AT_ONCE // (len(_SOME_TILTS) * len(weights)), 1)
@@ -195,14 +195,14 @@ def many_laplace_reaches(weights: Floats, scales: Floats, counts: Floats, outsid
 
 @lru_cache(maxsize=4096)
 def _of_law(sizes: tuple[float, ...], counts: tuple[float, ...], outside: float) -> float:
-    """A distance that a sum of continuous Laplace draws of these sizes exceeds at most so often.
+    """Returns a distance that a sum of continuous Laplace draws of these sizes exceeds at most so often.
 
     With the characteristic function f(t) = prod (1 + s^2 t^2)^-count, which is positive, for every distance d
 
         P(|S| > x) = 1 - 2 sum_(k >= 0) f(t_k) sin(t_k x) / (pi (k + 1/2)),      t_k = (k + 1/2) 2 pi / d,
 
     but for at most 2 P(|S| > d - x) (Davies 1973, by Poisson's summation formula). Here d - x is a distance that is
-    exceeded with a chance below 10^-10. What is left out beyond the last t is less than f(t) / (pi p), as f falls at
+    exceeded with a chance below 10^-10. The terms beyond the last t add up to less than f(t) / (pi p), as f falls at
     least like t^-p from there on, p = sum 2 count s^2 t^2 / (1 + s^2 t^2); there are so many terms that it is below
     10^-10, too, or else there is no such distance.
     """
@@ -228,13 +228,13 @@ def _of_law(sizes: tuple[float, ...], counts: tuple[float, ...], outside: float)
 
 
 def _chernoff_of(sizes: Floats, counts: Floats, outside: float) -> float:
-    """Chernoff's bound as in `_chernoff`, with so many draws of each size."""
+    """Returns chernoff's bound as in `_chernoff`, with so many draws of each size."""
     means = counts @ -np.log1p(-((_TILTS * sizes[:, None]) ** 2))
     return float(np.min((math.log(2 / outside) + means) / _TILTS))
 
 
 def _many_laplace(weights: Floats, scales: Floats, counts: Floats, outside: float, shares: Floats) -> Floats:
-    """Chernoff's bound for each column, at these shares of the largest tilt."""
+    """Returns chernoff's bound for each column, at these shares of the largest tilt."""
     rates, used = 1 / scales[:, None], np.maximum(weights, _TINY)
     tilts = shares[:, None] * np.min(rates / used, axis=0)
     moved = tilts[:, None, :] * used
@@ -247,7 +247,7 @@ def many_gaussian_reaches(weights: Floats, sigmas: Floats, counts: Floats, outsi
     """Returns the same for discrete Gaussian draws.
 
     As `gaussian_reaches`: one draw, of those that weigh most, is a rounded normal one, and every other makes the law
-    wider and hardly less smooth; the more was added before, the less, so that of equal draws the first stands for all.
+    wider and hardly less smooth; the more was added before, the less, so that of equal draws the first represents all.
     Where this is not near, the bound of `repeated_gaussian_reach` serves.
     """
     sizes = np.abs(weights) * sigmas[:, None]
@@ -267,7 +267,7 @@ def many_gaussian_reaches(weights: Floats, sigmas: Floats, counts: Floats, outsi
 
 
 def _told_apart(sizes: Floats) -> Floats:
-    """Sizes of at most 1 in their order, each larger than the one before."""
+    """Returns sizes of at most 1 in their order, each made larger than the one before."""
     ordered = np.maximum(np.sort(sizes, axis=0), 1e-9)
     for i in range(1, len(ordered)):
         ordered[i] = np.maximum(ordered[i], ordered[i - 1] * _APART)
@@ -308,17 +308,17 @@ def gaussian_reaches(sizes: Floats, steps: Floats, sigmas: Floats, outside: floa
 
 
 def _far(outside: Floats | float) -> Floats:
-    """How far a standard normal draw reaches."""
+    """Returns how far a standard normal draw reaches."""
     return np.asarray(-special.ndtri(np.asarray(outside) / 2))
 
 
 def _ripple(variance: Floats | float) -> Floats:
-    """How far a sum of densities over all integers is from 1: below 2.1 q for q = exp(-2 pi^2 variance) <= 1/4."""
+    """Bounds how far a sum of densities over integers is from 1: below 2.1 q for q = exp(-2 pi^2 variance) <= 1/4."""
     return np.asarray(2.1 * np.exp(-2 * math.pi**2 * np.asarray(variance)))
 
 
 def _rounding(sigma: float) -> float:
-    """At least the distance of the distribution functions of a discrete Gaussian and of a rounded normal law.
+    """Returns at least the distance of the distribution functions of a discrete Gaussian and of a rounded normal law.
 
     The mass of a cell is its middle's density up to a 24th of the largest second derivative f'' in it, and the sum over
     cells of these maxima is at most the integral of |f''|, 0.968 / sigma^2, and the variation of f'', 1.513 / sigma^3.

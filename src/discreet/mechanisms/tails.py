@@ -21,7 +21,7 @@ _SERIES = 7  # up to here the normal tail by its series, beyond by its continued
 
 
 def at_most(real: Real, bound: Fraction, digits: int = DIGITS) -> bool:
-    """Tells whether a number is certainly at most the bound.
+    """Returns whether a number is certainly at most the bound.
 
     A comparison that so many digits leave open counts as no.
     """
@@ -71,7 +71,7 @@ def laplace_reach(scale: Fraction, outside: Fraction) -> int:
 
 
 def _laplace_estimate(scale: Fraction, outside: Fraction) -> int:
-    """The same in doubles, nearly; 1 where they do not reach so far."""
+    """Returns the same in doubles, nearly; 1 where they do not reach so far."""
     try:
         rate = float(1 / scale)
         return math.ceil(math.log(2 / (float(outside) * (1 + math.exp(-rate)))) / rate) - 1
@@ -143,7 +143,7 @@ def _tail_at(x: Fraction, digits: int) -> Enclosure:
 
 
 def _by_series(x: Fraction, digits: int) -> Enclosure:
-    """1/2 - density(x) sum_n x^(2n + 1) / (1 3 5 ... (2n + 1)); what is left out is at most the last term kept.
+    """1/2 - density(x) sum_n x^(2n + 1) / (1 3 5 ... (2n + 1)); the rest is at most the last term kept.
 
     Terms are whole numbers of a tiny unit, one rounded down and one rounded up.
     """
@@ -184,7 +184,7 @@ def _density(x: Fraction, digits: int) -> Enclosure:
 
 @lru_cache(maxsize=64)
 def _pi(digits: int) -> Enclosure:
-    """16 arctan(1/5) - 4 arctan(1/239) (Machin 1706), each by its alternating series."""
+    """Returns 16 arctan(1/5) - 4 arctan(1/239) (Machin 1706), each by its alternating series."""
 
     def arctan(inverse: int) -> tuple[Fraction, Fraction]:
         total, k = Fraction(0), 0

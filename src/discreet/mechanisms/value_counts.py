@@ -44,7 +44,7 @@ class RankRuns:
         return rank.losses(self.below, self.upto)
 
     def proposals(self, rank: RankLoss) -> tuple[Ints, Ints, Ints]:
-        """Starts, sizes and losses, with the first or last point by itself where it claims a rank beyond all values."""
+        """Returns starts, sizes, losses, with the first or last point alone if it claims a rank beyond all values."""
         if not (rank.is_before_all or rank.is_after_all):
             return self.starts, self.sizes, self.least(rank)
         starts, sizes, losses = self.starts.copy(), self.sizes.copy(), self.least(rank)
@@ -90,12 +90,12 @@ class RankLoss:
 
     @property
     def is_before_all(self) -> bool:
-        """Tells whether the rank is below all values."""
+        """Returns whether the rank is below all values."""
         return self.wanted_rank < 0
 
     @property
     def is_after_all(self) -> bool:
-        """Tells whether the rank is above all values."""
+        """Returns whether the rank is above all values."""
         return self.wanted_rank > self.values * self.unit
 
     def losses(self, below: Ints, upto: Ints) -> Ints:
@@ -139,7 +139,7 @@ class Histogram:
         return int(self.counts.sum())
 
     def find_closed_blocks(self, runs: Iterable[Run]) -> list[tuple[int, int]]:
-        """Returns the first and the last of blocks in some runs that are still closed and beside each other."""
+        """Returns the first and the last of blocks in some runs that are still closed and adjacent."""
         wanted = np.zeros(self.blocks.size + 2, dtype=np.int8)
         for begin, end in runs:
             wanted[begin + 1 : end + 1] = 1
@@ -187,7 +187,7 @@ class Histogram:
         return self._cells(starts, sizes, counts)
 
     def _cells(self, starts: Ints, sizes: Ints, counts: Ints) -> RankRuns:
-        """The gaps before, between and after some cells in ascending order, then these."""
+        """Returns the gaps before, between and after some cells in ascending order, then these."""
         upto = np.zeros(counts.size + 1, dtype=np.int64)
         np.cumsum(counts, out=upto[1:])
         gaps = np.zeros(counts.size + 1, dtype=np.int64)
@@ -209,7 +209,7 @@ class Histogram:
         return self._points[a:b], self._numbers[a:b]
 
     def worth_opening(self, aim: RankAim) -> Run:
-        """Returns the run of blocks, nearest in rank, beside which all closed blocks are proposed hardly ever."""
+        """Returns the run of blocks, nearest in rank; once it is open, closed blocks are hardly ever proposed."""
         if not self.shift or not self.blocks.size:
             return 0, 0
         cells, gaps = self.coarse, self.blocks.size + 1
@@ -227,7 +227,7 @@ class Histogram:
     def known_cells(self) -> tuple[Ints, Ints, Ints]:
         """Returns the points that have values where blocks are open, and the closed blocks.
 
-        They are told by starts, sizes and counts, in order.
+        They come as starts, sizes and counts, in order.
 
         The values of a cell of size one all are at its point.
         """
@@ -272,7 +272,7 @@ class Histogram:
         return int(self.finest.below[place]), int(counts[place]) if here else 0
 
     def is_closed(self, point: int) -> bool:
-        """Tells whether the point is in a block whose values lie nobody knows where."""
+        """Returns whether the point is in a closed block, whose values may lie anywhere in it."""
         at = self.index(point) if self.shift else None
         return at is not None and not self._open[at]
 

@@ -24,7 +24,7 @@ from discreet.noise import Bits, rounded_gaussians, source_of
 from discreet.privacy import Estimate, Neighbours, events
 
 ROUNDS = 2
-GROWTH = 3  # of the squared mu of a round, beside that of the round before
+GROWTH = 3  # of the squared mu of a round, relative to the round before
 _FINE = 10  # steps of the smallest weight, as a power of two
 _EXACT = 8  # numbers of keys that are looked at one by one
 _ABOVE_ALL = 1 + Fraction(1, 1 << 24)  # a distance is found to 2^-34 of itself, so a smaller one may come out above it
@@ -38,7 +38,7 @@ class WeightedSelection(Mechanism):
     """Finds keys that enough units have, when each unit has several: more of them than equal counts would.
 
     A unit with k keys gives each the weight 1 / sqrt(k); keys whose noisy weight reaches a threshold are shown. Then
-    the next round begins: keys that were found leave, and units spread their weight over those that are left.
+    the next round begins: keys that were found leave, and units spread their weight over the remaining ones.
 
     Args:
         epsilon: above 0.
@@ -58,11 +58,11 @@ class WeightedSelection(Mechanism):
     is a function of the Gaussian mechanism with mu = m / sigma (Dong, Roth, Su 2022). Of keys that one unit has alone,
     t' <= t of its t, each is shown if w_t plus noise reaches the threshold T. With T >= w_t + 1/2 + sigma x and
     P(N > x) <= d_t = 1 - (1 - d)^(1/t) this has a probability of at most d_t, and for all of them together of at most
-    1 - (1 - d_t)^t' <= d. If none is shown, both neighbours show the same law: total variation d beside the noise, for
-    REPLACE as well, as the proof of a curator's threshold has it (`measurement.selection.Threshold`). The threshold is
-    the largest over all t, from the right tail, rounded up. Rounds compose adaptively: given what was found, neighbours
-    still differ in one unit, whose keys are fewer; which keys of a unit count is drawn for each unit by itself (Gopi,
-    Gulhane, Kulkarni, Shen, Shokouhi, Yekhanin 2020; Swanberg, Desfontaines, Haney 2023).
+    1 - (1 - d_t)^t' <= d. If none is shown, both neighbours show the same law: total variation d in addition to the
+    noise, for REPLACE as well, as the proof of a curator's threshold has it (`measurement.selection.Threshold`). The
+    threshold is the largest over all t, from the right tail, rounded up. Rounds compose adaptively: given what was
+    found, neighbours still differ in one unit, whose keys are fewer; which keys of a unit count is drawn for each unit
+    alone (Gopi, Gulhane, Kulkarni, Shen, Shokouhi, Yekhanin 2020; Swanberg, Desfontaines, Haney 2023).
 
     >>> found = WeightedSelection(epsilon=1, delta=1e-5, max_groups=2).release([["ant", "bee"]] * 90 + [["cat"]])
     >>> found
@@ -90,7 +90,7 @@ class WeightedSelection(Mechanism):
         amount = check.positive(epsilon=epsilon)
         if not Fraction(1, 10**6) <= amount <= 1000:
             raise InvalidParameter(
-                "epsilon", epsilon, "between 1e-6 and 1000", "Less finds no key, more protects nobody."
+                "epsilon", epsilon, "between 1e-6 and 1000", "Less finds no key, more gives no protection."
             )
         assign(
             self,
@@ -169,7 +169,7 @@ class WeightedSelection(Mechanism):
         return tuple(name for name, kept in zip(names, found.tolist(), strict=True) if kept)
 
     def select(self, turn: int, weights: Ints, *, bits: Bits | None = None) -> NDArray[np.bool_]:
-        """Tells which keys one of the rounds shows, given their weights in steps; never one of weight 0.
+        """Returns which keys one of the rounds shows, given their weights in steps; never one of weight 0.
 
         Args:
             turn: which round, from 0.
@@ -214,7 +214,7 @@ class WeightedSelection(Mechanism):
 
 @lru_cache(maxsize=256)
 def _multiplier(epsilon: Fraction, delta: Fraction, rounds: int) -> Fraction:
-    """The noise multiplier of all rounds together; half of delta is for thresholds."""
+    """Returns the noise multiplier of all rounds together; half of delta is for thresholds."""
     start = accounting.gaussian_sigma(epsilon, delta / 2)
     return increase_noise(start, partial(_event, rounds=rounds, delta=delta), epsilon=epsilon, delta=delta)
 
@@ -233,7 +233,7 @@ def _event(multiplier: Fraction, rounds: int, delta: Fraction) -> events.Compose
 
 @lru_cache(maxsize=256)
 def _threshold(mechanism: WeightedSelection, sigma: Fraction) -> int:
-    """The largest ceil(w_t + 1/2 + sigma x_t): one by one for few keys, then for runs of t by its ends, never less.
+    """Returns the largest ceil(w_t + 1/2 + sigma x_t): one by one for few keys, then by the ends of runs of t.
 
     Weights fall and distances rise with t. So w of the first run and x of the last bound all runs between them, and
     where this is no more than what was found, none of them is looked at.
@@ -241,7 +241,7 @@ def _threshold(mechanism: WeightedSelection, sigma: Fraction) -> int:
     share, runs = mechanism.delta / (2 * mechanism.rounds), list(_runs(mechanism.max_groups))
 
     def search(first: int, end: int, found: int) -> int:
-        """The largest of what was found and of the runs from the first up to below the end."""
+        """Returns the largest of what was found and of the runs from the first up to below the end."""
         if first == end:
             return found
         reach = sigma * normal_reach(2 * share_of_delta(share, runs[end - 1][1]))
@@ -274,7 +274,7 @@ def _relation(neighbours: Neighbours | str) -> Neighbours:
 
 
 def _pairs(value: Any) -> tuple[list[Any], Ints, Ints]:
-    """The different keys in ascending order, and all pairs of a unit and the place of one of its keys."""
+    """Returns the different keys in ascending order, and all pairs of a unit and the place of one of its keys."""
     if isinstance(value, str | bytes) or not isinstance(value, Iterable):
         raise InvalidValue("to hold the keys of each unit", "Pass a list of lists, one for each unit.")
     owned = [_keys(one) for one in value]

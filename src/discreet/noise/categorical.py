@@ -29,7 +29,7 @@ def choose_exponential(
     """Returns an index i drawn with probability proportional to weights_i exp(-rate steps_i).
 
     Args:
-        steps: whole numbers of at least 0, the smallest of which is 0 for an index of positive weight.
+        steps: whole numbers of at least 0, with a 0 at an index of positive weight.
         rate: a positive rational.
         bits: the source of randomness.
         weights: whole numbers of at least 0, below 2^62; None is all ones.
@@ -54,7 +54,7 @@ def choose_exponential(
 
 
 def _guess(steps: NDArray[np.int64], rate: Fraction, weights: NDArray[np.int64], uniform: LazyUniform) -> int | None:
-    """The choice if floats are certain of it. Their sums are off by the error of each term and of n additions."""
+    """Returns the choice if floats are certain of it. Their sums err by the error of each term and of n additions."""
     sums, forgotten = (_few_sums if steps.size <= _FEW else _sums)(steps, float(rate), weights)
     total = float(sums[-1])
     error = 4 * (total * (2 * RELATIVE_ERROR + steps.size * 2.0**-52) + forgotten * 2.0**-92)

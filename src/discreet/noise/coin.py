@@ -98,7 +98,7 @@ class Coin:
         return self._chunks[index]
 
     def toss(self, bits: Bits) -> bool:
-        """Returns one toss."""
+        """Returns one toss of the coin."""
         return self.resume(bits.lanes(1)[0], bits)
 
     def resume(self, lane: int, bits: Bits) -> bool:

@@ -35,7 +35,7 @@ class DrawBuffer(Generic[T]):
         self._owner, self._waiting = os.getpid(), list[T]()
 
     def next(self) -> T:
-        """Returns the next draw, which nobody else gets."""
+        """Returns the next draw, which no other caller gets."""
         if self._owner != os.getpid():
             self._owner, self._waiting = os.getpid(), []
         try:

@@ -1,6 +1,6 @@
 """Random numbers of attackers and auditors: which subsets to ask about, which targets to try, which half to hold back.
 
-They are floats and protect nobody: nothing that is released may depend on them in the place of noise. They come through
+They are floats and give no privacy: nothing that is released may depend on them in place of noise. They come through
 the one door to randomness so that a seed makes every experiment repeat.
 """
 

@@ -66,7 +66,7 @@ def _digits_of(scale: Any) -> _Digits:
 
 
 def _digit(scale: Fraction, k: int, x: float) -> Coin:
-    """The coin of digit k, of probability exp(-x) / (1 + exp(-x)) = 1 / (1 + exp(x)) with x = 2^k / scale < 22."""
+    """Returns the coin of digit k, with chance exp(-x) / (1 + exp(-x)) = 1 / (1 + exp(x)), x = 2^k / scale < 22."""
     chance = exponential(x)
     return Coin(lambda digits: 1 / (Enclosure.of((1 << k) / scale, digits).exp() + 1), chance / (1 + chance))
 
@@ -140,7 +140,7 @@ def _difference(digits: _Digits, bits: Bits) -> int:
 
 
 def _careful(digits: _Digits, drawn: list[int], bits: Bits) -> int:
-    """A geometric draw from the first 16 bits of every digit."""
+    """Returns a geometric draw from the first 16 bits of every digit."""
     value = _upper(digits, bits) if digits.beyond.resume(drawn[0], bits) else 0
     for coin, lane in zip(reversed(digits.coins), drawn[1:], strict=True):
         value += value + coin.resume(lane, bits)
@@ -148,7 +148,7 @@ def _careful(digits: _Digits, drawn: list[int], bits: Bits) -> int:
 
 
 def _upper(digits: _Digits, bits: Bits) -> int:
-    """The part of a geometric draw above the stored digits, given that it is not zero."""
+    """Returns the part of a geometric draw above the stored digits, given that it is not zero."""
     for value in range(1, TURNS):
         if not digits.beyond.toss(bits):
             return value
@@ -204,7 +204,7 @@ def _alone(digits: _Digits, parts: int, bits: Bits) -> int:
 
 
 def _late(digits: _Digits, digit: int, lane: int, bits: Bits) -> int:
-    """What an undecided digit adds once it is decided, the digits beyond the stored ones counting as one."""
+    """Returns what an undecided digit adds once it is decided; the digits beyond the stored ones count as one."""
     if digit < len(digits.coins):
         return digits.coins[digit].resume(lane, bits) << digit
     return _upper(digits, bits) << digit if digits.beyond.resume(lane, bits) else 0

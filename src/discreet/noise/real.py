@@ -1,7 +1,7 @@
 """Real-valued noise, released exactly: computed from lazily drawn bits until the rounded result is certain.
 
-A uniform real is a bit string without end of which a prefix is known. Everything computed from such reals is an
-enclosure; when an enclosure does not decide a comparison or a rounding, more bits are drawn and it is computed again.
+A uniform real is an endless bit string with a known prefix. Everything computed from such reals is an enclosure; when
+an enclosure does not decide a comparison or a rounding, more bits are drawn and it is computed again.
 What comes out is the ideal real-valued result, rounded: post-processing of the ideal mechanism, whose guarantee carries
 over unchanged.
 """
@@ -38,7 +38,7 @@ class LazyUniform:
         self._count = WORD
 
     def __call__(self, digits: int) -> Enclosure:
-        """An enclosure of width 10^-digits or less."""
+        """Returns an enclosure of width 10^-digits or less."""
         wanted = 10 * digits // 3 + WORD
         if wanted > MOST_BITS:
             raise endless()
@@ -91,7 +91,7 @@ def disc_point(bits: Bits) -> tuple[LazyUniform, LazyUniform]:
 
 
 def in_disc(first: Real, second: Real) -> bool:
-    """Tells whether the point with two uniform coordinates, stretched to [-1, 1], lies in the unit disc."""
+    """Returns whether the point with two uniform coordinates, stretched to [-1, 1], lies in the unit disc."""
     return settle(lambda digits: _square_radius(first, second, digits).below(1))
 
 

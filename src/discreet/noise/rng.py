@@ -1,13 +1,12 @@
 """The one door to randomness.
 
-`SecureBits` is AES-256 in counter mode, keyed by the operating system: indistinguishable from fair coins for anybody
-without the key, and about twenty times faster than asking the system for every byte. `SeededBits` is the same generator
-under a key that anybody can compute from the seed: for tests, and every `Estimate` drawn from it says that it is not
-private.
+`SecureBits` is AES-256 in counter mode, keyed by the operating system: indistinguishable from fair coins without the
+key, and about twenty times faster than asking the system for every byte. `SeededBits` is the same generator under a
+key that anyone can compute from the seed: for tests, and every `Estimate` drawn from it says that it is not private.
 
 *The system's bytes* are tested before any key is made of them: stuck, repeating and lopsided ones are refused, in the
 spirit of NIST SP 800-90B, section 4.4 (repetition count, adaptive proportion), for a source that claims full entropy.
-It sees sources that are broken, not sources that somebody predicts: those pass every test.
+The test finds sources that are broken, not sources that an attacker predicts: those pass every test.
 
 *Loops that honest bits always end.* A sampler that draws until a proposal is accepted has no longest draw. Honest bits
 need more than a few turns hardly ever; bits that are stuck may never come to an end, and the answer would hang instead
@@ -46,14 +45,14 @@ _MOST_OFTEN = 100
 TURNS = 256
 TIES = 4
 MOST_BITS = 1 << 12
-"""Of one uniform real. Digits are doubled while a comparison is open, so at least 600 are known when no more are given:
-open has then a probability below 10^-600 times the largest number of steps in the noise, 10^290 / 2^-900 < 10^562."""
+"""The most bits of one uniform real. Digits double while a comparison is open, so 600 are known at this limit. An open
+comparison then has a probability below 10^-600 times the most steps in the noise, 10^290 / 2^-900 < 10^562."""
 WORD = 64
 LANE = 16  # bits of a first look: one tie in 65536 tosses
 _KEY_BYTES, _NONCE_BYTES = 32, 16
 _BLOCK = 2048  # lanes kept for scalar draws: small, so that little randomness waits in memory
 _ZEROS = np.zeros(1 << 16, dtype=np.uint8)
-REKEY_AFTER = 1 << 32  # bytes under one key; far below 2^68, where counter mode could be told from coins
+REKEY_AFTER = 1 << 32  # bytes under one key; far below 2^68, where counter mode becomes distinguishable from coins
 _ALL: weakref.WeakSet[_StreamBits] = weakref.WeakSet()
 
 
@@ -184,7 +183,7 @@ class _StreamBits(Bits):
         cipher.update_into(_ZEROS.data[: target.size], target.data)
 
     def _ensure_cipher(self, size: int) -> CipherContext:
-        """The cipher, under a new key if the old one may not give so many bytes more."""
+        """Returns the cipher, under a new key if the old one may not give so many bytes more."""
         if self._cipher is None or self._left < size:
             key = self._key()
             self._cipher = Cipher(algorithms.AES(key[:_KEY_BYTES]), modes.CTR(key[_KEY_BYTES:])).encryptor()
@@ -208,7 +207,7 @@ class SecureBits(_StreamBits):
     """Random bits fit for privacy: AES-256-CTR with keys from the operating system.
 
     Formal guarantee: outputs are computationally indistinguishable from fair coins if the system's bytes are; after a
-    fork parent and child share no waiting lane and no key; a new key is taken every 4 GiB; if the system source fails,
+    fork parent and child share no buffered bits and no key; a new key is taken every 4 GiB; if the system source fails,
     or its bytes fail the health test that every new key comes with, `RandomnessUnavailable` is raised and nothing is
     drawn.
 
@@ -224,7 +223,7 @@ class SecureBits(_StreamBits):
     private = True
 
     def after_fork(self) -> None:
-        """Drops the key and all waiting lanes, so that parent and child draw different noise."""
+        """Drops the key and all buffered bits, so that parent and child draw different noise."""
         super().after_fork()
         self._waiting, self._used = [], 0
         self._cipher = None
@@ -245,7 +244,7 @@ def _system_bytes(count: int) -> bytes:
 
 
 class SeededBits(_StreamBits):
-    """Reproducible bits for tests, never for release: anybody who knows the seed can subtract the noise.
+    """Reproducible bits for tests, never for release: anyone who knows the seed can subtract the noise.
 
     >>> SeededBits(7).word() == SeededBits(7).word()
     True

@@ -62,7 +62,7 @@ def contrasts(table: NDArray[Any]) -> NDArray[Any]:
 
 
 def _margin(sigma: float, normals: Floats) -> float:
-    """How far sigma times a float contrast can be from the real one, in all.
+    """Returns how far sigma times a float contrast can be from the real one, in all.
 
     With k axes and |Z| <= M, a contrast adds 2^k normals, each off by E, in k levels of rounding of 2^-53 relative to
     at most 2^k M; the product with sigma and the sum with the offset round three times more.
@@ -72,7 +72,7 @@ def _margin(sigma: float, normals: Floats) -> float:
 
 
 def _certain_normals(disc: Disc, bits: Bits) -> Floats:
-    """All normals as floats; those that the polar method cannot compute well in floats come from enclosures."""
+    """Returns all normals as floats; those that the polar method cannot compute well in floats come from enclosures."""
     normals = float_normals(disc.words)
     for index in np.flatnonzero(np.isnan(normals)).tolist():
         normals[index] = settle(_middle(polar(*disc.uniforms(index, bits))))
@@ -100,7 +100,7 @@ def _normal_of(disc: Disc, shape: tuple[int, ...], bits: Bits) -> Callable[[tupl
 def _contrast(
     normal: Callable[[tuple[int, ...]], Real], place: tuple[int, ...], sigma: Fraction, offset: Fraction
 ) -> Real:
-    """One contrast as a real number: the corners of a box of the table, with a sign for each index but the first."""
+    """Returns one contrast as a real number: corners of a box of the table, a sign for each index but the first."""
     corners = list(itertools.product(*((0, index + 1) for index in place)))
     terms = [(-1 if sum(map(bool, corner)) % 2 else 1, normal(corner)) for corner in corners]
 

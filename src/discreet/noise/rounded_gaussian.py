@@ -92,7 +92,7 @@ def _scale_and_shift(normal: Real, sigma: Fraction, offset: Fraction) -> Real:
 
 @dataclass(frozen=True, slots=True)
 class Disc:
-    """Uniform points of the unit disc: 64-bit prefixes of both coordinates, and the few of which more was drawn."""
+    """Uniform points of the unit disc: 64-bit prefixes of both coordinates, and the few with further bits."""
 
     words: NDArray[np.uint64]
     continued: dict[int, _Point]
@@ -124,7 +124,7 @@ class Disc:
 
 
 def _inside(square: NDArray[np.uint64], bits: Bits) -> tuple[NDArray[np.bool_], dict[int, _Point]]:
-    """Which points lie in the disc, and those of them for which more bits had to be drawn."""
+    """Returns which points lie in the disc, and those of them that needed further bits."""
     radius = _squares(square)
     inside = radius < 1 - _RIM
     pairs: dict[int, _Point] = {}

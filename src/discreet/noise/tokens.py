@@ -1,4 +1,4 @@
-"""Secrets that nobody can guess: keys, tokens of sessions, nonces."""
+"""Secrets that cannot be guessed: keys, tokens of sessions, nonces."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from discreet import check
 from discreet.noise.rng import Bits, source_of
 
 LEAST_BYTES = 16
-"""128 bits: nobody guesses one among any number of them."""
+"""128 bits: too many to guess even one of a great number of tokens."""
 
 
 def random_bytes(count: int, *, bits: Bits | None = None) -> bytes:

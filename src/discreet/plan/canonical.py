@@ -132,7 +132,7 @@ def _json(form: dict[str, Any]) -> str:
 
 @singledispatch
 def _rows(relation: Relation) -> list[Any]:
-    """A relation: its name and its parts."""
+    """Returns a relation: its name and its parts."""
     raise InternalError(f"A {type(relation).__name__} has no canonical form.")
 
 
@@ -285,7 +285,7 @@ def _text(value: object) -> object:
 _PARTS = frozenset(("version", "table", "source", "where", "keys", "aggregates", "sets")) | frozenset(
     ("outputs", "having", "order", "limit", "offset", "steps")
 )
-"""What a question is written with that has nothing beside it."""
+"""The fields of a question without side questions."""
 
 _TYPES = {kind.value: kind for kind in Type}
 

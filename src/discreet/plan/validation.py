@@ -153,7 +153,7 @@ def _check_has_people(relation: UnitAggregation | Cut, columns: Mapping[str, Typ
     done = "cut" if isinstance(relation, Cut) else "folded"
     if UNIT not in columns:
         raise InvalidParameter(
-            "relation", "nobody's rows", f"to be {done} person by person only where there are people"
+            "relation", "rows without an id", f"to be {done} person by person only where there are people"
         )
     if isinstance(relation, Cut):
         check.integer(rows=relation.rows, at_least=1, at_most=10**9)
@@ -174,13 +174,13 @@ def _inside(window: Window) -> Iterable[Expression]:
 def _check_windows(relation: WindowedRelation, columns: Mapping[str, Type]) -> None:
     names = [*columns, *(window.name for window in relation.windows)]
     if UNIT not in columns or len(set(names)) != len(names):
-        raise InvalidParameter("relation", "these windows", "to have names of their own, over rows that are somebody's")
+        raise InvalidParameter("relation", "these windows", "to have names of their own, over rows with an id")
     for window in relation.windows:
         check.integer(offset=window.offset, at_least=1, at_most=10**6)
 
 
 def _check_own(relation: Relation, declared: Declared) -> None:
-    """The columns of ids of a table are its own, and of types that ids may have."""
+    """Checks that the columns of ids of a table are its own, and of types that ids may have."""
     if not isinstance(relation, BaseTable) or relation.unit is None:
         return
     parts = relation.unit if isinstance(relation.unit, tuple) else (relation.unit,)
@@ -192,17 +192,17 @@ def _check_step(relation: LinkedTable, own: Mapping[str, Type], through: Mapping
     kinds = own.get(relation.column), through.get(relation.key)
     if None in kinds or Type.FLOAT in kinds or kinds[0] is not kinds[1] or UNIT not in through:
         step = f"{relation.column} -> {relation.key}"
-        raise InvalidParameter("unit", step, "to lead to a column of the same type of rows that are somebody's")
+        raise InvalidParameter("unit", step, "to lead to a column of the same type, in rows with an id")
 
 
 def _check_people(left: Mapping[str, Type], right: Mapping[str, Type]) -> None:
-    """A pair is of one person: where the right side has people, the left has them under ids of the same type."""
+    """Checks that a pair is of one person: where the right side has people, the left has ids of the same type."""
     if UNIT in right and left.get(UNIT) is not right[UNIT]:
         raise InvalidParameter("relation", "these tables", "to be about the same people")
 
 
 def _computed_expressions(relation: Relation) -> Iterable[tuple[Expression, Relation]]:
-    """The expressions of a relation, and over whose rows each is computed."""
+    """Yields the expressions of a relation, and over whose rows each is computed."""
     if isinstance(relation, Select):
         yield from ((column.expression, relation.source) for column in relation.columns)
         if relation.where is not None:
@@ -252,7 +252,7 @@ def _check_expression(expression: Expression, columns: Mapping[str, Type], depth
 
 
 def _check_pattern(expression: FunctionCall) -> None:
-    """A pattern is in the normal form, which means the same to all engines."""
+    """Checks that a pattern is in the normal form, which means the same to all engines."""
     pattern = expression.arguments[1]
     text = str(pattern.value) if isinstance(pattern, Literal) else ""
     try:
@@ -277,7 +277,7 @@ def check_value(value: Value, kind: Type) -> None:
 
 
 def is_unicode(text: str) -> bool:
-    """Tells whether a text has no half of a surrogate pair."""
+    """Returns whether a text has no half of a surrogate pair."""
     return text.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
@@ -296,7 +296,7 @@ def _check_many_keys(listed: IdentityKey[tuple[tuple[Value, ...], ...]], kinds: 
 
 
 def _check_key_types(listed: Sequence[tuple[Value, ...]], kinds: tuple[Type, ...]) -> None:
-    """There may be many, so they are looked at by column."""
+    """Checks the types of keys by column, for there may be many."""
     if set(map(len, listed)) - {len(kinds)}:
         wrong = next(values for values in listed if len(values) != len(kinds))
         raise InvalidParameter("public_keys", wrong, f"to have {len(kinds)} values each")
@@ -308,7 +308,7 @@ def _check_key_types(listed: Sequence[tuple[Value, ...]], kinds: tuple[Type, ...
 
 
 def are_plainly(values: Sequence[Value], kind: Type) -> bool:
-    """Tells whether values are of a type or NULL, as far as that is seen of all at once; False says nothing."""
+    """Returns whether values are of a type or NULL, as far as that is seen of all at once; False says nothing."""
     present = [value for value in values if value is not None]
     if set(map(type, present)) - {_PYTHON[kind]}:
         return False

@@ -32,7 +32,7 @@ class Estimate(DisplayMixin):
         high: the upper end.
         event: the description of the release, for accounting.
         confidence: the probability with which each interval covers what it estimates, over the noise.
-        private: False if the noise came from a seeded source, so that anybody can repeat it and take it off.
+        private: False if the noise came from a seeded source, so that anyone can repeat it and take it off.
 
     Raises:
         InvalidParameter: if the shapes differ, the event is none, or the confidence is not strictly between 0 and 1.

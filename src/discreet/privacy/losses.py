@@ -1,11 +1,11 @@
 """Guarantees as exact amounts: how they add up, which implies which, and what they give to a group; budgets.
 
-Every amount is a rational. A float stands for its shortest decimal, so 0.1 is one tenth and ten of them are exactly
+Every amount is a rational. A float means its shortest decimal, so 0.1 is one tenth and ten of them are exactly
 one. Where a formula leaves the rationals the result is rounded up: a loss may be overstated in its last digits, never
 understated.
 
-Notation: P, Q are the output laws on two neighbouring datasets, in either order; D_a is the Renyi divergence of order
-a.
+Notation: P, Q are the output laws on two neighbouring datasets, in either order; D_a is the Renyi divergence of
+order a.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ L = TypeVar("L", bound="Loss")
 class Loss(ABC):
     """A differential-privacy guarantee, as one or two exact amounts.
 
-    ``a + b`` is the guarantee of releasing both, ``a * k`` of k releases. ``a <= b`` says that whoever has a has b,
+    ``a + b`` is the guarantee of releasing both, ``a * k`` of k releases. ``a <= b`` says that a implies b,
     by an elementary theorem named at `_implied_guarantees`; where no such theorem leads from one kind to the other,
     ``<=`` is False both ways.
     """
@@ -38,15 +38,15 @@ class Loss(ABC):
 
     @abstractmethod
     def _implied_guarantees(self) -> dict[type[Loss], tuple[Fraction, ...]]:
-        """The amounts of this guarantee in its own kind and in each kind that an elementary theorem leads to."""
+        """Returns this guarantee's amounts in its own kind and in each kind that an elementary theorem leads to."""
 
     @abstractmethod
     def _sum(self, other: Loss) -> Loss | None:
-        """The composition with another loss, or None if the kinds have no common rule."""
+        """Returns the composition with another loss, or None if the kinds have no common rule."""
 
     @abstractmethod
     def _times(self, count: int) -> Self:
-        """The composition of so many releases."""
+        """Returns the composition of so many releases."""
 
     @abstractmethod
     def group(self, size: int) -> Self:
@@ -94,7 +94,7 @@ class Loss(ABC):
 
     @property
     def is_zero(self) -> bool:
-        """Tells whether the output laws are equal on neighbours, which implies every guarantee."""
+        """Returns whether the output laws are equal on neighbours, which implies every guarantee."""
         return not any(self._implied_guarantees()[type(self)])
 
     def _set(self, **amounts: Number) -> None:
@@ -103,7 +103,7 @@ class Loss(ABC):
 
 
 def _amount(name: str, amount: Number) -> Fraction:
-    """An amount of at least 0, and below 1 if it is a delta."""
+    """Returns an amount of at least 0, and below 1 if it is a delta."""
     return below_one(delta=amount) if name == "delta" else check.not_negative(**{name: amount})  # type: ignore[arg-type]
 
 
@@ -256,7 +256,7 @@ class ApproxDP(Loss):
         return ApproxDP(self.epsilon * count, self.delta * count)
 
     def group(self, size: int) -> ApproxDP:
-        """Gives (k epsilon, delta (e^(k epsilon) - 1) / (e^epsilon - 1)) for k units, delta rounded up.
+        """Returns (k epsilon, delta (e^(k epsilon) - 1) / (e^epsilon - 1)) for k units, delta rounded up.
 
         The sum of delta e^(i epsilon) for i below k, from the definition along a path of k neighbours (Vadhan 2017,
         Lemma 2.2). The true delta of one mechanism can be far smaller: recompute it at k times its sensitivity if you

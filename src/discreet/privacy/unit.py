@@ -38,7 +38,7 @@ class Neighbours(Enum):
 
 @dataclass(frozen=True, slots=True, init=False)
 class Unit:
-    """What one individual is: all rows that agree in some columns, or each row by itself.
+    """What one individual is: all rows that agree in some columns, or each row on its own.
 
     Args:
         name: what a unit is called in messages, in the singular, such as "patient".
@@ -70,7 +70,7 @@ class Unit:
 
     @property
     def is_row(self) -> bool:
-        """Tells whether every row is a unit of its own, so that no contribution needs bounding."""
+        """Returns whether every row is a unit of its own, so that no contribution needs bounding."""
         return not self.columns
 
     def __str__(self) -> str:

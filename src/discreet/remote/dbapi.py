@@ -50,7 +50,7 @@ class Error(Exception):
     ...     connect("http://data.example", key="dk_3f9a_5ec7e7")
     ... except Error as error:
     ...     print(type(error).__name__, "because of", repr(error.__cause__))
-    ProgrammingError because of InvalidParameter("Expected url='http://data.example' to begin with https://. Only ...
+    ProgrammingError because of InvalidParameter("Expected url='http://data.example' to begin with https://. Without ...
     """
 
 
@@ -89,7 +89,7 @@ class OperationalError(DatabaseError):
     >>> from unittest.mock import Mock
     >>> refusals = [errors.InvalidValue("to be finite", "Replace it."), errors.InsufficientBudget("0.1", "0.05")]
     >>> refusals += [errors.KeyConflict(7), errors.InternalError("Something went wrong.")]
-    >>> service = Mock(**{"perform_document.side_effect": refusals})  # in the place of a service that tells them
+    >>> service = Mock(**{"perform_document.side_effect": refusals})  # in the place of a service that sends them
     >>> cursor = Connection(service, epsilon=0.1).cursor()
     >>> for _ in refusals:
     ...     try:
@@ -108,7 +108,7 @@ class IntegrityError(DatabaseError):
 
 
 class InternalError(DatabaseError):
-    """The service failed."""
+    """The service failed, or its database did."""
 
 
 class ProgrammingError(DatabaseError):
@@ -126,7 +126,7 @@ class NotSupportedError(DatabaseError):
     >>> cursor = connect("https://data.example", key="dk_3f9a_5ec7e7", epsilon=0.1).cursor()
     >>> cursor.executemany("SELECT COUNT(*) AS n FROM visits WHERE ward = ?", [["A"], ["B"]])
     Traceback (most recent call last):
-    discreet.remote.dbapi.NotSupportedError: Each question is paid by itself. Call execute for each of them.
+    discreet.remote.dbapi.NotSupportedError: Each question is charged separately. Call execute for each of them.
     """
 
 
@@ -228,7 +228,7 @@ class _Closable:
 
 
 class Connection(_Closable):
-    """What questions of one program are asked with.
+    """A connection to a service, with the settings of its questions.
 
     Attributes:
         curator: the service.
@@ -251,7 +251,7 @@ class Connection(_Closable):
         self.epsilon = None if epsilon is None else check.positive(epsilon=epsilon)
 
     def cursor(self) -> Cursor:
-        """Returns a cursor."""
+        """Returns a new cursor of this connection."""
         self._require_open()
         return Cursor(self)
 
@@ -339,7 +339,7 @@ class Cursor(_Closable):
             NotSupportedError: always.
         """
         del operation, parameters
-        raise NotSupportedError("Each question is paid by itself. Call execute for each of them.")
+        raise NotSupportedError("Each question is charged separately. Call execute for each of them.")
 
     def fetchone(self) -> tuple[Any, ...] | None:
         """Returns the next row; None after the last."""

@@ -32,11 +32,11 @@ def read_address(url: object) -> SplitResult:
     """Returns the address that a URL names.
 
     Raises:
-        InvalidParameter: if it is no address of a service, or would send the key for everybody to read.
+        InvalidParameter: if it is no address of a service, or would send the key unencrypted.
 
     >>> read_address("http://data.example")
     Traceback (most recent call last):
-    discreet.errors.InvalidParameter: Expected url='http://data.example' to begin with https://. Only ...
+    discreet.errors.InvalidParameter: Expected url='http://data.example' to begin with https://. Without TLS, ...
     """
     shown = "this one" if {"@", "?", "#"} & set(str(url)) else url  # it may hold a secret
     try:
@@ -49,13 +49,13 @@ def read_address(url: object) -> SplitResult:
     if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
         raise InvalidParameter("url", shown, "to hold nothing but an address", "Pass the key as key=.")
     if parts.scheme == "http" and not is_loopback(str(parts.hostname)):
-        hint = "Only a service on this machine is spoken to without TLS: the key could be read on its way."
+        hint = "Without TLS, others could read the key on its way. Plain http works only for a service on this machine."
         raise InvalidParameter("url", shown, "to begin with https://", hint)
     return parts._replace(path=parts.path.rstrip("/"))
 
 
 def is_loopback(host: str) -> bool:
-    """Tells whether a name stands for this machine."""
+    """Returns whether a name means this machine."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -99,8 +99,8 @@ class Transport:
             repeatable: whether it may be sent again without one, since it spends and changes nothing.
 
         Raises:
-            DiscreetError: that the service has told.
-            ServiceUnavailable: if there is no service, or it tells nothing that is understood.
+            DiscreetError: that the service sent.
+            ServiceUnavailable: if there is no service, or its response cannot be read.
         """
         tries = TRIES if key is not None or repeatable else 1
         for attempt in range(1, tries + 1):
@@ -120,7 +120,7 @@ class Transport:
         """Yields the data of server-sent events, as they come.
 
         Raises:
-            DiscreetError: that the service has told.
+            DiscreetError: that the service sent.
             ServiceUnavailable: if the stream breaks off.
         """
         with self._open_response("GET", path, None, None) as response:
@@ -134,7 +134,7 @@ class Transport:
     def _open_response(
         self, method: str, path: str, body: Mapping[str, Any] | None, key: str | None
     ) -> Iterator[http.client.HTTPResponse]:
-        """A response, whose connection is closed afterwards."""
+        """Yields a response, and closes its connection afterwards."""
         connection = self._connection()
         try:
             data = None if body is None else json.dumps(body).encode("ascii")
@@ -142,7 +142,7 @@ class Transport:
             yield connection.getresponse()
         except _HTTP_ERRORS as error:
             reason = f"The service at {self.address.hostname} cannot be reached"
-            raise ServiceUnavailable(reason, f"{type(error).__name__}: is it there, and is its name right?") from None
+            raise ServiceUnavailable(reason, f"{type(error).__name__}: is it running, and is its name right?") from None
         finally:
             connection.close()
 
@@ -164,7 +164,7 @@ class Transport:
 
 
 def _outcome(status: int, body: bytes) -> Any:
-    """The document of a response, or the error that it tells."""
+    """Returns the document of a response, or raises the error in it."""
     try:
         found = json.loads(body)
     except ValueError:
@@ -178,6 +178,6 @@ def _read_failure(status: int, found: Any) -> DiscreetError:
     if isinstance(found, dict) and "error" in found:
         with suppress(InvalidParameter):
             return read_error(found)
-    reason = f"The service gave status {status} and nothing that is understood"
+    reason = f"The service gave status {status} and a body that Discreet cannot read"
     kind = ServiceUnavailable if status >= 500 else ServiceError
-    return kind(reason, "Is it a service of Discreet?")
+    return kind(reason, "Is it a Discreet service?")

@@ -38,7 +38,7 @@ def connect(url: str, *, key: str, timeout: float = TIMEOUT, ca_file: str | Path
         ca_file: certificates to trust instead of the system's.
 
     Raises:
-        InvalidParameter: if the address is none, or would send the key for everybody to read.
+        InvalidParameter: if the address is none, or would send the key unencrypted.
 
     >>> connect("https://data.example", key="dk_3f9a_5ec7e7")
     RemoteCurator(https://data.example)
@@ -46,14 +46,14 @@ def connect(url: str, *, key: str, timeout: float = TIMEOUT, ca_file: str | Path
     address = read_address(url)
     shown: object = key
     if not (isinstance(shown, str) and shown.isascii() and shown.isprintable() and shown.strip()):
-        raise InvalidParameter("key", "this one", "to be a key of the service", "Pass what a steward gave you.")
+        raise InvalidParameter("key", "this one", "to be a key of the service", "Pass the key that a steward gave you.")
     context = None if ca_file is None else ssl.create_default_context(cafile=str(ca_file))
     waited = float(check.positive(timeout=timeout))
     return RemoteCurator(Transport(address=address, key=key.strip(), timeout=waited, context=context))
 
 
 class RemoteCurator(Verbs):
-    """Asks a service; see `Curator` for what its methods mean. Who asks is who has the key.
+    """Asks a service; see `Curator` for what its methods mean. The key decides who asks.
 
     Args:
         transport: to the service.
@@ -74,12 +74,12 @@ class RemoteCurator(Verbs):
     def _perform(self, request: Request[R], caller: Caller) -> R:
         """Sends a request as JSON, and reads the result that comes back."""
         if caller.analyst != OWNER:
-            hint = "Who asks is who has the key."
+            hint = "The key decides who asks."
             raise InvalidParameter("analyst", caller.analyst, "to be an argument of a service", hint)
         verb = VERBS[request.verb]
         if "http" not in verb.faces:
             hint = "Run it where the ledger is."
-            raise InvalidParameter("verb", verb.name, "to be something that a service does", hint)
+            raise InvalidParameter("verb", verb.name, "to be supported by a service", hint)
         if isinstance(request, GetBudget):
             return self._budget(request)  # type: ignore[return-value]  # who sees their own part gets no more than that
         found: R = result_of(verb).read(self.perform_document(request, caller))
@@ -115,7 +115,7 @@ class RemoteCurator(Verbs):
         return list(self._get("/v1/tables")["tables"])
 
     def _budget(self, request: GetBudget) -> Balance:
-        """Returns one's own part of an account; who sees all gets a `Standing` with everybody's part.
+        """Returns the caller's part of an account; a caller who sees all gets a `Standing` with all parts.
 
         Raises:
             InvalidParameter: if there is no such account that the key is for.
@@ -149,7 +149,7 @@ class RemoteCurator(Verbs):
         return self._transport.send("GET", f"{path}?{urlencode(asked)}" if asked else path, repeatable=True)
 
     def _job(self, path: str, body: Document, key: str | None, progress: Progress | None) -> Any:
-        """Returns the outcome of long work, which is followed until it has ended; each stage is told once."""
+        """Returns the outcome of long work, which is followed until it has ended; each stage is reported once."""
         begun, stage = self._transport.send("POST", path, {**body, "wait": False}, key=_word(key)), ""
         for last in self._changes(begun):
             if progress is not None and last["stage"] not in ("", stage):
@@ -180,5 +180,5 @@ def _read_failure(last: Document) -> DiscreetError:
 
 
 def _word(key: str | None) -> str:
-    """The idempotency key of a request; one that nobody has, if none is given."""
+    """Returns the idempotency key of a request; a new random one if none is given."""
     return f"once-{token(16)}" if key is None else key

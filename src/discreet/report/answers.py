@@ -1,7 +1,7 @@
 """An answer's records as a table and as charts.
 
-Records are rows as dictionaries in which a released number, day or moment `x` stands beside `x_low` and `x_high`;
-everything else is a key. All that is shown is a function of them.
+Records are rows as dictionaries. A released number, day or moment `x` comes with `x_low` and `x_high`; everything else
+is a key. All that is shown is a function of them.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _WRAP = 64  # letters of a remark in one line
 
 @dataclass(frozen=True, slots=True)
 class AnswerShape:
-    """Which columns of an answer are keys, and which are released numbers.
+    """The columns of an answer: which are keys, and which are released numbers.
 
     >>> AnswerShape.of(["ward", "n", "n_low", "n_high"])
-    Shape(names=('ward', 'n'), numbers=('n',))
+    AnswerShape(names=('ward', 'n'), numbers=('n',))
     """
 
     names: tuple[str, ...]
@@ -87,7 +87,7 @@ def _remark(text: str) -> Spec:
 
 
 def table(records: Sequence[Record], *, caption: str) -> Html:
-    """Returns the rows, each number with its interval in one cell and a small error bar beside it."""
+    """Returns the rows, each number with its interval in one cell, followed by a small error bar."""
     found = shape(records)
     if not records:
         return element("p", f"{caption}: no group is shown.")
@@ -134,7 +134,7 @@ def _line(start: float, end: float, opacity: str, width: str) -> Html:
 
 
 def _place(part: Number, span: tuple[float, float]) -> float:
-    """Returns where a number stands on the line; what lies outside, and infinity, stands at its end."""
+    """Returns the place of a number on the line; what lies outside, and infinity, is at its end."""
     low, high = span
     if math.isfinite(part) and high > low:
         share = (min(max(part, low), high) - low) / (high - low)

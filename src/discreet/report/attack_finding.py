@@ -1,4 +1,4 @@
-"""What an attack found, and the same attack beside defences: figures, a sentence for people, a chart.
+"""Findings of an attack, and of the same attack against defences: figures, a sentence for people, a chart.
 
 A `Finding` is about one release. Attacks add figures of their own in subclasses. A `Comparison` puts the findings on a
 raw release, on ad-hoc defences and on private releases side by side.
@@ -24,16 +24,16 @@ COLUMNS = ("what was released", "attack succeeds (95 % interval)", "by guessing"
 """The headings of a comparison."""
 
 EPSILON = (
-    "Epsilon says how much one person's data may change what is published: the smaller it is, the less can be learned "
-    "about anybody. Noise is added until no outcome becomes more than e^epsilon times likelier through one person, "
-    "which is 1.1 times at epsilon 0.1, 2.7 times at epsilon 1, and 20 times at epsilon 3. From that follows the most "
-    "that any attacker can reach, however clever and however much they know already: the dashed line."
+    "Epsilon limits how much one person's data can change what is published. The smaller it is, the less an attacker "
+    "can learn about any one person. Noise keeps every outcome at most e^epsilon times likelier with one person's data "
+    "than without. That factor is 1.1 at epsilon 0.1, 2.7 at epsilon 1, and 20 at epsilon 3. The dashed line follows "
+    "from it: no attacker can do better, however clever they are and whatever they know already."
 )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Finding(DisplayMixin):
-    """How far an attack came on one release; `print` shows it beside what it is compared with.
+    """The success of an attack on one release; `print` shows it with what it is compared with.
 
     >>> print(Finding(attack="Linkage", goal="people named", success=0.87, baseline=0.001, targets=1000))
     Linkage
@@ -45,10 +45,10 @@ class Finding(DisplayMixin):
         attack: what was tried, in a few words that begin with a capital.
         goal: what the success rate is a share of, as in "people named rightly".
         success: the share of targets for which the attack was right.
-        baseline: the share that somebody reaches who never saw the release.
+        baseline: the share that an attacker reaches without the release.
         targets: how many targets the rate was measured on.
         predicted: the rate that theory predicts, where it does.
-        bound: the largest rate that the guarantee of the release allows anybody; None without a guarantee.
+        bound: the largest rate that the guarantee of the release allows; None without a guarantee.
         recovered: reconstructed values, matched pairs or members, where there are any.
     """
 
@@ -95,7 +95,7 @@ class Finding(DisplayMixin):
     def spec(self) -> Spec:
         """Returns the chart as a dictionary of Vega-Lite.
 
-        The rate with its sampling error, beside what it is compared with.
+        It shows the rate with its sampling error, and what it is compared with.
         """
         marks = {"by guessing": self.baseline, "as predicted": self.predicted, "most possible": self.bound}
         known = {name: value for name, value in marks.items() if value is not None}
@@ -112,7 +112,7 @@ class Finding(DisplayMixin):
 
     @property
     def verdict(self) -> str:
-        """Returns what the rate says of the release, the error of sampling considered."""
+        """Returns what the rate means for the release, with the sampling error considered."""
         _, low, _ = wilson_interval(self.success, self.targets)
         if self.bound is not None:
             beyond = low > self.bound
@@ -155,7 +155,7 @@ class Comparison(DisplayMixin):
 
     Attributes:
         trials: the raw release first, then ad-hoc defences, then private releases by growing epsilon.
-        ceiling: pairs of an epsilon and the largest rate it allows anybody, for the curve of the bound.
+        ceiling: pairs of an epsilon and the largest rate it allows, for the curve of the bound.
 
     >>> from discreet.attacks import uniqueness
     >>> from discreet.noise import SeededBits
@@ -255,13 +255,13 @@ def _line(trial: Trial, width: int) -> str:
 
 
 def finding_section(finding: Finding, *told: Html) -> list[Html]:
-    """Returns the words and the chart of a finding as parts of a page; what is told before them stands with them."""
+    """Returns the words and the chart of a finding as parts of a page, after the parts that are given."""
     figure = page.figure(finding.spec(), caption=_sampling(finding), description=finding.summary())
     return [page.beside(page.group(*told, page.paragraph(finding.summary())), figure)]
 
 
 def comparison_section(comparison: Comparison, *told: Html) -> list[Html]:
-    """Returns the chart of a comparison beside what is told about it, above its table; or the two side by side."""
+    """Returns the chart of a comparison above its table, with the given parts next to it; else the two side by side."""
     rows = [comparison_row(trial) for trial in comparison]
     caption = f"{comparison.raw.attack}, on each release"
     table = page.table(COLUMNS, rows, caption=caption, numbers=COLUMNS[1:])
@@ -276,17 +276,17 @@ def finding_page(*parts: Finding | Comparison) -> str:
     inside = [piece for section in sections for piece in section]
     if any(isinstance(part, Comparison) for part in parts):
         inside.append(page.paragraph(EPSILON, kind="small"))
-    lead = "What somebody who holds this release can find out about the people in it."
+    lead = "What an attacker with this release can find out about the people in it."
     return page.document(first.attack, *inside, lead=lead)
 
 
 def _sampling(finding: Finding) -> str:
-    return f"Share of {finding.targets:,} targets; the line at its end is where the rate lies with 95 % chance."
+    return f"Share of {finding.targets:,} targets; the line at its end is the 95 % interval of the rate."
 
 
 def _reading(comparison: Comparison) -> str:
     raw = comparison.raw
     return (
-        f"Dots: measured on {raw.targets:,} targets, with 95 % intervals. Dashed: the most that anybody can reach. "
+        f"Dots: measured on {raw.targets:,} targets, with 95 % intervals. Dashed: the most any attacker can reach. "
         "Dotted: releases without a guarantee, and a guess."
     )

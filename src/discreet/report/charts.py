@@ -155,11 +155,11 @@ def fitting(chart: Spec) -> Spec:
     return broken
 
 
-_OF_X, _OF_Y = 12, 8  # pixels of a chart for each letter of a title: 6.5, and what stands beside the plot
+_OF_X, _OF_Y = 12, 8  # pixels of a chart for each letter of a title: 6.5, and the space around the plot
 
 
 def _break_titles(part: Any, letters: Mapping[str, int]) -> Any:
-    """The same with the titles of its axes in several lines, if they are longer."""
+    """Returns the same with the titles of its axes in several lines, if they are longer."""
     if isinstance(part, list):
         return [_break_titles(one, letters) for one in part]
     if not isinstance(part, dict):
@@ -209,7 +209,7 @@ def _row(point: Point, label: str, span: tuple[float, float], exact: float | Non
 
 
 def _json(value: Number | None) -> Number | None:
-    """JSON numbers are doubles to whoever draws them, and none of them is infinite."""
+    """Returns a number for JSON; None for infinities and NaN, which JSON does not have."""
     return None if value is None or not math.isfinite(value) else value
 
 

@@ -1,4 +1,4 @@
-"""Charts that compare: rates beside guesses and bounds, success against epsilon, and use of a budget beside its price.
+"""Charts that compare: rates with guesses and bounds, success against epsilon, and use of a budget with its price.
 
 Every chart has a title that states its finding, axes with units, and the bound or the chance it is compared with.
 """
@@ -18,7 +18,7 @@ Rate = tuple[float, float, float]
 
 _WRAP = 64  # letters of a title in one line
 _PERCENT: Spec = {"format": ".0%", "tickCount": 5}
-_NAMES = 165  # pixels beside a chart, for the names of its lines
+_NAMES = 165  # pixels to the right of a chart, for the names of its lines
 _ROW, _TOP = 34, 24
 _QUESTION, _LETTERS = 26, 60  # pixels of a question's row, letters of its name
 
@@ -147,7 +147,7 @@ def curves(
 
 
 def _series(name: str, over: Spec, upright: Spec, *, thick: float, joined: bool) -> list[Spec]:
-    """One series; those that are drawn before others are wider, so that a curve on another one hides it nowhere."""
+    """Returns one series; those drawn first are wider, so that a curve on another one hides it nowhere."""
     only = [{"filter": {"field": "series", "equal": name}}]
     ends = over | {"y": upright | {"field": "low"}, "y2": {"field": "high"}}
     marks: list[tuple[Spec, Spec]] = [({"type": "rule", "strokeWidth": 1.5 + thick, "opacity": 0.75}, ends)]
@@ -159,7 +159,7 @@ def _series(name: str, over: Spec, upright: Spec, *, thick: float, joined: bool)
 
 
 def _tens(rows: Sequence[Spec]) -> list[float]:
-    """The powers of ten that an axis of amounts shows."""
+    """Returns the powers of ten that an axis of amounts shows."""
     amounts = [row["value"] for row in rows] or [1.0]
     powers = range(math.floor(math.log10(min(amounts))), math.ceil(math.log10(max(amounts))) + 1)
     return [10.0**power for power in powers]
@@ -193,7 +193,7 @@ def describe_hidden_curves(found: Mapping[str, Sequence[tuple[float, Rate]]], *,
 
 
 def _longest(near: Sequence[tuple[float, bool]]) -> list[float]:
-    """The longest run of places at which something is so."""
+    """Returns the longest run of places at which something is so."""
     runs: list[list[float]] = [[]]
     for place, so in near:
         runs[-1].append(place) if so else runs.append([])
@@ -239,9 +239,9 @@ def _lines(lines: Mapping[str, float], upright: Spec) -> list[Spec]:
 
 
 def _names(named: Sequence[tuple[str, float, str]], upright: Spec) -> list[Spec]:
-    """Returns the names of lines with their rates, beside the chart, where each ends.
+    """Returns the names of lines with their rates, to the right of the chart, where each ends.
 
-    Names that would meet are moved apart, so each tells its rate as well.
+    Names that would meet are moved apart, so each shows its rate as well.
     """
     layers: list[Spec] = []
     for (name, value, style), place in zip(named, apart([value for _, value, _ in named]), strict=True):
@@ -327,7 +327,7 @@ def _beyond(along: Spec, top: float) -> Spec:
 
 
 def _all_paid(along: Spec) -> list[Spec]:
-    """The line at all that was paid, and above it what each side of it means."""
+    """Returns the line at all that was paid, and above it what each side of it means."""
     place, at = {"values": [{"share": 1.0}]}, {"x": along | {"field": "share"}}
     line: Spec = {"data": place, "mark": {"type": "rule", "strokeWidth": 2, "style": "limit"}, "encoding": at}
     sides = (("passed: within what was paid", "right", -6, "figure-text"), ("violation", "left", 6, "landmark-text"))

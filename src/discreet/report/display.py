@@ -26,10 +26,10 @@ _LARGEST = 1e15  # from here on, digits before the point are noise themselves
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Display:
-    """What a public object shows of itself: a title, a table, facts and notes; the same as text and as HTML.
+    """The printed form of a public object: a title, a table, facts and notes; the same as text and as HTML.
 
     Attributes:
-        title: stands above the table.
+        title: the line above the table.
         columns: the headings of the table; it has no line of headings if all of them are empty.
         rows: values of any type, one for each column.
         numbers: the columns that are aligned on the right.
@@ -82,7 +82,7 @@ class DisplayMixin(ABC):
 
     @abstractmethod
     def _display(self) -> Display:
-        """What it shows."""
+        """Returns the title, table, facts and notes to show."""
 
 
 def text_table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, numbers: Collection[str] = ()) -> str:
@@ -197,7 +197,7 @@ def on_a_scale(part: Number | dt.date) -> Number:
 
 
 def _is_end(part: dt.date) -> bool:
-    """Whether a day or moment is the first or the last there is: what nothing is known about."""
+    """Returns whether a day or moment is the first or the last there is: what nothing is known about."""
     return part in ((dt.datetime.min, dt.datetime.max) if isinstance(part, dt.datetime) else (dt.date.min, dt.date.max))
 
 
@@ -254,7 +254,7 @@ def rate(share: float) -> str:
     ('88 %', '0.14 %', '100 %', '0 %', '99.9 %')
     """
     shown = 100 * share
-    near = min(shown, 100 - shown)  # 99.9 % is not everybody
+    near = min(shown, 100 - shown)  # 99.9 % is not all
     places = 0 if near <= 0 or (near >= 0.5 and shown >= 10) else 1 if shown >= 1 else 2
     text = f"{shown:.{places}f}"
     return f"{text.rstrip('0').rstrip('.') if '.' in text else text} %"

@@ -1,4 +1,4 @@
-"""Markup that escapes: text is text until somebody says that it is markup.
+"""Markup that escapes: text is text unless the caller declares that it is markup.
 
 Names of groups, questions and notes come from data and from analysts. They pass through `element`, which escapes every
 child and every attribute that is not `Html` already; joining `Html` with plain text gives plain text, which is escaped

@@ -1,4 +1,4 @@
-"""Charts of made-up tables: a column's distribution beside what was measured, and distances beside noise."""
+"""Charts of synthetic tables: a column's distribution with what was measured, and distances with noise."""
 
 from __future__ import annotations
 

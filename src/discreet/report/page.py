@@ -1,4 +1,4 @@
-"""Pages and the pieces they are made of; a page is one file, opened from the disk, that asks nobody for anything.
+"""Pages and the pieces they are made of; a page is one file, opened from the disk, that requests nothing.
 
 Styles are inline and pictures are part of the text. The page's own policy forbids everything else: scripts, fonts,
 frames, forms and every connection.
@@ -63,7 +63,7 @@ def _contents(names: Mapping[str, str]) -> list[Html]:
 
 
 def paragraph(*parts: str, kind: str = "") -> Html:
-    """Returns running text."""
+    """Returns a paragraph of running text."""
     return element("p", *parts, **_kind(kind))
 
 
@@ -83,7 +83,7 @@ def code(text: str) -> Html:
 
 
 def bullets(*items: str, kind: str = "") -> Html:
-    """Returns a list."""
+    """Returns a list, with a bullet for each item."""
     return element("ul", *(element("li", item) for item in items), **_kind(kind))
 
 
@@ -117,16 +117,16 @@ BROAD = 940
 
 
 def figure(spec: Spec, *, caption: str, description: str, broad: bool = False) -> Html:
-    """Returns a chart, drawn for a wide and a narrow page, light and dark, of which the page shows one.
+    """Returns a chart, drawn for a wide and a narrow page, light and dark; the page shows one of them.
 
     The title of the chart becomes text of the page, which breaks where the page ends. Charts that stand one below the
     other are put side by side where there is room.
 
     Args:
-        spec: what is drawn.
-        caption: stands below it.
+        spec: the chart, as Vega-Lite.
+        caption: the text below it.
         description: what it shows, for those who do not see it.
-        broad: whether it has the whole width of a wide page, or stands beside something.
+        broad: whether it has the whole width of a wide page, or shares it.
 
     Raises:
         MissingExtra: if pictures cannot be made.
@@ -145,7 +145,7 @@ def _title(spec: Spec) -> str:
 
 
 def _render_chart(chart: Spec, wide: int) -> Html:
-    """One chart in two widths and two schemes."""
+    """Draws one chart in two widths and two schemes."""
     versions = []
     for size, width in (("wide", wide), ("narrow", NARROW)):
         fitting = at_width(chart, width)

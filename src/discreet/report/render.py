@@ -28,7 +28,7 @@ NARROW = 372
 
 
 class Scheme(Enum):
-    """How bright the page is."""
+    """The brightness of a page."""
 
     LIGHT, DARK = "light", "dark"
 
@@ -160,17 +160,17 @@ def chart(spec: Spec) -> Any:
     return drawn
 
 
-_USUAL = "default"  # Altair's renderer unless somebody has chosen another
+_USUAL = "default"  # Altair's renderer unless the user has chosen another
 _VEGA_LITE = "application/vnd.vegalite.v6+json"
 
 
 @cache
 def _offline(kind: Any) -> type[Any]:
-    """A class of Altair's charts whose pictures and pages load nothing; Altair's own load Vega from the network."""
+    """Returns a subclass of Altair's charts that loads nothing: Altair's own pages load Vega from the network."""
 
     class Offline(kind):  # type: ignore[misc]  # a class that is known only when Altair is loaded
         def _repr_mimebundle_(self, *args: Any, **kwargs: Any) -> Any:
-            if load("altair", "A chart of Altair").renderers.active != _USUAL:  # somebody has chosen another
+            if load("altair", "A chart of Altair").renderers.active != _USUAL:  # the user has chosen another
                 return super()._repr_mimebundle_(*args, **kwargs)
             spec = self.to_dict()
             try:

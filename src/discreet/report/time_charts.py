@@ -1,4 +1,4 @@
-"""Charts over time: what is left of budgets, and where a straight line leads."""
+"""Charts over time: what remains of budgets, and when a straight line reaches zero."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ MOST_LINES = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BurnDown:
-    """What is left of one budget.
+    """The share of one budget that remains over time.
 
     Attributes:
         steps: pairs of a moment and the share that is left from then on, in order.
-        used_up: when nothing is left at the pace so far; None if nobody can say.
+        used_up: when nothing is left at the pace so far; None if that is unknown.
     """
 
     steps: Sequence[tuple[Moment, float]]
@@ -27,7 +27,7 @@ class BurnDown:
 
 
 def burn_down(budgets: Mapping[str, BurnDown], *, now: Moment, headline: str) -> Spec:
-    """Returns what is left of several budgets over time, as shares of each, with forecasts as dashed lines.
+    """Returns what remains of several budgets over time, as shares of each, with forecasts as dashed lines.
 
     Args:
         budgets: by name; the first ones are drawn, as many as a chart holds.
@@ -70,25 +70,25 @@ def _lines(over: Spec, ahead: list[Spec]) -> list[Spec]:
     dashed = {"type": "line", "strokeDash": [5, 4], "strokeWidth": 2}
     known = [{"mark": steps, "encoding": over}]
     if not ahead:
-        return known  # a layer without values has no extent, of which the drawing warns
+        return known  # a layer without values has no extent, and Vega warns about it
     return [*known, {"data": {"values": ahead}, "mark": dashed, "encoding": over}]
 
 
 def _today(along: Spec, now: Moment) -> list[Spec]:
-    """A line at the end of what is known."""
+    """Returns a line at the end of what is known."""
     rule = {"type": "rule", "strokeDash": [2, 3], "style": "limit"}
     return [{"data": {"values": [{"time": _text(now)}]}, "mark": rule, "encoding": {"x": along}}]
 
 
 def _horizon(budgets: Mapping[str, BurnDown], now: Moment) -> Moment:
-    """Until when forecasts are drawn: the last day of any, but no further than as long again as was seen."""
+    """Returns until when forecasts are drawn: the last day of any, but no further than as long again as was seen."""
     first = min((budget.steps[0][0] for budget in budgets.values()), default=now)
     days = [budget.used_up for budget in budgets.values() if budget.used_up is not None]
     return min(max(days, default=now), now + max(now - first, dt.timedelta(days=1)))
 
 
 def _ahead(budget: BurnDown, now: Moment, end: Moment) -> list[tuple[Moment, float]]:
-    """A straight line from what is left to nothing, as far as it is drawn."""
+    """Returns a straight line from what remains to zero, as far as it is drawn."""
     left = budget.steps[-1][1]
     if budget.used_up is None or budget.used_up <= now or end <= now:
         return []

@@ -6,4 +6,4 @@
 """
 
 FACES = frozenset({"python", "cli", "http", "wire", "page"})
-"""Where a caller can ask, by the names of the faces."""
+"""The names of the faces through which a caller can ask."""

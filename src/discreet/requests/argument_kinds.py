@@ -59,7 +59,7 @@ CANDIDATES = tuple(Fraction(text) for text in ("0.01", "0.03", "0.1", "0.3", "1"
 
 @dataclass(frozen=True, slots=True)
 class Arg:
-    """What faces show of an argument.
+    """An argument of a request, as the faces show it.
 
     Attributes:
         kind: what it is.
@@ -136,7 +136,7 @@ def _name(name: str, value: object, arg: Arg) -> str:
 
 
 def _generator(name: str, value: object, arg: Arg) -> Any:
-    """A generator, or the name of one in whatever letters."""
+    """Reads a generator, or the name of one in upper or lower case."""
     return _name(name, value.lower(), arg) if isinstance(value, str) else value
 
 
@@ -155,7 +155,7 @@ def _price(name: str, value: object, _: Arg) -> Fraction | PureDP | ApproxDP:
 
 @contextmanager
 def named_within(name: str) -> Iterator[None]:
-    """Has an error about a part of an argument name both, as "cap.epsilon"."""
+    """Makes an error about a part of an argument name both, as "cap.epsilon"."""
     try:
         yield
     except InvalidParameter as error:
@@ -207,7 +207,7 @@ def _loss(name: str, value: object) -> Loss:
 
 
 def read_budget(given: object, *, name: str = "budget") -> Loss:
-    """Returns the budget or cap that JSON tells.
+    """Returns the budget or cap that JSON describes.
 
     Raises:
         InvalidParameter: if it is no object of exact amounts that go together.
@@ -290,7 +290,7 @@ _WRITE: Mapping[ArgumentKind, Callable[[str, Any], Any]] = {
     ArgumentKind.DOMAINS: write_domains,
     ArgumentKind.BUDGET: lambda _, value: write_loss(value),
 }
-"""How kinds are written that are not plain data already."""
+"""Functions that write the kinds that are not plain data already."""
 
 _TIMES: Mapping[type[dt.date], str] = {dt.datetime: "timestamp", dt.date: "date"}
 

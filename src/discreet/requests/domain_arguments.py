@@ -10,8 +10,9 @@ from discreet.errors import InvalidParameter
 from discreet.lazy import load
 
 EXAMPLES = (
-    "For each column a list of keys, or {bins = [0, 10, 20]}, or {bins = [0, 10, 20], within = 'histogram'}, or "
-    "{calendar = 'year_month', years = [2020, 2024]}, or {unknown_keys = 100}."
+    "Give each column a list of keys, or one of these: {bins = [0, 10, 20]}; "
+    "{bins = [0, 10, 20], within = 'histogram'}; {calendar = 'year_month', years = [2020, 2024]}; "
+    "{unknown_keys = 100}."
 )
 _CLASSES = {
     "keys": ("Keys", "keys", {"missing"}),

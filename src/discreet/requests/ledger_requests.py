@@ -19,7 +19,7 @@ _ROLES = tuple(role.value for role in Role)
 
 Name = Annotated[str, Arg(ArgumentKind.NAME, "A table, or an account.", example="visits", option="account")]
 Account = Annotated[str, Arg(ArgumentKind.NAME, "The account.", example="patients")]
-Note = Annotated[str, Arg(ArgumentKind.TEXT, "Why; kept in the ledger.")]
+Note = Annotated[str, Arg(ArgumentKind.TEXT, "The reason, kept in the ledger.")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +31,7 @@ class GetBudget(Request[Standing]):
 
 
 def get_budget(ledger: Ledger, request: GetBudget, _: Caller) -> Standing:
-    """Returns where everybody stands on an account."""
+    """Returns the figures of an account, and of every person and project on it."""
     return ledger.standing(account_of(ledger, request.name))
 
 
@@ -43,7 +43,9 @@ class GetHistory(Request[tuple[Entry, ...]]):
     name: Annotated[
         str | None, Arg(ArgumentKind.NAME, "Only of this table or account.", example="visits", option="account")
     ] = None
-    analyst: Annotated[str | None, Arg(ArgumentKind.NAME, "Only what this name did, and what was done to it.")] = None
+    analyst: Annotated[str | None, Arg(ArgumentKind.NAME, "Only what this person did, and what was done to them.")] = (
+        None
+    )
     project: Annotated[str | None, Arg(ArgumentKind.NAME, "Only of this project.")] = None
 
 
@@ -88,7 +90,7 @@ class Amend(Request[Balance]):
 
 
 def amend(ledger: Ledger, request: Amend, caller: Caller) -> Balance:
-    """Gives an account another budget."""
+    """Changes the budget of an account and returns its balance."""
     return ledger.stewardship.amend(request.account, budget=request.budget, by=caller.analyst, note=request.note)
 
 
@@ -98,9 +100,9 @@ class Renew(Request[Balance]):
 
     verb: ClassVar[str] = "renew"
     account: Account
-    budget: Annotated[Loss | None, Arg(ArgumentKind.BUDGET, "Of the new period; the same as before unless given.")] = (
-        None
-    )
+    budget: Annotated[
+        Loss | None, Arg(ArgumentKind.BUDGET, "The budget of the new period. Default: the same as before.")
+    ] = None
     note: Note = ""
 
 
@@ -111,7 +113,7 @@ def renew(ledger: Ledger, request: Renew, caller: Caller) -> Balance:
 
 @dataclass(frozen=True, kw_only=True)
 class Unlock(Request[Balance]):
-    """Give everybody's failure credits on an account back, after a look at why questions failed."""
+    """Give back the failure credits of all people on an account; find out first why questions failed."""
 
     verb: ClassVar[str] = "unlock"
     account: Account
@@ -119,20 +121,20 @@ class Unlock(Request[Balance]):
 
 
 def unlock(ledger: Ledger, request: Unlock, caller: Caller) -> Balance:
-    """Gives failure credits back."""
+    """Gives back the failure credits of an account."""
     ledger.stewardship.unlock(request.account, by=caller.analyst, note=request.note)
     return ledger.balance(request.account)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Appoint(Request[Appointment]):
-    """Give somebody a role on an account, and perhaps a cap; from the first analyst on, only those appointed ask."""
+    """Give a person a role on an account, and perhaps a cap; with the first analyst, all others lose access."""
 
     verb: ClassVar[str] = "appoint"
-    who: Annotated[str, Arg(ArgumentKind.NAME, "Who.", example="ana")]
+    who: Annotated[str, Arg(ArgumentKind.NAME, "The person.", example="ana")]
     role: Annotated[str, Arg(ArgumentKind.NAME, "analyst, steward or auditor.", choices=_ROLES, example="analyst")]
-    account: Annotated[str, Arg(ArgumentKind.NAME, "On which account; all of them, unless given.")] = ""
-    cap: Annotated[Loss | None, Arg(ArgumentKind.BUDGET, "A cap on the account; no cap unless given.")] = None
+    account: Annotated[str, Arg(ArgumentKind.NAME, "The account. Default: the whole ledger.")] = ""
+    cap: Annotated[Loss | None, Arg(ArgumentKind.BUDGET, "A cap on the account. Default: no cap.")] = None
 
 
 def appoint(ledger: Ledger, request: Appoint, caller: Caller) -> Appointment:
@@ -149,9 +151,11 @@ class Allot(Request[Share]):
     """Give a project a cap on an account: questions asked for the project count against both."""
 
     verb: ClassVar[str] = "allot"
-    project: Annotated[str, Arg(ArgumentKind.NAME, "What questions are asked for.", example="asthma")]
+    project: Annotated[str, Arg(ArgumentKind.NAME, "The project.", example="asthma")]
     account: Account
-    cap: Annotated[Loss, Arg(ArgumentKind.BUDGET, "What the project may spend of it.", example="Budget(epsilon=1)")]
+    cap: Annotated[
+        Loss, Arg(ArgumentKind.BUDGET, "What the project may spend of the account.", example="Budget(epsilon=1)")
+    ]
     note: Note = ""
 
 

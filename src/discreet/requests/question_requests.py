@@ -41,17 +41,18 @@ Delta = Annotated[
 ]
 Contribution = Annotated[
     Limits | Literal["choose"] | None,
-    Arg(ArgumentKind.LIMITS, "How much one unit may count, instead of the table's limits.", faces=_NOT_ON_PAGE),
+    Arg(ArgumentKind.LIMITS, "Contribution limits of this question, instead of the table's.", faces=_NOT_ON_PAGE),
 ]
 Other = Annotated[
-    Value, Arg(ArgumentKind.VALUE, "Label of one more group: all rows that no shown group has.", faces=_NOT_ON_PAGE)
+    Value,
+    Arg(ArgumentKind.VALUE, "The label of one more group, with all rows outside the shown groups.", faces=_NOT_ON_PAGE),
 ]
-Confidence = Annotated[Fraction, Arg(ArgumentKind.SHARE, "Of each interval.", faces=_WRITTEN)]
+Confidence = Annotated[Fraction, Arg(ArgumentKind.SHARE, "The confidence of each interval.", faces=_WRITTEN)]
 Within = Annotated[
     Fraction | None,
     Arg(
         ArgumentKind.AMOUNT,
-        "Instead of {epsilon}: how far each number may be from the truth.",
+        "The largest error of each number, instead of {epsilon}.",
         faces=_WRITTEN,
     ),
 ]
@@ -59,7 +60,7 @@ MaxEpsilon = Annotated[
     Fraction | None,
     Arg(
         ArgumentKind.AMOUNT,
-        "What {within} may cost at most.",
+        "The most that {within} may cost.",
         faces=_WRITTEN,
         spends=True,
     ),
@@ -68,7 +69,7 @@ Rows = Annotated[
     int,
     Arg(
         ArgumentKind.COUNT,
-        "Imagined rows of a group, which the error of a mean depends on.",
+        "Assumed rows per group, which decide the error of a mean.",
         most=10**18,
         faces=_NOT_ON_PAGE | {"page"},
     ),
@@ -93,7 +94,7 @@ class Ask(Request["Answer"]):
         Fraction | None,
         Arg(
             ArgumentKind.AMOUNT,
-            "Buy a profile of the table with it, for this epsilon.",
+            "Also buy a profile of the table, for this epsilon.",
             faces=_NOT_ON_PAGE,
             spends=True,
         ),
@@ -102,7 +103,7 @@ class Ask(Request["Answer"]):
         Fraction | None,
         Arg(
             ArgumentKind.SHARE,
-            "The part of epsilon that tells what limits leave out of this question.",
+            "The share of epsilon that measures what limits leave out of this question.",
             faces=_NOT_ON_PAGE,
         ),
     ] = None
@@ -154,9 +155,9 @@ class Rehearse(Request["Answer"]):
     limits: Contribution = None
     other: Other = None
     confidence: Confidence = CONFIDENCE
-    rows: Annotated[
-        int, Arg(ArgumentKind.COUNT, "How many synthetic rows are made.", most=10**6, faces=_NOT_ON_PAGE)
-    ] = IMAGINED
+    rows: Annotated[int, Arg(ArgumentKind.COUNT, "The number of synthetic rows.", most=10**6, faces=_NOT_ON_PAGE)] = (
+        IMAGINED
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

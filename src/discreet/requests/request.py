@@ -70,7 +70,7 @@ class Request(Generic[R]):
         return found
 
     def check(self) -> None:
-        """Refuses combinations of arguments; every argument by itself fits."""
+        """Refuses combinations of arguments; each argument alone is valid."""
 
 
 class Argument(NamedTuple):
@@ -88,7 +88,7 @@ class Argument(NamedTuple):
 
     @property
     def is_required(self) -> bool:
-        """Tells whether it must be given."""
+        """Returns whether the argument must be given."""
         return self.default is MISSING
 
 

@@ -38,14 +38,14 @@ class BuyProfile(Request["Profile"]):
         tuple[str, ...] | None,
         Arg(
             ArgumentKind.NAME,
-            "Columns whose clipped and missing values are counted; default: all with bounds.",
+            "Columns whose clipped and missing values are counted. Default: all with bounds.",
             many=True,
             option="column",
         ),
     ] = None
     by: Annotated[
         tuple[tuple[str, ...], ...] | None,
-        Arg(ArgumentKind.NAMES, "Columns by which people's groups are counted; default: all with keys.", many=True),
+        Arg(ArgumentKind.NAMES, "Columns by which people's groups are counted. Default: all with keys.", many=True),
     ] = None
 
 
@@ -53,7 +53,7 @@ Learner = Annotated[Any, Arg(ArgumentKind.LEARNER, "A learner of discreet.learn.
 TrainingRows = Annotated[str, Arg(ArgumentKind.SQL, "One SELECT of the columns to learn from.", faces=_LEARNED)]
 Target = Annotated[str | None, Arg(ArgumentKind.NAME, "The column to learn.", faces=_LEARNED)]
 RowsPerUnit = Annotated[
-    int, Arg(ArgumentKind.COUNT, "How many rows of one unit count at most.", most=10**6, faces=_NOT_ON_PAGE)
+    int, Arg(ArgumentKind.COUNT, "The most rows of one unit that count.", most=10**6, faces=_NOT_ON_PAGE)
 ]
 
 
@@ -90,17 +90,17 @@ Generator = Annotated[
         ArgumentKind.GENERATOR, "aim, mst, allpairs or independent.", choices=("aim", "mst", "allpairs", "independent")
     ),
 ]
-Bins = Annotated[int | None, Arg(ArgumentKind.COUNT, "Into how many declared bounds are cut; 16 unless given.")]
+Bins = Annotated[int | None, Arg(ArgumentKind.COUNT, "The number of bins between declared bounds. Default: 16.")]
 WithinBins = Annotated[
     str,
     Arg(
         ArgumentKind.NAME,
-        "How numbers get their place within bins back: uniform, or histogram for a tenth of the budget.",
+        "How numbers are placed within bins: uniform, or histogram for a tenth of the budget.",
         choices=("uniform", "histogram"),
     ),
 ]
 Made = Annotated[
-    int | None, Arg(ArgumentKind.COUNT, "How many to make up; unless given, about as many as there are.", most=10**9)
+    int | None, Arg(ArgumentKind.COUNT, "The number of rows to make. Default: about as many as there are.", most=10**9)
 ]
 Domain = Annotated[Any, Arg(ArgumentKind.DOMAIN, "Public values of columns.", faces=_NOT_ON_PAGE)]
 Domains = Annotated[Any, Arg(ArgumentKind.DOMAINS, "Public values of columns, by table.", faces=_NOT_ON_PAGE)]
@@ -108,16 +108,22 @@ Forbidden = Annotated[
     Any, Arg(ArgumentKind.RULES, "Combinations of values that cannot occur.", faces=frozenset({"python", "http"}))
 ]
 People = Annotated[
-    str, Arg(ArgumentKind.SQL, "The table with a row for each person, or one SELECT of it.", example="people")
+    str, Arg(ArgumentKind.SQL, "The table with one row per person, or one SELECT of it.", example="people")
 ]
 Events = Annotated[
     str,
-    Arg(ArgumentKind.SQL, "A table of events of the same people, made up with them for one charge.", example="visits"),
+    Arg(
+        ArgumentKind.SQL,
+        "A table of events of the same people, synthesized with them for one charge.",
+        example="visits",
+    ),
 ]
 EventsPerUnit = Annotated[
     int | None,
     Arg(
-        ArgumentKind.COUNT, "How many rows of one unit count at most; 1, or of events as many as declared.", most=10**6
+        ArgumentKind.COUNT,
+        "The most rows of one unit that count. Default: 1; for events, the declared limit.",
+        most=10**6,
     ),
 ]
 
@@ -200,10 +206,10 @@ class OpenStream(Request["CuratedStream"]):
     ] = None
     every: Annotated[
         str | int,
-        Arg(ArgumentKind.VALUE, "How long a period is: day, week, month, quarter, year, or a number.", faces=_HERE),
+        Arg(ArgumentKind.VALUE, "The length of a period: day, week, month, quarter, year, or a number.", faces=_HERE),
     ] = "day"
     horizon: Annotated[
-        int | None, Arg(ArgumentKind.COUNT, "How many periods there are; leave it out if that is unknown.", faces=_HERE)
+        int | None, Arg(ArgumentKind.COUNT, "The number of periods. Leave it out if it is unknown.", faces=_HERE)
     ] = None
     epsilon: Annotated[
         Fraction | None,
@@ -215,21 +221,25 @@ class OpenStream(Request["CuratedStream"]):
         Any, Arg(ArgumentKind.VALUE, "The first day, e.g. 2026-01-01, or the first number.", faces=_HERE)
     ] = None
     window: Annotated[
-        int | None, Arg(ArgumentKind.COUNT, "Over how many periods sums go; all so far, unless given.", faces=_HERE)
+        int | None,
+        Arg(ArgumentKind.COUNT, "The number of periods that a sum covers. Default: all so far.", faces=_HERE),
     ] = None
     periods: Annotated[
-        int | None, Arg(ArgumentKind.COUNT, "In how many periods of the whole stream one unit may count.", faces=_HERE)
+        int | None,
+        Arg(ArgumentKind.COUNT, "The most periods of the whole stream in which one unit may count.", faces=_HERE),
     ] = None
     limits: Annotated[
-        Limits | None, Arg(ArgumentKind.LIMITS, "How much one unit may count in a period.", faces=_HERE)
+        Limits | None, Arg(ArgumentKind.LIMITS, "Contribution limits within one period.", faces=_HERE)
     ] = None
-    name: Annotated[str | None, Arg(ArgumentKind.NAME, "Of the stream.", faces=_HERE)] = None
-    confidence: Annotated[Fraction, Arg(ArgumentKind.SHARE, "Of each interval.", faces=_HERE)] = CONFIDENCE
+    name: Annotated[str | None, Arg(ArgumentKind.NAME, "The name of the stream.", faces=_HERE)] = None
+    confidence: Annotated[Fraction, Arg(ArgumentKind.SHARE, "The confidence of each interval.", faces=_HERE)] = (
+        CONFIDENCE
+    )
     state: Annotated[
         str | None,
         Arg(
             ArgumentKind.NAME,
-            "The file of the private state; beside the ledger, unless that is on a server.",
+            "The file of the private state. Default: next to the ledger; required if that is on a server.",
             faces=_HERE,
         ),
     ] = None

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 
 class Permission(Enum):
-    """What a caller of a service needs for something."""
+    """A permission that a caller of a service needs for an action."""
 
     SEE_TABLES = "see tables"
     PLAN = "plan questions"
     ASK = "ask questions"
     SEE_OWN = "see their own budget, history and certificates"
-    SEE_ALL = "see everybody's budgets and history"
+    SEE_ALL = "see the budgets and history of all people"
     VERIFY = "verify the ledger and export its head"
     STEWARD = "act as a steward"
     MANAGE_PEOPLE = "manage people and keys"
@@ -35,7 +35,7 @@ class Permission(Enum):
 
 
 class Queue(Enum):
-    """Where a service does it."""
+    """The queue in which a service runs a request."""
 
     ASKING = "workers that answer"
     PLANNING = "workers that only plan"
@@ -96,7 +96,7 @@ class Verb:
 
     @property
     def repeatable(self) -> bool:
-        """Tells whether doing it twice is doing it once: it spends nothing, and enters nothing into the ledger."""
+        """Returns whether doing it twice is the same as once: it spends nothing, and enters nothing into the ledger."""
         return not self.charges and self.permission is not Permission.STEWARD
 
     @property

@@ -54,7 +54,7 @@ class Verbs(ABC):
 
     @abstractmethod
     def _perform(self, request: Request[R], caller: Caller) -> R:
-        """Does what a request asks, for a caller."""
+        """Performs a request for a caller, and returns its result."""
 
     def perform(self, request: Request[R], caller: Caller | None = None) -> R:
         """Returns the result of a request; the other methods of this class build one and return its result.
@@ -120,7 +120,7 @@ class Verbs(ABC):
             key: an idempotency key: the same key with the same question is charged once and answered alike, always.
             within: instead of an epsilon, how far each COUNT, SUM and AVG may be from the truth, with this confidence.
             max_epsilon: what that may cost at most.
-            project: whose cap it counts against, beside the analyst's and the account's.
+            project: whose cap it counts against, besides the analyst's and the account's.
             profile: what a profile of the table may cost, bought in the same charge unless one as precise is kept.
             coverage: which part of the epsilon is for what limits and bounds leave out of this very question.
             progress: is called with the name of every stage that begins.
@@ -272,7 +272,7 @@ class Verbs(ABC):
     ) -> Profile:
         """Returns a paid portrait of a table; from then on every answer about it says what it leaves out, for nothing.
 
-        It tells of people, their rows and groups, and what limits, bounds and missing ids leave out: values of
+        It describes people, their rows and groups, and what limits, bounds and missing ids leave out: values of
         `columns`, all with declared bounds unless given, groups by `by`, all with declared keys. A kept one is free.
         """
         request = table_requests.BuyProfile.of(table=table, epsilon=epsilon, columns=columns, by=by)
@@ -346,7 +346,7 @@ class Verbs(ABC):
             delta: its chance of more; a hundredth of the account's delta unless it is given.
             rows: how many to make up; None is the private estimate of how many there are.
             generator: "aim", "mst", "allpairs", "independent", or one of `discreet.synthetic`.
-            domain: public values of columns of which none are declared, or others than those, as `Domain` takes them.
+            domain: public values of columns without declared ones, or others instead, as `Domain` takes them.
             forbidden: combinations of values that cannot occur, as `Domain` takes them.
             bins: into how many bins of equal width declared bounds of numbers are cut; 16 unless it is given.
             within: how numbers get their place within such bins back: "uniform", evenly, or "histogram", by a private
@@ -354,7 +354,7 @@ class Verbs(ABC):
             rows_per_unit: how many rows of a unit are kept at most; the noise grows with it.
             analyst: who asks, and pays from their cap.
             key: an idempotency key, as for `ask`.
-            project: whose cap it counts against, beside the analyst's and the account's.
+            project: whose cap it counts against, besides the analyst's and the account's.
             progress: is called with the name of every stage that begins.
 
         Raises:
@@ -414,7 +414,7 @@ class Verbs(ABC):
                 the table of events was declared with, unless it is given.
             analyst: who asks, and pays from their cap.
             key: an idempotency key, as for `ask`.
-            project: whose cap it counts against, beside the analyst's and the account's.
+            project: whose cap it counts against, besides the analyst's and the account's.
             progress: is called with the name of every stage that begins.
 
         Raises:
@@ -485,23 +485,23 @@ class Verbs(ABC):
         Without a query, it returns the stream that was started under the name.
 
         Args:
-            sql: one SELECT of a COUNT or SUM, grouped by a day, a time or a number that tells the period, and by other
+            sql: one SELECT of a COUNT or SUM, grouped by a day, a time or a number that gives the period, and by other
                 columns with declared keys.
             every: how long a period is: "day", "week", "month", "quarter", "year", or how many whole numbers.
             horizon: how many periods there are; None if that is unknown, for a larger error.
             epsilon: what the whole stream may cost.
             delta: its chance of more; a hundredth of the account's delta unless it is given.
-            rho: instead of both, for accounts that are told in it.
+            rho: instead of both, for accounts with a budget in rho.
             start: the first day, or number; else the least declared key or bound of the column, else today.
             window: over how many periods sums go; all so far, unless given.
             periods: in how many periods of the whole stream one unit may count; the table's number of groups unless
-                given. With the horizon, everybody counts always, and nobody needs to be remembered.
+                given. With the horizon, all people count always, and no ids need to be remembered.
             limits: how many groups and rows one unit may have in a period, instead of the table's.
             name: of the stream; the query and its terms make one, so that the same call opens the same stream.
             analyst: who asks, and pays from their cap.
             project: whose cap it counts against, too.
             confidence: of each interval.
-            state: the file of the private state; in a folder beside the ledger unless given, and needed if the ledger
+            state: the file of the private state; by default in a folder next to the ledger; required if the ledger
                 is on a server.
 
         Raises:
@@ -530,7 +530,7 @@ class Verbs(ABC):
     # ------------------------------------------------------------------------------------------------------- ledger
 
     def budget(self, name: str) -> Standing:
-        """Returns what a table's account, or the account of that name, may spend, spent and has left; and everybody."""
+        """Returns the budget, spent and remaining amounts of a table's account, or of the account of that name."""
         return self._perform(GetBudget.of(name=name), Caller())
 
     def history(
@@ -552,13 +552,13 @@ class Verbs(ABC):
         return self._perform(Renew.of(account=account, budget=budget, note=note), Caller(analyst=by))
 
     def unlock(self, account: str, *, by: str = OWNER, note: str = "") -> Balance:
-        """Gives an account its failure credits back, after somebody has looked why questions failed."""
+        """Gives an account its failure credits back; find out first why questions failed."""
         return self._perform(Unlock.of(account=account, note=note), Caller(analyst=by))
 
     def appoint(
         self, who: str, role: Role | str, *, account: str = "", cap: Loss | None = None, by: str = OWNER
     ) -> Appointment:
-        """Gives somebody a role on an account, or on the whole ledger, and perhaps a cap under the account's own.
+        """Gives a person a role on an account, or on the whole ledger, and perhaps a cap under the account's own.
 
         Returns:
             The role and the cap; on an account a `Share`, with what they have spent and may still spend.

@@ -1,4 +1,4 @@
-"""What a service asks of a question beyond what the ledger asks: somebody was appointed, and it is not too small."""
+"""What a service requires of a question beyond the ledger's rules: an appointment, and an epsilon that is not tiny."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from discreet.requests.verb_table import VERBS
 
 
 def require_listed(ledger: Ledger, analyst: str, account: str, project: str = "") -> AccountState:
-    """Lets pass who may ask on an account: the owner, and all others only once analysts were appointed on it.
+    """Checks that a name may ask on an account: the owner may, all others only once analysts were appointed on it.
 
-    The ledger by itself answers every name on an account without appointed analysts, since whoever holds the file in
-    their own process is its owner. Behind a service names are other people.
+    The ledger alone answers every name on an account without appointed analysts, since a process that holds the file
+    is its owner's. Behind a service, names are other people.
 
     Returns:
-        Where the account stands.
+        The state of the account.
 
     Raises:
-        NotPermitted: for everybody else.
+        NotPermitted: for all other names.
         InvalidParameter: if there is no such account.
     """
     state = ledger.admit(account, analyst, project)
     if analyst != OWNER and not state.listed:
-        hint = "No analysts are appointed on it yet: a steward appoints them, with a cap or without."
+        hint = "No analysts are appointed on this account yet. Ask a steward to appoint you."
         raise NotPermitted(analyst, f"ask on account {account!r}", hint)
     return state
 
@@ -45,7 +45,7 @@ def check_least(given: Mapping[str, Any], least: Fraction) -> None:
     >>> check_least({"question": "SELECT COUNT(*) FROM visits", "epsilon": "0.1"}, Fraction(1, 1000))
     >>> check_least({"questions": ["...", "..."], "epsilon": "0.001"}, Fraction(1, 1000))
     Traceback (most recent call last):
-    discreet.errors.InvalidParameter: Expected epsilon=0.0005 of each of 2 questions >= 0.001. Ask for more; ...
+    discreet.errors.InvalidParameter: Expected epsilon=0.0005 of each of 2 questions >= 0.001. Ask for a larger ...
     """
     questions = given.get("questions")
     count = max(1, len(questions)) if isinstance(questions, list | tuple) else 1
@@ -53,7 +53,7 @@ def check_least(given: Mapping[str, Any], least: Fraction) -> None:
         amount = check.positive(**{name: value}) / count
         if amount < least:
             shown = f"{float(amount):g}" + (f" of each of {count} questions" if count > 1 else "")
-            hint = "Ask for more; what was released before is free whatever it cost."
+            hint = "Ask for a larger epsilon. Stored answers are free, whatever they cost at first."
             raise InvalidParameter(name, _Plain(shown), f">= {float(least):g}", hint)
 
 
@@ -67,7 +67,7 @@ class _Plain(str):
 
 
 def _amounts(given: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Every epsilon that a request names, also that of a learner."""
+    """Yields every epsilon that a request names, also that of a learner."""
     for name in sorted(_SPENDING):
         if given.get(name) is not None:
             yield name, given[name]

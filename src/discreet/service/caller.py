@@ -13,16 +13,16 @@ __all__ = ["PERMISSIONS", "AuthenticatedCaller", "Permission", "ServiceRole"]
 
 
 class ServiceRole(Enum):
-    """What somebody is for the service; caps and appointments on accounts are in the ledger."""
+    """What a person may do in the service; caps and appointments on accounts are in the ledger."""
 
     OWNER = "owner"
-    """Runs the service: everything, and makes stewards."""
+    """Runs the service: may do everything, and adds stewards."""
 
     STEWARD = "steward"
-    """Protects tables, gives budgets and keys, looks at history; may ask, and pays like everybody."""
+    """Protects tables, gives budgets and keys, looks at history; may ask, and pays like all others."""
 
     ANALYST = "analyst"
-    """Asks."""
+    """Asks queries within an appointment and a cap."""
 
     AUDITOR = "auditor"
     """Reads the ledger and verifies it; asks nothing."""
@@ -33,7 +33,7 @@ _ASKING = _EVERYBODY | {Permission.PLAN, Permission.ASK}
 _ALL = frozenset(Permission)
 PERMISSIONS: Mapping[ServiceRole, frozenset[Permission]] = {
     ServiceRole.OWNER: _ALL,
-    ServiceRole.STEWARD: _ALL,  # who makes whom is decided in `identity`: a steward makes no steward
+    ServiceRole.STEWARD: _ALL,  # who adds whom is decided in `identity`: a steward adds no steward
     ServiceRole.ANALYST: frozenset(_ASKING),
     ServiceRole.AUDITOR: frozenset(_EVERYBODY | {Permission.SEE_ALL, Permission.VERIFY}),
 }
@@ -41,7 +41,7 @@ PERMISSIONS: Mapping[ServiceRole, frozenset[Permission]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuthenticatedCaller:
-    """Somebody who has proven who they are, for one request.
+    """A person who has proven who they are, for one request.
 
     Attributes:
         name: whose budget is charged, as the ledger calls them.
@@ -58,18 +58,18 @@ class AuthenticatedCaller:
     project: str = ""
 
     def may(self, permission: Permission) -> bool:
-        """Tells whether their role has a permission."""
+        """Returns whether their role has a permission."""
         return permission in PERMISSIONS[self.role]
 
     def require(self, permission: Permission) -> None:
-        """Lets pass whoever has a permission.
+        """Checks that their role has a permission.
 
         Raises:
-            NotPermitted: for everybody else.
+            NotPermitted: if it does not.
         """
         if not self.may(permission):
             raise NotPermitted(self.name, permission.value, f"The role {self.role.value!r} does not allow it.")
 
     def sees(self, table: str) -> bool:
-        """Tells whether a table is within what the key is for."""
+        """Returns whether a table is within what the key is for."""
         return self.tables is None or table in self.tables

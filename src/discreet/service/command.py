@@ -29,12 +29,18 @@ if TYPE_CHECKING:
 _HERE, _FOLDER = Path(toml_file.FILE), Path("discreet-clinic")
 
 Config = Annotated[Path, typer.Option("--config", help="The declarations.", dir_okay=False)]
-Demo = Annotated[bool, typer.Option("--demo", help="Make a clinic, with an analyst and a steward, and serve it.")]
-Folder = Annotated[Path, typer.Option(help="Where --demo puts the clinic.", file_okay=False)]
-Port = Annotated[int | None, typer.Option(help="Of the page and the API; 0 takes a free one.", min=0, max=65535)]
-Wire = Annotated[int | None, typer.Option("--pg", help="Of the PostgreSQL wire; 0 takes a free one.", min=0, max=65535)]
-Metrics = Annotated[int | None, typer.Option(help="Of metrics, on loopback.", min=0, max=65535)]
-Link = Annotated[bool, typer.Option("--link", help="Print a sign-in link of the owner's.")]
+Demo = Annotated[
+    bool, typer.Option("--demo", help="Make an example clinic with an analyst and a steward, and serve it.")
+]
+Folder = Annotated[Path, typer.Option(help="The folder where --demo puts the clinic.", file_okay=False)]
+Port = Annotated[
+    int | None, typer.Option(help="The port of the page and the API; 0 takes a free one.", min=0, max=65535)
+]
+Wire = Annotated[
+    int | None, typer.Option("--pg", help="The port of the PostgreSQL wire; 0 takes a free one.", min=0, max=65535)
+]
+Metrics = Annotated[int | None, typer.Option(help="The port of metrics, on loopback.", min=0, max=65535)]
+Link = Annotated[bool, typer.Option("--link", help="Print a sign-in link for the owner.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one line of JSON when it is ready.")]
 
 
@@ -68,7 +74,7 @@ def serve(
 
 @contextmanager
 def _log_to_standard_error() -> Iterator[None]:
-    """Lines of the front ends are JSON already: they are printed as they are, as long as the service runs."""
+    """Prints the lines of the front ends, which are JSON already, as they are, as long as the service runs."""
     lines = logging.StreamHandler()
     lines.setFormatter(logging.Formatter("%(message)s"))
     own = logging.getLogger("discreet")
@@ -85,7 +91,7 @@ def _log_to_standard_error() -> Iterator[None]:
 
 
 def _collect_access(started: RunningService, *, demo: bool, link: bool) -> dict[str, str]:
-    """What is printed when the service is ready; secrets only where they were asked for."""
+    """Returns what is printed when the service is ready; secrets only where they were asked for."""
     told = {"url": started.url}
     people = started.identities
     if link:
@@ -102,7 +108,7 @@ def _collect_access(started: RunningService, *, demo: bool, link: bool) -> dict[
 
 
 def _key(people: Identities, name: str, role: ServiceRole) -> str:
-    """A new key of somebody in the clinic, for a day."""
+    """Makes a key for a person in the clinic, for a day."""
     _, secret = people.make_key(people.local, name, role, expires_days=1, note="of the demo")
     return secret
 

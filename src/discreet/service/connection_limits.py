@@ -1,12 +1,12 @@
 """How many connections there may be, and of whom: strangers leave room for those who have signed in.
 
 A connection is a stranger's until its client has proven who they are. When strangers, or those of one address, have as
-many as they may, the oldest of them that waits for its client is ended, and the new one is taken: whoever holds silent
-connections loses them, and whoever signs in at once gets in, also from behind the same proxy or tunnel.
+many as they may, the oldest of them that waits for its client is ended, and the new one is taken: a client that holds
+silent connections loses them, and one that signs in at once gets in, also from behind the same proxy or tunnel.
 
 Formal guarantee: there are never more than `most` connections, nor more than `most - reserved` of strangers. One that
-is at work is never ended for another; one whose client has signed in is, if it rests, nobody else's does, and all
-`most` are taken.
+is at work is never ended for another. One whose client has signed in is ended only if it rests, no stranger's
+connection rests, and all `most` are taken.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class OpenConnection:
     """One connection while it lasts.
 
     Attributes:
-        address: whom it comes from, as `network` tells them apart.
+        address: the address or network that it comes from, as `network` returns it.
         end: ends it, whatever state it is in.
         known: whether its client has signed in.
         busy: whether the service works for it; else it waits for its client.
@@ -53,9 +53,9 @@ class ConnectionLimits:
     """Counts the connections of one listener.
 
     Attributes:
-        most: of everybody.
+        most: how many, of all clients.
         reserved: of these, how many are for clients who have signed in.
-        per_address: of strangers from one address; None where a proxy stands between, whose address all have.
+        per_address: of strangers from one address; None behind a proxy, whose address all have.
     """
 
     most: int

@@ -1,4 +1,4 @@
-"""The clinic that `discreet serve --demo` opens: made up, so that anybody may look at it, protected like a real one."""
+"""The clinic that `discreet serve --demo` opens: its rows are synthetic, and protected like those of a real one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ ANALYST, STEWARD = "ana", "stella"
 _WARDS = ", ".join(f'"{ward}"' for ward in clinic.WARDS)
 
 TEXT = f"""\
-# Made by `discreet serve --demo`: a clinic in which nobody exists.
+# Made by `discreet serve --demo`: a clinic of synthetic patients.
 ledger = "clinic.ledger"
 anchor = "clinic.anchor"  # of real data, on another disk
 

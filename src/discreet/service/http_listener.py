@@ -109,10 +109,10 @@ class LimitedListener(socket.socket):
         self.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             self.bind((host, port))
-            self.listen(_BACKLOG)  # from now on nobody is refused, whoever is quicker than the server's own start
+            self.listen(_BACKLOG)  # from now on no client is refused, however soon it comes
         except OSError as error:
             self.close()
-            hint = "Name another with --port, or stop what listens there."
+            hint = "Choose another with --port, or stop the program that listens there."
             raise InvalidParameter("port", port, f"to be free: {error.strerror}", hint) from None
 
     def accept(self) -> tuple[socket.socket, Any]:
@@ -153,7 +153,7 @@ class WatchedApp:
         self._listener, self._settings = listener, settings
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serves one request."""
+        """Serves one request under the deadlines of its connection."""
         client = scope.get("client")
         timed = self._listener.open.get((client[0], client[1])) if client else None
         if timed is None or timed.counted is None:
@@ -176,7 +176,7 @@ class _Passage:
         self._receive, self._send, self._whole = receive, send, False
 
     async def receive(self) -> Message:
-        if self._whole:  # what comes is that the client has gone, and is waited for beside the work
+        if self._whole:  # next comes only that the client has gone, which is awaited during the work
             return await self._receive()
         self._counted.busy = False
         try:

@@ -38,7 +38,7 @@ OPERATIONS: Mapping[str, Operation] = {
         for verb in VERBS.values()
         if verb.queue in (Queue.ASKING, Queue.PLANNING, Queue.LONG)
     },
-    "inspect": Operation("inspect", Permission.PROTECT, Queue.STEWARD),  # what `discreet check` tells, for stewards
+    "inspect": Operation("inspect", Permission.PROTECT, Queue.STEWARD),  # the report of `discreet check`, for stewards
     "protect": Operation("protect", Permission.PROTECT, Queue.STEWARD),
     "attack": Operation("attack", Permission.ATTACK, Queue.LONG),
 }
@@ -47,7 +47,7 @@ OPERATIONS: Mapping[str, Operation] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobRequest:
-    """One request.
+    """One request for work.
 
     Attributes:
         operation: what to do.
@@ -63,13 +63,13 @@ class JobRequest:
 
 
 class JobState(Enum):
-    """Where a job is; the last three are ends."""
+    """The state of a job; the last three are final."""
 
     QUEUED, RUNNING, DONE, FAILED, CANCELLED = "queued", "running", "done", "failed", "cancelled"
 
     @property
     def has_ended(self) -> bool:
-        """Tells whether nothing more will happen."""
+        """Returns whether nothing more will happen."""
         return self not in (JobState.QUEUED, JobState.RUNNING)
 
 
@@ -119,7 +119,7 @@ class RequestExecutor(Protocol):
         """Stops a job; what was charged stays charged."""
 
     async def check_ledger(self) -> bool:
-        """Tells whether the ledger answers; without it nothing is charged, and nothing is asked."""
+        """Returns whether the ledger answers; without it nothing is charged, and nothing is asked."""
 
     def tables(self, caller: AuthenticatedCaller) -> list[Document]:
         """Returns the public facts about all tables that the caller may see, protected and public ones.

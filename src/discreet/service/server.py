@@ -55,7 +55,7 @@ class RunningService:
 
 
 class _Quiet(uvicorn.Server):
-    """A server that leaves signals to whoever started it."""
+    """A server that leaves signals to the program that started it."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

@@ -1,4 +1,4 @@
-"""The table [service] of discreet.toml: where to listen, how much anybody may use, and how long anything may take."""
+"""The table [service] of discreet.toml: where to listen, how much a caller may use, and how long anything may take."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ class Settings:
         identities: the database of people, keys and sessions.
         workers: processes that answer; one more is kept in reserve.
         planners: processes that explain and rehearse.
-        queue: requests that may wait for workers, of everybody; `queue_per_caller` of one.
+        queue: requests of all callers that may wait for workers; `queue_per_caller` of one caller.
         deadline: seconds for a question from its admission until it is killed.
-        planning_deadline: seconds for planning, of which explain and rehearse are all.
+        planning_deadline: seconds for planning, which is all that explain and rehearse do.
         fit_deadline: seconds for training, profiles, attacks and files.
         tick: seconds; what is charged leaves at admission + tick x 2^k.
         hold_slots: whether a worker stays busy until its answer leaves.
-        memory: bytes that a worker may use, of which DuckDB gets a part.
+        memory: bytes that a worker may use; DuckDB gets a part of them.
         questions_per_worker: after which a worker is replaced.
-        least_epsilon: that a question may ask for: it bounds how many entries a budget can make.
+        least_epsilon: the least that a question may ask for: it bounds how many entries a budget can make.
         questions_per_day, requests_per_minute: of one key; `requests_at_once` of one person on HTTP.
-        connections: that HTTP has at once; `wire_connections` the wire, of which `wire_connections_per_person` are of
-            one person.
-        reserved_connections: of each of the two, how many only clients who have signed in use.
+        connections: how many HTTP has at once; `wire_connections` the wire, `wire_connections_per_person` one person
+            on the wire.
+        reserved_connections: how many of HTTP, and of the wire, are kept for clients who have signed in.
         connections_per_address: of clients who have not signed in, from one address.
         header_deadline: seconds from a connection, or the end of its rest, to the end of a request's head.
         body_deadline: seconds for a request's body, and one more for each 64 KiB of it.
@@ -103,12 +103,12 @@ class Settings:
             check.positive(**{f"service.{name}": getattr(self, name)})
         self._check_connections()
         if self.tick > self.deadline:
-            hint = "With tick = deadline nothing but answered or failed can be told from the time."
+            hint = "Lower it. With tick = deadline, the time of an answer shows only whether it was answered or failed."
             raise InvalidParameter("service.tick", self.tick, f"at most deadline={self.deadline}", hint)
         if (self.tls_certificate is None) != (self.tls_key is None):
             raise InvalidParameter("service.tls_key", self.tls_key, "to come with tls_certificate", "Give both files.")
         if self.host not in LOOPBACK and not (self.tls_certificate or self.behind_proxy):
-            hint = "Give tls_certificate and tls_key, or put a proxy with TLS before it and say behind_proxy = true."
+            hint = "Set tls_certificate and tls_key, or put a proxy with TLS in front and set behind_proxy = true."
             raise InvalidParameter("service.host", self.host, "to be loopback without TLS", hint)
 
     def _check_connections(self) -> None:
@@ -120,13 +120,13 @@ class Settings:
         for name in ("connections", "wire_connections"):
             value = check.integer(at_least=1, **{f"service.{name}": getattr(self, name)})
             if value <= self.reserved_connections:
-                hint = "Reserve fewer: whoever signs in has not signed in yet."
+                hint = "Lower reserved_connections: a client needs an unreserved connection to sign in."
                 condition = f"> reserved_connections={self.reserved_connections}"
                 raise InvalidParameter(f"service.{name}", value, condition, hint)
 
     @property
     def secure(self) -> bool:
-        """Tells whether browsers come over TLS: then cookies are for TLS only."""
+        """Returns whether browsers come over TLS: then cookies are for TLS only."""
         return self.tls_certificate is not None or self.behind_proxy
 
     @classmethod
@@ -167,7 +167,7 @@ def require_anchor(anchor: str | None) -> None:
 
 
 def _read(place: str, value: Any, kind: str, folder: Path) -> Any:
-    """A value of TOML as the kind that a field has."""
+    """Returns a value of TOML as the kind that a field has."""
     if kind.startswith("tuple"):
         inner = kind.removeprefix("tuple[").partition(",")[0]
         parts = _of_kind(place, value, list, 'a list, like ["a", "b"]')

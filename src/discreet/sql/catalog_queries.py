@@ -32,7 +32,7 @@ SCHEMAS = {"pg_catalog": "pgc", "information_schema": "info"}
 PREFIX = "pgf_"
 """Begins the names of the engine's macros that stand for PostgreSQL's functions."""
 
-_HINT = "The catalog tells of tables and columns; see docs/postgresql_wire.md."
+_HINT = "The catalog describes tables and columns; see docs/postgresql_wire.md."
 _MIXED = "Ask about declared tables and about the catalog in separate queries."
 
 
@@ -43,7 +43,7 @@ class CatalogScope:
     Attributes:
         tables: of each schema of PostgreSQL.
         functions: for which the engine has macros.
-        settings: what current_setting tells.
+        settings: what current_setting returns.
         user, database: who asks, and of what.
     """
 
@@ -78,7 +78,7 @@ def catalog_query(text: str, parameters: Sequence[object], scope: CatalogScope) 
 
 
 def _parse_query(text: str) -> exp.Expr:
-    """The tree of a text that is short and flat enough for the parser."""
+    """Returns the tree of a text that is short and flat enough for the parser."""
     try:
         tokens = Postgres().tokenize(text) if len(text) <= LONGEST else None
     except SqlglotError:
@@ -129,7 +129,7 @@ def _run(tokens: Sequence[Token]) -> int:
 
 
 def _subquery_names(tree: exp.Expr) -> frozenset[str]:
-    """Names that the query gives to its own subqueries."""
+    """Returns names that the query gives to its own subqueries."""
     return frozenset(each.alias.lower() for each in tree.find_all(exp.CTE))
 
 
@@ -140,7 +140,7 @@ class _Reader:
         self._text, self._parameters, self._scope, self._named = text, parameters, scope, named
 
     def refuse(self, reason: str, node: exp.Expr) -> NoReturn:
-        """Ends the reading."""
+        """Refuses the query, at the place of a node."""
         starts = [int(each.meta["start"]) for each in node.walk() if "start" in each.meta]
         position = None
         if starts:
@@ -149,19 +149,19 @@ class _Reader:
         raise UnsupportedQuery(reason, _HINT, position, text=self._text)
 
     def rewrite_node(self, node: exp.Expr) -> exp.Expr:
-        """A node in the engine's words."""
+        """Returns a node in the engine's words."""
         rewrite = _REWRITES.get(type(node))
         return node if rewrite is None else rewrite(self, node)
 
     def admit(self, node: exp.Expr) -> None:
-        """Lets listed parts pass."""
+        """Refuses every node whose kind is not listed."""
         if type(node) not in _ADMITTED or node.args.get("recursive"):
             self.refuse(f"{type(node).__name__} has no place in a catalog query.", node)
 
     # ---------------------------------------------------------------------------------------------------- rewrites
 
     def table(self, node: exp.Table) -> exp.Expr:
-        """A table of the catalog under the engine's name; functions stand in FROM as they are."""
+        """Returns a table of the catalog under the engine's name; functions stand in FROM as they are."""
         if isinstance(node.this, exp.Func):
             node.set("db", None)
             return node
@@ -189,13 +189,13 @@ class _Reader:
         raise UnsupportedQuery(f"The catalog has no table {node.db}.{node.name}.", _MIXED)
 
     def column(self, node: exp.Column) -> exp.Expr:
-        """A column without the schema before its table."""
+        """Returns a column without the schema before its table."""
         node.set("db", None)
         node.set("catalog", None)
         return node
 
     def parameter(self, node: exp.Expr) -> exp.Expr:
-        """The value of $1 as a literal."""
+        """Returns the value of $1 as a literal."""
         place = node.this.name if node.this is not None else ""
         if not place.isdecimal() or not 0 < int(place) <= len(self._parameters):
             self.refuse("A parameter is written as $1, $2 and so on, and has a value.", node)
@@ -203,14 +203,14 @@ class _Reader:
         return exp.convert(value)
 
     def dot(self, node: exp.Dot) -> exp.Expr:
-        """A function without the schema before its name."""
+        """Returns a function without the schema before its name."""
         if isinstance(node.this, exp.Identifier) and node.this.name.lower() in SCHEMAS:
             own: exp.Expr = node.expression
             return own
         return node
 
     def call(self, node: exp.Anonymous) -> exp.Expr:
-        """A function of PostgreSQL as the engine's macro, or as what the session tells."""
+        """Returns a function of PostgreSQL as the engine's macro, or as a setting of the session."""
         name = node.name.lower()
         if name in _ENGINES:
             return exp.Anonymous(this=name, expressions=node.expressions)
@@ -226,7 +226,7 @@ class _Reader:
         return exp.cast(exp.Null(), "VARCHAR", dialect=DuckDB)
 
     def all_of(self, node: exp.Anonymous) -> exp.Expr:
-        """<> ALL ('{a,b}') as a comparison with rows."""
+        """Rewrites <> ALL ('{a,b}') as a comparison with rows."""
         given = node.expressions[0] if len(node.expressions) == 1 else None
         given = given.this if isinstance(given, exp.Cast) else given
         if not isinstance(given, exp.Literal) or not re.fullmatch(r"\{[\w ,\"-]*\}", given.name):
@@ -235,7 +235,7 @@ class _Reader:
         return exp.All(this=exp.Subquery(this=exp.Select(expressions=[exp.Explode(this=words)])))
 
     def setting(self, node: exp.Anonymous) -> exp.Expr:
-        """What current_setting tells of a session."""
+        """Returns what current_setting says of a session."""
         given = node.expressions[0] if node.expressions else None
         given = given.this if isinstance(given, exp.Cast) else given
         name = given.name.lower() if isinstance(given, exp.Literal) else ""
@@ -259,7 +259,7 @@ class _Reader:
         return node
 
     def _looked_up(self, node: exp.Cast, kind: str) -> exp.Expr:
-        """The oid of a name where one is written, else the name of an oid where it is shown."""
+        """Returns the oid of a name where one is written, else the name of an oid where it is shown."""
         inner = node.this
         if (isinstance(inner, exp.Literal) and inner.is_string) or isinstance(inner, exp.Null):
             return exp.Anonymous(this=f"{PREFIX}{kind}_oid", expressions=[inner])
@@ -268,64 +268,64 @@ class _Reader:
         return exp.Anonymous(this=f"{PREFIX}{kind}_name", expressions=[inner])
 
     def operator(self, node: exp.Operator) -> exp.Expr:
-        """OPERATOR(pg_catalog.~) as the operator itself."""
+        """Rewrites OPERATOR(pg_catalog.~) as the operator itself."""
         make = _OPERATORS.get(str(node.args["operator"]).replace(" ", "").lower().removeprefix("pg_catalog."))
         if make is None:
             self.refuse("The operator is not in the list of catalog queries.", node)
         return make(node.this, node.expression)
 
     def collate(self, node: exp.Collate) -> exp.Expr:
-        """Text has one order."""
+        """Leaves COLLATE out: text has one order."""
         own: exp.Expr = node.this
         return own
 
     def matches(self, node: exp.RegexpLike) -> exp.Expr:
-        """The operator ~ finds a pattern anywhere."""
+        """Rewrites the operator ~, which finds a pattern anywhere."""
         return exp.Anonymous(this="regexp_matches", expressions=[node.this, node.expression])
 
     def imatches(self, node: exp.RegexpILike) -> exp.Expr:
-        """The operator ~* does, too, in either case."""
+        """Rewrites the operator ~*, which finds a pattern anywhere, in either case."""
         return exp.Anonymous(this="regexp_matches", expressions=[node.this, node.expression, exp.convert("i")])
 
     def literal(self, node: exp.Literal) -> exp.Expr:
-        """The text of an array of numbers is written as a list."""
+        """Writes the text of an array of numbers as a list."""
         array = node.is_string and re.fullmatch(r"\{[\d,]*\}", node.name)
         return exp.convert(f"[{node.name[1:-1]}]") if array else node
 
     def database(self, node: exp.Expr) -> exp.Expr:
-        """The database that the client named."""
+        """Returns the database that the client named."""
         del node
         return exp.convert(self._scope.database)
 
     def user(self, node: exp.Expr) -> exp.Expr:
-        """Who asks."""
+        """Returns the name of the client's user."""
         del node
         return exp.convert(self._scope.user)
 
     def schema(self, node: exp.Expr) -> exp.Expr:
-        """The one schema of declared tables."""
+        """Returns the one schema of declared tables."""
         del node
         return exp.convert("public")
 
     def schemas(self, node: exp.Expr) -> exp.Expr:
-        """The search path, with the catalog's schema in it or without."""
+        """Returns the search path, with the catalog's schema in it or without."""
         given = node.expressions[0] if isinstance(node, exp.Anonymous) and node.expressions else node.this
         flag = given if isinstance(given, exp.Boolean) else None
         names = ["pg_catalog", "public"] if flag is not None and flag.this else ["public"]
         return exp.Array(expressions=[exp.convert(each) for each in names])
 
     def version(self, node: exp.Expr) -> exp.Expr:
-        """What the service calls itself."""
+        """Returns what the service calls itself."""
         del node
         return exp.convert(self._scope.settings["version"])
 
     def text_of_bytes(self, node: exp.ByteString) -> exp.Expr:
-        r"""E'...' is a text whose escapes are read."""
+        r"""Rewrites E'...' as a text whose escapes were read."""
         plain = str(node.this).replace("\\n", "\n").replace("\\t", "\t").replace("\\'", "'").replace("\\\\", "\\")
         return exp.convert(plain)
 
     def series(self, node: exp.Expr) -> exp.Expr:
-        """generate_series of few numbers."""
+        """Rewrites generate_series of few numbers."""
         start, end = node.args.get("start"), node.args.get("end")
         ends = (int(end.name) if isinstance(end, exp.Literal) and end.name.isdecimal() else 0) if end else 0
         if ends > 1000:
@@ -334,7 +334,7 @@ class _Reader:
 
 
 def _looked_up_kind(node: exp.Expr) -> str | None:
-    """What kind of name was looked up, if a node does that."""
+    """Returns what kind of name was looked up, if a node does that."""
     name = node.name if isinstance(node, exp.Anonymous) else ""
     kind = name.removeprefix(PREFIX).removesuffix("_oid")
     return kind if name.endswith("_oid") and kind in _LOOKUPS else None

@@ -45,7 +45,7 @@ def clip_expression(text: str, low: str = "0", high: str = "100") -> str:
 
 
 def different(question: str) -> str:
-    """Writes a proposed question that does not ask what was asked: the reader is told so.
+    """Writes a proposed question that does not ask what was asked: the text says so.
 
     >>> different("SELECT COUNT(*) AS n FROM visits")
     '`SELECT COUNT(*) AS n FROM visits` (a different question)'
@@ -75,24 +75,24 @@ class Examples:
 
     @property
     def table(self) -> str:
-        """The table's name, as written."""
+        """Returns the table's name, as written."""
         return quote_name(self.schema.name)
 
     @property
     def count(self) -> str:
-        """The number of rows."""
+        """Returns a query for the number of rows."""
         return f"SELECT COUNT(*) AS n FROM {self.table}"
 
     @property
     def units(self) -> str:
-        """The number of units."""
+        """Returns a query for the number of units."""
         own = self.schema.unit if self.schema.unit in self.schema.stored_columns else None
         ids = ", ".join(quote_name(name) for name in self.schema.parts or ([] if own is None else [own]))
         return f"SELECT COUNT(DISTINCT {ids}) AS units FROM {self.table}" if ids else self.count
 
     @property
     def varieties(self) -> str:
-        """The number of different values of a key."""
+        """Returns a query for the number of different values of a key."""
         column = self._key()
         return (
             self.count if column is None else f"SELECT COUNT(DISTINCT {quote_name(column.name)}) AS n FROM {self.table}"
@@ -100,13 +100,13 @@ class Examples:
 
     @property
     def some_units(self) -> str:
-        """The number of units with a row that satisfies a condition."""
+        """Returns a query for the number of units with a row that satisfies a condition."""
         column = self._number()
         return self.units if column is None else f"{self.units} WHERE {quote_name(column.name)} >= 10"
 
     @property
     def mean(self) -> str:
-        """A mean, clipped in the question if no column is bounded."""
+        """Returns a mean, clipped in the question if no column is bounded."""
         column = self._number()
         return self.count if column is None else self.mean_of(column)
 
@@ -118,13 +118,13 @@ class Examples:
 
     @property
     def median(self) -> str:
-        """A median, clipped in the question if no column is bounded."""
+        """Returns a median, clipped in the question if no column is bounded."""
         column = self._number()
         return self.count if column is None else self.mean_of(column, "MEDIAN")
 
     @property
     def filtered(self) -> str:
-        """Rows that satisfy a condition."""
+        """Returns a count of rows that satisfy a condition."""
         column = self._number()
         if column is None:
             return self.count
@@ -132,7 +132,7 @@ class Examples:
 
     @property
     def conditional(self) -> str:
-        """Rows that satisfy a condition, beside all rows."""
+        """Returns a count of the rows that satisfy a condition, with one of all rows."""
         column = self._number()
         if column is None:
             return self.count
@@ -141,7 +141,7 @@ class Examples:
 
     @property
     def grouped(self) -> str:
-        """Rows by a key."""
+        """Returns a count of rows by a key."""
         key = self._key_text()
         return self.count if key is None else self.grouped_by(key)
 
@@ -151,12 +151,12 @@ class Examples:
 
     @property
     def top(self) -> str:
-        """The largest groups."""
+        """Returns a query for the largest groups."""
         return self.count if self._key_text() is None else f"{self.grouped} ORDER BY n DESC LIMIT 10"
 
     @property
     def place(self) -> str:
-        """The places of groups by their size."""
+        """Returns a query for the places of groups by their size."""
         key = self._key_text()
         if key is None:
             return self.count
@@ -165,7 +165,7 @@ class Examples:
 
     @property
     def ranked(self) -> str:
-        """Each person's first row, by a window over their rows."""
+        """Returns a query for each person's first row, by a window over their rows."""
         own = self.schema.unit if self.schema.unit in self.schema.stored_columns else None
         order = self._of(Type.DATE, Type.TIMESTAMP, Type.INT, Type.FLOAT)
         if own is None or order is None:
@@ -175,36 +175,36 @@ class Examples:
 
     @property
     def kept(self) -> str:
-        """The groups of a released size."""
+        """Returns a query for the groups of a released size."""
         return self.count if self._key_text() is None else f"{self.grouped} HAVING COUNT(*) > 10"
 
     @property
     def present(self) -> str:
-        """Rows that have a value."""
+        """Returns a count of rows that have a value."""
         column = self._key() or self._number()
         return self.count if column is None else f"{self.count} WHERE {quote_name(column.name)} IS NOT NULL"
 
     @property
     def pattern(self) -> str:
-        """Rows whose text is like a pattern."""
+        """Returns a count of rows whose text is like a pattern."""
         column = self._of(Type.TEXT)
         return self.count if column is None else f"{self.count} WHERE UPPER({column}) LIKE 'A%'"
 
     @property
     def since(self) -> str:
-        """Rows from a day on."""
+        """Returns a count of rows from a day on."""
         column = self._of(Type.DATE, Type.TIMESTAMP)
         return self.count if column is None else f"{self.count} WHERE {column} >= DATE '2026-01-01'"
 
     @property
     def weekdays(self) -> str:
-        """Rows by day of the week."""
+        """Returns a count of rows by day of the week."""
         column = self._of(Type.DATE, Type.TIMESTAMP)
         return self.count if column is None else self.grouped_by(f"EXTRACT(ISODOW FROM {column})")
 
     @property
     def months(self) -> str:
-        """Rows by month."""
+        """Returns a count of rows by month."""
         found = [c for c in self.schema.columns.values() if c.type in (Type.DATE, Type.TIMESTAMP)]
         column = next((c for c in found if c.name != self.schema.unit), None)
         if column is None:
@@ -214,7 +214,7 @@ class Examples:
         return self.grouped_by(f"DATE_TRUNC('month', {quote_name(column.name)})")
 
     def shows(self, key: Expression) -> bool:
-        """Tells whether groups of a key can be shown: the account has a delta, or all its values are public."""
+        """Returns whether groups of a key can be shown: the account has a delta, or all its values are public."""
         return self.schema.private_groups or values(key, self.schema) is not None
 
     def _of(self, *kinds: Type) -> str | None:
@@ -223,7 +223,7 @@ class Examples:
 
     @property
     def bands(self) -> str:
-        """Rows by bands of a number."""
+        """Returns a count of rows by bands of a number."""
         column = self._number()
         if column is None:
             return self.count
@@ -233,7 +233,7 @@ class Examples:
 
     @property
     def buckets(self) -> str:
-        """Rows by ten equal bands of a number."""
+        """Returns a count of rows by ten equal bands of a number."""
         column = self._number()
         if column is None:
             return self.count
@@ -244,7 +244,7 @@ class Examples:
         return next((c for c in numbers if c.bounds), numbers[0] if numbers else None)
 
     def _key_text(self) -> str | None:
-        """Something to group by: a column, or where the values of none are public, days of the week or bands."""
+        """Returns something to group by: a column, or if none has public values, days of the week or bands."""
         column, day, number = self._key(), self._of(Type.DATE, Type.TIMESTAMP), self._number()
         if column is not None and self.shows(ColumnRef(column.name, column.type)):
             return quote_name(column.name)

@@ -31,7 +31,7 @@ _SELECT, _ORDER = "SELECT ", "SELECT 1 ORDER BY "
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """An aggregate to be named: made by `count`, `sum`, `mean` and the functions beside them."""
+    """An aggregate to be named: made by `count`, `sum`, `mean` and the functions next to them."""
 
     kind: str
     expression: str | None = None
@@ -47,7 +47,7 @@ def count(expression: str | None = None) -> Measure:
 def count_units() -> Measure:
     """Counts units: people, where a unit is one.
 
-    Everybody counts once, however many rows they have, so that limits on rows add nothing to the noise.
+    Each unit counts once, however many rows it has, so that limits on rows add nothing to the noise.
 
     >>> from discreet import Budget, Curator
     >>> from discreet.engines import Memory
@@ -146,7 +146,7 @@ def mode(expression: str) -> Measure:
     >>> from discreet.noise import SeededBits
     >>> curator = Curator.for_tests(engine=Memory(), bits=SeededBits(1))
     >>> visits = [{"ward": "ABB"[place % 3]} for place in range(300)]
-    >>> wards = {"ward": ["A", "B", "C"]}  # known to everybody
+    >>> wards = {"ward": ["A", "B", "C"]}  # public
     >>> curator.protect(visits, name="visits", types={"ward": "text"}, keys=wards, budget=Budget(epsilon=1))
     >>> curator.table("visits").agg(ward=mode("ward")).ask(epsilon=1)[0]
     {'ward': 'B'}
@@ -220,7 +220,7 @@ class TableFrame:
         return replace(self, conditions=(*self.conditions, self._piece(condition, parameters=parameters)))
 
     def group_by(self, *expressions: str, **named: str) -> Self:
-        """Groups by columns or expressions, named by keyword where the name should be another one."""
+        """Returns groups by columns or expressions, named by keyword where the name should be another one."""
         pieces = [self._piece(expression) for expression in expressions]
         pieces += [self._piece(expression, name) for name, expression in named.items()]
         return replace(self, keys=(*self.keys, *pieces))
@@ -245,7 +245,7 @@ class TableFrame:
 
     @property
     def question(self) -> Question:
-        """The plan.
+        """Returns the plan.
 
         Raises:
             UnsupportedQuery: as `parse` does.

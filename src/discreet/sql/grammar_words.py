@@ -1,6 +1,6 @@
 """Functions of SQL with a grammar of their own, such as EXTRACT(month FROM day): their words, and what they mean.
 
-How each is read stands in `sql.functions`; all other functions are records of `plan.expressions`.
+`sql.functions` says how each is read; all other functions are records of `plan.expressions`.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ DATE_WORDS = (
     GrammarWords(("EPOCH",), "seconds since 1970", "AVG(EPOCH(arrived - DATE '2026-01-01'))"),
     GrammarWords(
         ("AGE",),
-        "a duration between dates, of which a part is taken",
+        "a duration between dates; take a part of it",
         "AVG(EXTRACT(year FROM AGE(DATE '2026-12-31', day)))",
     ),
     GrammarWords(

@@ -38,7 +38,7 @@ Parts = list[tuple[Kind, str]]
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a parameter stands, of how many tokens, and what it is called: a number from 1 on, or a name."""
+    """The place of a parameter, how many tokens it has, and what it is called: a number from 1 on, or a name."""
 
     index: int
     length: int
@@ -84,7 +84,7 @@ def fill_parameters(found: Sequence[Token], given: Parameters) -> list[Token]:
 
 
 def _apart(token: Token) -> list[Token]:
-    """`?::` is a parameter before a cast."""
+    """Splits `?::`, which is a parameter before a cast."""
     if token.token_type is not Kind.QDCOLON:
         return [token]
     mark, cast = token.start, token.start + 1
@@ -95,7 +95,7 @@ def _apart(token: Token) -> list[Token]:
 
 
 def _places(found: Sequence[Token]) -> Iterator[_Place]:
-    """The parameters from left to right; a sign that stands otherwise is none, and refused by the gate."""
+    """Yields the parameters from left to right; a sign in another place is none, and refused by the gate."""
     marks = 0
     for index, token in enumerate(found):
         if token.token_type is Kind.PLACEHOLDER:
@@ -108,7 +108,7 @@ def _places(found: Sequence[Token]) -> Iterator[_Place]:
 
 
 def _name(found: Sequence[Token], index: int) -> int | str | None:
-    """What a sign makes a parameter of: the number or the word that follows at once; [1:n] and a:b are none."""
+    """Returns what a sign makes a parameter of: the number or the word that follows at once; [1:n] and a:b are none."""
     sign, after = found[index], found[index + 1] if index + 1 < len(found) else None
     if after is None or after.start != sign.end + 1 or after.token_type in (Kind.STRING, Kind.IDENTIFIER):
         return None
@@ -125,7 +125,7 @@ def _check_style(places: Sequence[_Place]) -> None:
 
 
 def _values(places: Sequence[_Place], given: Parameters) -> Mapping[int | str, object]:
-    """What each parameter stands for."""
+    """Returns the value of each parameter."""
     if not places:
         _check_none(given)
         return {}
@@ -142,7 +142,7 @@ def _check_none(given: object) -> None:
 
 
 def _read_named_values(places: Sequence[_Place], given: Parameters) -> Mapping[int | str, object]:
-    """Values by name."""
+    """Returns the value of each name, from a dictionary."""
     wanted = dict.fromkeys(str(place.name) for place in places)
     example = "{" + ", ".join(f"{name!r}: ..." for name in wanted) + "}"
     if given is None:
@@ -161,7 +161,7 @@ def _read_named_values(places: Sequence[_Place], given: Parameters) -> Mapping[i
 
 
 def _read_numbered_values(places: Sequence[_Place], given: Parameters) -> Mapping[int | str, object]:
-    """Values by number, from 1 on."""
+    """Returns the value of each number, from 1 on, from a list."""
     if not isinstance(given, Sequence) or isinstance(given, str | bytes):
         shown = None if given is None else type(given).__name__
         raise InvalidParameter("parameters", shown, "to be a list", f"Pass {_count(places)}: [value, ...].")
@@ -186,7 +186,7 @@ def _names(given: Mapping[Any, object]) -> str:
 
 
 def _token(place: Token, part: tuple[Kind, str]) -> Token:
-    """A token where the parameter stands."""
+    """Returns a token in the place of the parameter."""
     kind, text = part
     return Token(kind, text, place.line, place.col, place.start, place.end, [])
 
@@ -202,7 +202,7 @@ def _literal_of(place: _Place, value: object) -> Parts:
 
 
 class _NoLiteral(Exception):
-    """A value that no literal stands for, and why."""
+    """A value without a literal, and why."""
 
     def __init__(self, shown: object, condition: str, hint: str = "") -> None:
         self.shown, self.condition, self.hint = shown, condition, hint
@@ -260,7 +260,7 @@ def _(value: Decimal) -> Parts:
 
 
 def _number_parts(negative: bool, digits: str) -> Parts:
-    """A number; a negative one in brackets, so that what stands before it is not nearer to it than its sign."""
+    """Returns a number; a negative one in brackets, so that an operator before it does not bind its digits first."""
     number = (Kind.NUMBER, digits)
     return [(Kind.L_PAREN, "("), (Kind.DASH, "-"), number, (Kind.R_PAREN, ")")] if negative else [number]
 

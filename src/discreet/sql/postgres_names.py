@@ -38,7 +38,7 @@ def alias_column(node: exp.Expr) -> exp.Expr:
 
 
 def _output_name(node: exp.Expr) -> str:
-    """The name of a column, by the rules of PostgreSQL's FigureColname."""
+    """Returns the name of a column, by the rules of PostgreSQL's FigureColname."""
     if isinstance(node, exp.Dot | exp.Paren | exp.Bracket | exp.Window | exp.Collate):
         return _output_name(node.expression if isinstance(node, exp.Dot) else node.this)
     if isinstance(node, exp.Cast):
@@ -56,7 +56,7 @@ def _output_name(node: exp.Expr) -> str:
 
 
 def _cast_name(node: exp.Cast) -> str:
-    """The name of what is cast if it has one, else of the last type."""
+    """Returns the name of what is cast if it has one, else of the last type."""
     core: exp.Expr = node
     while isinstance(core, exp.Cast | exp.Paren):
         core = core.this

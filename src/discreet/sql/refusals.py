@@ -1,6 +1,6 @@
 """How a question is refused: by the words it uses or the place of what is not understood, with what to do instead.
 
-The table of words only chooses the explanation. What may be used stands in `tokens` and in `functions`; everything else
+The table of words only chooses the explanation. What may be used is in `sql_tokens` and in `functions`; everything else
 is refused whether or not it has an entry here.
 """
 
@@ -28,7 +28,7 @@ from discreet.sql.parameters import Parameters
 class Refusal:
     """A reason, with {word} for what was written, and a hint, with names of `Examples` in braces.
 
-    Where another word means the same, it stands `instead`, and the hint shows the question with it.
+    Where another word means the same, it is `instead`, and the hint shows the question with it.
     """
 
     reason: str
@@ -40,10 +40,10 @@ _ONE = "Ask about one table: {grouped}."
 _WINDOW = Refusal("{word} ranks or frames single rows.", "Sort and cut the released groups instead: {top}.")
 _STATEMENT = Refusal("{word} is a statement of its own; a question is one SELECT.", "Ask, for example, {count}.")
 _FILE = Refusal("{word} reads a file or a place outside the declared tables.", "Name a declared table: {count}.")
-_NOW = Refusal("{word} has another value each time.", "Write the value itself: {since}.")
+_NOW = Refusal("{word} has a different value each time.", "Write the value itself: {since}.")
 _CHANCE = Refusal("{word} is not a function of the row.", "Leave it out: {count}. Noise is added by the curator.")
-_RAISES = Refusal("{word} could fail on some rows, and a failure would speak about them.", "Leave it out: {count}.")
-_SECRET = Refusal("{word} tells about the engine, not about the question.", "Ask the data: {count}.")
+_RAISES = Refusal("{word} could fail on some rows, and a failure would reveal them.", "Leave it out: {count}.")
+_SECRET = Refusal("{word} asks about the engine, not about the data.", "Ask the data: {count}.")
 _VALUES = Refusal("{word} would publish people's values.", "Count them instead: {grouped}.")
 _SPREAD = Refusal("{word} is not answered yet.", "Ask for a mean: {mean}.")
 _SET = Refusal("{word} combines several questions.", "Ask them one by one: {count}.")
@@ -109,31 +109,31 @@ _SINGLE: dict[str, Refusal] = {
     "RECURSIVE": Refusal("RECURSIVE repeats a question.", "Write one SELECT from a table: {grouped}."),
     "FILTER": Refusal("FILTER belongs to an aggregate.", "Write it like {conditional}."),
     "QUALIFY": Refusal("QUALIFY does not go with rows that are put together here.", "Filter with HAVING: {kept}."),
-    "EXISTS": Refusal("EXISTS asks a question inside a condition.", "Ask it by itself: {filtered}."),
+    "EXISTS": Refusal("EXISTS asks a question inside a condition.", "Ask it separately: {filtered}."),
     "ANY": Refusal("ANY compares with a list of values.", "Write IN with the values: {filtered}."),
     "SOME": Refusal("SOME compares with a list of values.", "Write IN with the values: {filtered}."),
     "ALL": Refusal("ALL is not accepted.", "Name the columns and keys one by one: {grouped}."),
-    "OFFSET": Refusal("OFFSET passes over rows of an answer, and stands at its end.", "Write it after LIMIT: {top}."),
+    "OFFSET": Refusal("OFFSET skips rows of an answer, and comes at the end.", "Write it after LIMIT: {top}."),
     "TOP": Refusal("TOP is not accepted.", "Write LIMIT: {top}."),
     "INTO": Refusal("INTO writes a table.", "Take the answer as a frame: {grouped}."),
     "LOCKS": Refusal("A question does not lock rows.", "Leave FOR out: {count}."),
     "GENERATE_SERIES": Refusal(
-        "{word} makes rows that are nobody's.",
+        "{word} makes rows that belong to no person.",
         "Groups of listed values, and of days and numbers between declared bounds, are shown even if empty: {months}.",
     ),
     "HISTOGRAM": Refusal(
-        "HISTOGRAM is many rows: it stands alone in SELECT, without GROUP BY, HAVING, ORDER BY and LIMIT.",
-        "Group by bands beside other keys and aggregates: {buckets}.",
+        "HISTOGRAM is many rows: it must be alone in SELECT, without GROUP BY, HAVING, ORDER BY and LIMIT.",
+        "Group by bands, with other keys and aggregates: {buckets}.",
     ),
     "INTERVAL": Refusal("An INTERVAL is added to a date or subtracted from it.", "Or compare with a date: {since}."),
     "APPROX_COUNT_DISTINCT": Refusal("A sketch's error depends on the data.", "Count units exactly: {units}."),
-    "COLUMNS": Refusal("COLUMNS stands for columns by pattern.", "Name them one by one: {grouped}."),
+    "COLUMNS": Refusal("COLUMNS selects columns by a pattern.", "Name them one by one: {grouped}."),
     "INITCAP": Refusal(
-        "What a word is differs from engine to engine.",
+        "Engines disagree on what a word is.",
         "Write UPPER(LEFT(x, 1)) || LOWER(SUBSTR(x, 2)), or compare in one case: {pattern}.",
     ),
     "MEAN": Refusal("MEAN is called AVG in SQL.", "Write AVG: {mean}.", instead="AVG"),
-    "ROW": Refusal("ROW stands for single rows, in a frame or as a nested value.", "Leave it out: {grouped}."),
+    "ROW": Refusal("ROW means single rows, in a frame or as a nested value.", "Leave it out: {grouped}."),
     "SYMMETRIC": Refusal("SYMMETRIC is not accepted.", "Put the smaller end first: {filtered}."),
 }
 _SINGLE["DATEADD"] = Refusal("{word} is not accepted.", "Write d + INTERVAL 7 DAY, or compare dates: {since}.")
@@ -161,7 +161,7 @@ class SqlSource:
         schemas: the declared tables by name.
         before: how many leading characters we added ourselves; positions do not count them.
         parameters: the values of its parameters.
-        today: the public day that CURRENT_DATE stands for.
+        today: the public day that CURRENT_DATE means.
         propose: returns a whole question as it is accepted, if it is; None where the text is a part of one.
     """
 
@@ -174,7 +174,7 @@ class SqlSource:
 
     @property
     def examples(self) -> Examples | None:
-        """Accepted questions about the table that the text mentions."""
+        """Returns accepted questions about the table that the text mentions."""
         return find_examples(self.text, self.schemas)
 
     def position(self, offset: int) -> tuple[int, int]:
@@ -206,7 +206,7 @@ class SqlSource:
 
         Args:
             node: the expression, as it was parsed.
-            text: what stands in its place.
+            text: what replaces it.
         """
         place = self.find_in_text(node)
         if place is None or self.propose is None:
@@ -222,7 +222,7 @@ class SqlSource:
             return None
         try:
             whole = sqlglot.parse_one(self.text, dialect=DIALECT)
-        except SqlglotError:  # the first gate reads some words as names that the parser by itself does not
+        except SqlglotError:  # the first gate reads some words as names that the parser alone does not
             return None
         written, start = node.sql(dialect=DIALECT), self.start(node)
         alike = [
@@ -248,7 +248,7 @@ class SqlSource:
 
 
 def _spellings(node: exp.Expr) -> tuple[str, str]:
-    """How a node without parts may be written, in capitals."""
+    """Returns how a node without parts may be written, in capitals."""
     if isinstance(node, exp.CurrentDate):
         return "CURRENT_DATE", "TODAY"
     word = node.name.upper() if isinstance(node, exp.Anonymous) else node.sql().upper().removesuffix("()")

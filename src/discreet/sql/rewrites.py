@@ -1,6 +1,6 @@
 """Other texts for a SELECT over a SELECT whose groups are private: what a refusal proposes, as far as trees tell.
 
-Nothing here knows whether a text is accepted: whoever proposes one reads and plans it first.
+Nothing here knows whether a text is accepted: the caller that proposes one reads and plans it first.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Rewrites:
     Args:
         distinct: those that count the different values of the inner key.
         by_person: those whose inner groups are each of one person.
-        groups: the inner SELECTs, each by itself.
+        groups: the inner SELECTs, each alone.
     """
 
     distinct: tuple[str, ...] = ()
@@ -64,7 +64,7 @@ def _format_sql(tree: exp.Expr) -> str:
 
 
 def _rewrite_as_distinct(tree: exp.Expr, inner: exp.Select) -> Iterator[exp.Select]:
-    """COUNT(*) of groups by one key, as a count of the key's different values."""
+    """Writes COUNT(*) of groups by one key as a count of the key's different values."""
     keys = inner.args["group"].expressions
     outputs = tree.expressions if isinstance(tree, exp.Select) else []
     alone = len(outputs) == 1 and isinstance(outputs[0].unalias(), exp.Count) and len(keys) == 1
@@ -82,7 +82,7 @@ def _rewrite_as_distinct(tree: exp.Expr, inner: exp.Select) -> Iterator[exp.Sele
 
 
 def _by_person(tree: exp.Expr, inner: exp.Select, schemas: Mapping[str, TableSchema]) -> Iterator[exp.Expr]:
-    """The same question with the ids of people among the keys of the inner groups, under each name they may have."""
+    """Yields the same question with the ids of people among the inner keys, under each name they may have."""
     for ids in _ids(tree, inner, schemas):
         made = tree.copy()
         for node in made.find_all(exp.Select):
@@ -92,7 +92,7 @@ def _by_person(tree: exp.Expr, inner: exp.Select, schemas: Mapping[str, TableSch
 
 
 def _ids(tree: exp.Expr, inner: exp.Select, schemas: Mapping[str, TableSchema]) -> Iterator[list[exp.Column]]:
-    """The columns of ids of the tables that the inner SELECT reads, then of those that others read for it."""
+    """Yields the columns of ids of the tables that the inner SELECT reads, then of those that others read for it."""
     for table in (*inner.find_all(exp.Table), *tree.find_all(exp.Table)):
         schema = lookup(table.name, schemas)
         if schema is None or schema.public or schema.unit is None:
@@ -104,7 +104,7 @@ def _ids(tree: exp.Expr, inner: exp.Select, schemas: Mapping[str, TableSchema]) 
 
 
 def _alone(tree: exp.Expr, inner: exp.Select) -> exp.Select:
-    """The inner SELECT with the names of WITH that it reads, and those that these read."""
+    """Returns the inner SELECT with the names of WITH that it reads, and those that these read."""
     made = inner.copy()
     clause = tree.args.get("with_")
     if clause is None or made.args.get("with_") is not None:

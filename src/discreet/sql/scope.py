@@ -36,7 +36,7 @@ from discreet.sql.refusals import SqlSource
 T = TypeVar("T")
 
 Names = Mapping[str, Mapping[str, str]]
-"""For each table of a question, by its alias, what the name of a column stands for."""
+"""For each table of a question, by its alias, what the name of a column means."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,17 +57,17 @@ class Scope:
 
     @property
     def row(self) -> Scope:
-        """The scope inside an aggregate."""
+        """Returns the scope inside an aggregate."""
         return Scope(source=self.source, schema=self.schema, alias=self.alias, names=self.names)
 
     @property
     def visible(self) -> Names:
-        """For each alias what the names of its columns stand for."""
+        """Returns for each alias what the names of its columns stand for."""
         own = {name: name for name in self.schema.columns if name != UNIT}
         return {self.alias: own} if self.names is None else self.names
 
     def knows(self, node: exp.Column) -> bool:
-        """Tells whether a name can be told here."""
+        """Returns whether a name is known here."""
         return len(self._meanings(node)) == 1
 
     def _meanings(self, node: exp.Column) -> list[str]:
@@ -75,11 +75,11 @@ class Scope:
         return [found for names in given if (found := lookup(node.name, names)) is not None]
 
     def column(self, node: exp.Column) -> Expression:
-        """Returns the expression that a name stands for."""
+        """Returns the expression that a name means."""
         self._prefix(node)
         name = self._find_column(node)
         if name.startswith("#"):
-            self.refuse("Names that begin with # are our own.", "Ask the steward to rename the column: {count}.", node)
+            self.refuse("Names that begin with # are reserved.", "Ask the steward to rename the column: {count}.", node)
         return ColumnRef(name, self.schema.columns[name].type)
 
     def aggregate(
@@ -92,12 +92,12 @@ class Scope:
         share: Fraction | None = None,
         written: exp.Expr | None = None,
     ) -> Expression:
-        """What an aggregate stands for; in a row, nothing.
+        """Refuses an aggregate, which means nothing in a row.
 
         Args:
             kind: of the registered ones.
             argument: what it is about, None if about rows or units.
-            node: where it stands.
+            node: where it is.
             other: its second argument.
             share: of a quantile.
             written: the argument as it was written, where that is not the first part of the node.
@@ -106,21 +106,21 @@ class Scope:
         self.refuse(*aggregation(kind).not_of_rows, node)
 
     def key(self, node: exp.Expr) -> Expression | None:
-        """Returns the key that a name of an output stands for, where it stands for no column; in a row, none."""
+        """Returns the key that a name of an output means, where it is no column; in a row, none."""
         del node
         return None
 
     def grouping(self, keys: Sequence[Expression], node: exp.Expr) -> Expression:
-        """Returns what GROUPING stands for; but in an answer of several groupings, nothing."""
+        """Refuses GROUPING, which has a meaning only in an answer of several groupings."""
         del keys
         self.refuse(
-            "GROUPING tells which keys a grouping leaves out, in SELECT, HAVING or ORDER BY of several groupings.",
+            "GROUPING shows which keys a grouping leaves out, in SELECT, HAVING or ORDER BY of several groupings.",
             "Group by ROLLUP, CUBE or GROUPING SETS, or leave it out: {grouped}.",
             node,
         )
 
     def extreme(self, kind: ExtremeKind, value: Expression, by: Expression | None, node: exp.Expr) -> Expression:
-        """Returns what a value where another is smallest or largest stands for; but of one person's rows, nothing."""
+        """Refuses a value where another is smallest or largest, which has a meaning only in one person's rows."""
         del kind, value, by
         self.refuse(
             f"{node.key.upper()} would publish people's values.",
@@ -129,7 +129,7 @@ class Scope:
         )
 
     def any_value(self, value: Expression, node: exp.Expr) -> Expression:
-        """Returns what ANY_VALUE stands for; but for what keys decide, nothing."""
+        """Refuses ANY_VALUE, which has a meaning only for what keys decide."""
         del value
         self.refuse(
             "ANY_VALUE would publish people's values, unless the group's keys decide it.",
@@ -138,15 +138,15 @@ class Scope:
         )
 
     def scalar(self, node: exp.Expr) -> Expression:
-        """Returns what a SELECT in brackets stands for; but where released values are, nothing."""
+        """Refuses a SELECT in brackets, which has a meaning only among released values."""
         self.refuse(
-            "A question inside the question is answered only in FROM, with aggregates, or beside released numbers.",
-            "Ask it by itself: {filtered}.",
+            "A question inside the question is answered only in FROM, with aggregates, or next to released numbers.",
+            "Ask it separately: {filtered}.",
             node,
         )
 
     def window(self, node: exp.Window) -> Expression:
-        """Returns what a window stands for; but in a SELECT of one person's rows, nothing."""
+        """Refuses a window, which has a meaning only in a SELECT of one person's rows."""
         self.refuse(
             "OVER ranks or frames single rows.",
             "Rank each person's rows in a SELECT in FROM, PARTITION BY their id; or sort the released groups: {top}.",
@@ -159,7 +159,7 @@ class Scope:
 
     def _prefix(self, node: exp.Column) -> None:
         if node.args.get("db") or node.args.get("catalog"):
-            self.refuse("A column is named by its table at most.", "Leave the rest out: {count}.", node)
+            self.refuse("A column is written as name or as table.name.", "Leave the rest out: {count}.", node)
         if node.table and not any(same(node.table, alias) for alias in self.visible):
             self.refuse(f"'{node.table[:60]}' is not a table of this question.", self._without_prefix(node), node)
 
@@ -200,7 +200,7 @@ class AnswerScope(Scope):
     key_names: Mapping[str, Expression] = field(default_factory=dict)
 
     def key(self, node: exp.Expr) -> Expression | None:
-        """Returns the key that a name of an output stands for, where it stands for no column."""
+        """Returns the key that a name of an output means, where it is no column."""
         alone = isinstance(node, exp.Column) and not node.table and not self.row.knows(node)
         return lookup(node.name, self.key_names) if alone else None
 
@@ -229,7 +229,7 @@ class AnswerScope(Scope):
         share: Fraction | None = None,
         written: exp.Expr | None = None,
     ) -> Expression:
-        """The column of the aggregate, made if it is new."""
+        """Returns the column of the aggregate, made if it is new."""
         registered, text = aggregation(kind), node.this if written is None else written
         about = None if argument is None else self._about(registered, argument, node, text)
         second = None if other is None else self._about(registered, other, node, node.expression)
@@ -243,7 +243,7 @@ class AnswerScope(Scope):
         return ColumnRef(same[0].name, registered.result_type(about))
 
     def _about(self, registered: Aggregation, value: Expression, node: exp.Expr, text: exp.Expr) -> Expression:
-        """What an aggregate is about, held to bounds where it adds, and to what can be multiplied where it does."""
+        """Returns what an aggregate is about, held to bounds where it adds, and to exact products if it multiplies."""
         registered.check(value, self.schema)
         if registered.listed:
             self._require_candidates(registered, value, node, text)
@@ -261,7 +261,7 @@ class AnswerScope(Scope):
             )
 
     def _suggest_groups(self, value: Expression, argument: exp.Expr) -> str:
-        """What tells the most frequent value where the candidates are not public: their groups, the largest first."""
+        """Returns a hint for the most frequent of private values: their groups, the largest first."""
         text, read_columns = argument.sql(dialect="duckdb"), {column.name for column in columns(value)}
         if "`" in text or len(text) > 200 or self.alias != self.schema.name or value.type is Type.FLOAT:
             return "Ask the steward to declare its keys, or ask for the largest groups: {top}."
@@ -272,7 +272,7 @@ class AnswerScope(Scope):
         return f"Ask the steward to declare its keys, or ask for the largest group: {different(counted)}."
 
     def _in_order(self, registered: Aggregation, value: Expression, argument: exp.Expr) -> str:
-        """What tells of some texts: their groups; the first or the last of them, in that order."""
+        """Returns an example for the first or last of some texts: their groups, in that order."""
         simple = isinstance(value, ColumnRef) and value.name not in self.schema.ids and "`" not in argument.name
         simple = simple and self.alias == self.schema.name
         if not simple or not Examples(self.schema).shows(value):
@@ -298,7 +298,7 @@ class AnswerScope(Scope):
             )
 
     def _multipliable(self, power: int, value: Expression, node: exp.Expr) -> Expression:
-        """The argument, as doubles if whole numbers between its bounds are too many to be multiplied exactly."""
+        """Returns the argument, as doubles if whole numbers between its bounds are too large for exact products."""
         limits = bounds(value, self.schema)
         if limits is None or multipliable(limits, value.type, power):
             return value
@@ -332,25 +332,25 @@ def lookup(name: str, known: Mapping[str, T]) -> T | None:
 
 
 def same(one: str, other: str) -> bool:
-    """Tells whether two names differ in letter case at most."""
+    """Returns whether two names differ in letter case at most."""
     return one.casefold() == other.casefold()
 
 
 def _written_values(argument: exp.Expr) -> Iterator[exp.Expr]:
-    """What an aggregate is about, as it may have been written: a FILTER made a CASE of it."""
+    """Yields what an aggregate is about, as it may have been written: a FILTER made a CASE of it."""
     yield argument
     if isinstance(argument, exp.Case) and len(argument.args["ifs"]) == 1:
         yield argument.args["ifs"][0].args["true"]
 
 
 def _is_compared(node: exp.Column) -> bool:
-    """Whether a name stands where a value is compared with: x = name, x IN (name), x LIKE name."""
+    """Returns whether a name is where a value is compared with: x = name, x IN (name), x LIKE name."""
     plain = not node.table and not {"`", "{"} & set(node.name)
     return plain and isinstance(node.parent, exp.Predicate) and node.arg_key != "this"
 
 
 def _meant_as_text(node: exp.Column) -> str:
-    """Says how a text is written: whoever quotes it with "", or not at all, has named a column."""
+    """Says how a text is written: with "", or without quotes, it is the name of a column."""
     written = node.name[:60].replace("'", "''")
     return f"A text is written in single quotes: '{written}'."
 

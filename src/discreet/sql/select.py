@@ -62,7 +62,7 @@ def parse(
         text: one SELECT.
         schemas: the declared tables by name.
         parameters: the values of `?` and `$1` as a list, those of `:name` and `$name` as a dictionary.
-        today: the public day that CURRENT_DATE stands for.
+        today: the public day that CURRENT_DATE means.
 
     Raises:
         UnsupportedQuery: with reason, hint and position, if anything in the text is not understood.
@@ -103,7 +103,7 @@ def _proposal(source: SqlSource, times: int) -> str | None:
 
 
 def _can_be_shown(found: Question, source: SqlSource) -> bool:
-    """Tells whether the groups of a question can be shown, for accounts without a delta too."""
+    """Returns whether the groups of a question can be shown, for accounts without a delta too."""
     if all(schema.private_groups or schema.public for schema in source.schemas.values()):
         return True
     if found.source is not None or found.beside or found.steps:
@@ -131,9 +131,9 @@ def parse_select(source: SqlSource) -> exp.Select | exp.Union:
     except ParseError as error:
         spot = error.errors[0] if error.errors else {}
         at = next((t.start for t in found if (t.line, t.col) == (spot.get("line"), spot.get("col"))), 0)
-        source.refuse("This is not SQL that can be read.", "Check the spelling near here; for example {grouped}.", at)
+        source.refuse("This SQL cannot be parsed.", "Check the spelling near here; for example {grouped}.", at)
     except Exception:  # noqa: BLE001 - the parser is not ours, and whatever it raises on odd text is a refusal
-        source.refuse("This is not SQL that can be read.", "Write it like {grouped}.")
+        source.refuse("This SQL cannot be parsed.", "Write it like {grouped}.")
     tree = trees[0] if len(trees) == 1 else None
     while isinstance(tree, exp.Subquery) and not any(part for name, part in tree.args.items() if name != "this"):
         tree = tree.this
@@ -183,7 +183,7 @@ def _question(tree: exp.Select, reader: FromClause) -> Question:
 
 
 def _distinct(tree: exp.Select, reader: FromClause) -> Question:
-    """SELECT DISTINCT: the groups of all that it shows; of rows that are put together, those that differ anyway."""
+    """Reads SELECT DISTINCT: the groups of all that it shows; of rows put together, those that differ anyway."""
     source, plain = reader.source, tree.copy()
     if tree.args["distinct"].args.get("on") is not None:
         hint = "Choose one row of each person in a SELECT in FROM, and count those; or group instead: {grouped}."
@@ -196,14 +196,14 @@ def _distinct(tree: exp.Select, reader: FromClause) -> Question:
     shown = {output.expression for output in asking.outputs}
     hidden = [key for key in asking.keys if ColumnRef(key.name, key.expression.type) not in shown]
     if asking.sets or asking.steps or hidden:
-        reason = "DISTINCT drops equal rows of the answer, and which numbers are equal is chance."
+        reason = "DISTINCT drops equal rows of the answer, and with noise it is chance which rows are equal."
         source.refuse(reason, "Leave it out, or select all keys: {grouped}.", tree)
     return asking
 
 
 @dataclass(frozen=True, slots=True)
 class _Inner:
-    """A SELECT in FROM that is a release by itself, and the readers inside and outside of it."""
+    """A SELECT in FROM that is a release on its own, and the readers inside and outside of it."""
 
     tree: exp.Select | exp.Union
     alias: str
@@ -212,7 +212,7 @@ class _Inner:
 
 
 def _find_released_select(tree: exp.Select, reader: FromClause) -> _Inner | None:
-    """The SELECT that a question only works on; None if it reads rows."""
+    """Returns the SELECT that a question only works on; None if it reads rows."""
     return _select_of(tree.args["from_"].this, reader)
 
 
@@ -236,7 +236,7 @@ def _select_of(node: exp.Expr, reader: FromClause) -> _Inner | None:
 
 
 def _is_released(node: exp.Expr, reader: FromClause) -> bool:
-    """Whether a SELECT, or each of a UNION, is a release by itself."""
+    """Returns whether a SELECT, or each of a UNION, is a release on its own."""
     if isinstance(node, exp.Union):
         return all(_is_released(side, reader.within(node)) for side in (node.this, node.expression))
     if isinstance(node, exp.Subquery):
@@ -319,7 +319,7 @@ def _is_all(node: exp.Expr) -> bool:
 
 
 def _everything(outputs: int) -> list[exp.Expr]:
-    """The places of all outputs: what ORDER BY ALL sorts by, from left to right."""
+    """Returns the places of all outputs: what ORDER BY ALL sorts by, from left to right."""
     return [exp.Literal.number(place + 1) for place in range(outputs)]
 
 
@@ -378,7 +378,7 @@ def _inner_question(inner: _Inner) -> Question:
 
 
 def _check_rows(tree: exp.Select, source: SqlSource) -> None:
-    """Rows of several questions are only selected, filtered and sorted: they are of groups that differ in kind."""
+    """Checks that rows of several questions are only selected, filtered and sorted: their groups differ in kind."""
     clauses = [tree.args.get(name) for name in ("joins", "group", "having", "qualify")]
     shown = [*tree.expressions, *([tree.args["order"]] if tree.args.get("order") else [])]
     together = [node for node in shown if puts_together(node) or node.find(exp.Window)]
@@ -388,7 +388,7 @@ def _check_rows(tree: exp.Select, source: SqlSource) -> None:
 
 
 def _union(tree: exp.Union, reader: FromClause) -> Question:
-    """UNION ALL of whole questions; ORDER BY, LIMIT and OFFSET work on all their rows."""
+    """Reads UNION ALL of whole questions; ORDER BY, LIMIT and OFFSET work on all their rows."""
     source, inside = reader.source, reader.within(tree)
     trees = list(branches(tree, source))
     asking = stack_queries([_branch(each, inside) for each in trees], trees, source)
@@ -417,7 +417,7 @@ def _branch(tree: exp.Expr, reader: FromClause) -> Question:
 
 
 def _of_numbers(tree: exp.Select, reader: FromClause) -> Question:
-    """SELECTs in brackets and what is computed from them."""
+    """Reads SELECTs in brackets and what is computed from them."""
     source, blocks = reader.source, _blocks(reader)
     only(tree, reader.blank, "with_", "expressions")
     scope = OuterScope(source=source, schema=TableSchema(name=""), alias="", blocks=blocks)

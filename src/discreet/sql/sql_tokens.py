@@ -75,7 +75,7 @@ _SPACE = re.compile(r"(?:[ \t\r\n]|--[^\r\n]*(?=\r?\n|\Z)|/\*(?![+!])(?:(?!/\*|\
 """White space and comments. Nothing may look like a line of its own inside a comment, nor like a second comment."""
 
 _PLAIN = re.compile(r"[\t\r\n -~]*")
-"""Characters of which none is hidden: most questions have no others."""
+"""Characters that are all visible: most questions have no others."""
 
 _PLACEHOLDERS = {Kind.PLACEHOLDER, Kind.QDCOLON, Kind.PARAMETER, Kind.COLON}
 _NAMED_SYMBOLS = {
@@ -118,7 +118,7 @@ def statements(text: str) -> list[str]:
     try:
         found = _Tokenizer(dialect=DIALECT).tokenize(text)
     except SqlglotError:
-        return [text]  # whoever reads it says what is wrong
+        return [text]  # its reader says what is wrong
     ends = [token.start for token in found if token.token_type is Kind.SEMICOLON] + [len(text)]
     parts, start = [], 0
     for end in ends:
@@ -129,7 +129,7 @@ def statements(text: str) -> list[str]:
 
 
 def _replace_synonym(token: Token, after: Token | None) -> Token:
-    """The token, or that of the function which the parser knows instead."""
+    """Returns the token, or that of the function which the parser knows instead."""
     name = _SYNONYMS.get(token.text.upper()) if _is(after, Kind.L_PAREN) else None
     return token if name is None else Token(token.token_type, name, token.line, token.col, token.start, token.end, [])
 
@@ -145,7 +145,7 @@ def _characters(source: SqlSource) -> None:
 
 
 class _Tokenizer(DuckDB.Tokenizer):
-    """Words without dollar quotes, which nobody may write: in IN ($1,$2) there are two parameters."""
+    """Words without dollar quotes, which are not allowed: in IN ($1,$2) there are two parameters."""
 
     HEREDOC_STRINGS: ClassVar[list[str | tuple[str, str]]] = []
 
@@ -158,13 +158,13 @@ def _tokenize(source: SqlSource) -> list[Token]:
 
 
 def _gaps(source: SqlSource, found: list[Token]) -> None:
-    """Between tokens there are white space and plain comments: no hint, nothing else that a tokenizer skips."""
+    """Checks that only white space and plain comments are between tokens: no hint, nothing else that is skipped."""
     edge = 0
     for token in found:
         _gap(source, edge, token.start)
         edge = token.end + 1
     if found[-1].token_type is Kind.SEMICOLON and source.text[edge:].strip(" \t\r\n"):
-        source.refuse("Nothing stands after the question's end.", "Leave it out: {count}.", edge)
+        source.refuse("Nothing may follow the question's end.", "Leave it out: {count}.", edge)
     _gap(source, edge, len(source.text))
 
 
@@ -201,7 +201,7 @@ def _neighbours(found: list[Token]) -> list[tuple[Token | None, Token, Token | N
 
 
 def _mark_identifier(source: SqlSource, before: Token | None, token: Token, after: Token | None) -> Token:
-    """A word of the dialect that is a declared column or stands after AS is a name, as if it were in quotes."""
+    """Marks a word of the dialect that is a declared column, or comes after AS, as a name in quotes."""
     followed = _is(after, Kind.L_PAREN) or _is(after, Kind.NUMBER)
     if token.token_type in _NOT_RENAMED or not token.text.isidentifier() or followed:
         return token
@@ -214,7 +214,7 @@ def _mark_identifier(source: SqlSource, before: Token | None, token: Token, afte
 
 
 def _change_kind(token: Token, kind: Kind) -> Token:
-    """The token as another kind, without comments."""
+    """Returns the token as another kind, without comments."""
     return Token(kind, token.text, token.line, token.col, token.start, token.end, [])
 
 
@@ -254,7 +254,7 @@ def _word(source: SqlSource, before: Token | None, token: Token, after: Token | 
 
 
 def _fetches(before: Token | None, token: Token, after: Token | None) -> bool:
-    """Whether a word belongs to OFFSET 5 ROWS, or to FETCH FIRST 5 ROWS ONLY, in one of its spellings."""
+    """Returns whether a word belongs to OFFSET 5 ROWS, or to FETCH FIRST 5 ROWS ONLY, in one of its spellings."""
     if token.token_type in (Kind.FIRST, Kind.NEXT):
         return _is(before, Kind.FETCH)
     if token.text.upper() == "ROW":
@@ -263,7 +263,7 @@ def _fetches(before: Token | None, token: Token, after: Token | None) -> bool:
 
 
 def _files(source: SqlSource, found: list[Token]) -> None:
-    """No text stands after FROM, but for that of IS DISTINCT FROM and of TRIM(' ' FROM 'text')."""
+    """Refuses a text after FROM, but for that of IS DISTINCT FROM and of TRIM(' ' FROM 'text')."""
     kinds = [token.token_type for token in found]
     for place, token in enumerate(found):
         compared = place > 2 and kinds[place - 2] is Kind.DISTINCT and kinds[place - 3] in (Kind.IS, Kind.NOT)
@@ -273,7 +273,7 @@ def _files(source: SqlSource, found: list[Token]) -> None:
 
 
 def _trims(before: Sequence[Token]) -> bool:
-    """Whether TRIM( stands before a FROM, with a side and a text between them at most."""
+    """Returns whether TRIM( comes before a FROM, with a side and a text between them at most."""
     words = [token.text.upper() if token.token_type is not Kind.STRING else "'" for token in before]
     start = len(words) - 1 - words[::-1].index("(") if "(" in words else 0
     between = [word for word in words[start + 1 :] if word not in ("BOTH", "LEADING", "TRAILING", "'")]
@@ -319,7 +319,7 @@ _ENDS = {Kind.ORDER_BY, Kind.LIMIT, Kind.OFFSET, Kind.FETCH}
 
 
 def _depths(found: list[Token]) -> Iterator[tuple[Token, int]]:
-    """Each token, and how many brackets are open around it."""
+    """Yields each token, and how many brackets are open around it."""
     depth = 0
     for token in found:
         depth -= token.token_type is Kind.R_PAREN
@@ -339,7 +339,7 @@ _IN_WORDS: dict[tuple[Kind, ...], tuple[Kind, ...]] = {
 
 
 def _find_list_end(found: list[Token], place: int) -> int | None:
-    """Where the list that begins at a place ends, if it holds no other and a bracket follows."""
+    """Returns where the list that begins at a place ends, if it holds no other and a bracket follows."""
     inside = range(place + 1, len(found) - 1)
     end = next((i for i in inside if found[i].token_type in _LIST), len(found))
     closes = end < len(found) - 1 and found[end].token_type is Kind.R_BRACKET
@@ -347,14 +347,14 @@ def _find_list_end(found: list[Token], place: int) -> int | None:
 
 
 def _lists(before: Token | None, token: Token, after: Token | None) -> bool:
-    """Whether a bracket begins or ends a list of numbers that is an argument; the second gate knows one use of it."""
+    """Returns whether a bracket begins or ends a list of numbers as argument; the second gate knows one use of it."""
     begins = token.token_type is Kind.L_BRACKET
     outer, inner = (before, after) if begins else (after, before)
     return _is(inner, Kind.NUMBER) and (_is(outer, Kind.COMMA) or _is(outer, Kind.L_PAREN if begins else Kind.R_PAREN))
 
 
 def _calls(before: Token | None, token: Token) -> bool:
-    """Whether a token before a bracket is the name of a function; a type with its size and WITHIN GROUP are none."""
+    """Returns whether a token before a bracket names a function; a type with its size and WITHIN GROUP do not."""
     if token.text.upper() == "GROUP" and before is not None and before.text.upper() == "WITHIN":
         return False
     if token.token_type in _TYPES:

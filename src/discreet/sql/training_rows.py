@@ -1,7 +1,7 @@
 """Text to rows for a learner: one SELECT of columns, a row for each person, through the gates that questions pass.
 
 Nothing is counted or added here, and nothing is sorted: rows go to a learner, which has a guarantee of its own for sets
-of rows of which each person has one.
+of rows with one of each person.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class RowSource(SqlSource):
 
     @property
     def example(self) -> str:
-        """Rows that a learner may have, of the table that the text mentions."""
+        """Returns rows that a learner may have, of the table that the text mentions."""
         spoken = [schema for schema in self.schemas.values() if schema.name.casefold() in self.text.casefold()]
         schema = next((one for one in (*spoken, *self.schemas.values()) if not one.public), None)
         known = (
@@ -67,14 +67,14 @@ class RowSource(SqlSource):
 
 
 def _is_plain(schema: TableSchema, column: ColumnSchema) -> bool:
-    """Whether a column may be a feature as it is declared."""
+    """Returns whether a column may be a feature as it is declared."""
     known = column.bounds is not None or column.keys is not None or column.type is Type.BOOL
     return known and column.name not in schema.ids and not column.link and column.type is not Type.TIMESTAMP
 
 
 @dataclass(frozen=True, slots=True)
 class RowColumn:
-    """A column of rows for a learner, what is public about it, and where it stands in the text."""
+    """A column of rows for a learner, what is public about it, and where it is in the text."""
 
     column: ColumnRef
     schema: ColumnSchema
@@ -82,7 +82,7 @@ class RowColumn:
 
     @property
     def name(self) -> str:
-        """The name that the text gives it."""
+        """Returns the name that the text gives it."""
         return self.column.name
 
 
@@ -111,7 +111,7 @@ def training_rows(text: str, schemas: Mapping[str, TableSchema], today: dt.date 
     Args:
         text: one SELECT of columns and expressions over rows of a protected table.
         schemas: the declared tables by name.
-        today: the public day that CURRENT_DATE stands for.
+        today: the public day that CURRENT_DATE means.
 
     Raises:
         UnsupportedQuery: with reason, hint and position, if anything in the text is not understood.
@@ -150,7 +150,7 @@ def training_rows(text: str, schemas: Mapping[str, TableSchema], today: dt.date 
     )
     for column in columns:
         if owns(column.column, found.schema) or is_part_of_id(column.column, found.schema):
-            reason = f"{quote_name(column.name)} says whose row it is: a learner would learn people by heart."
+            reason = f"{quote_name(column.name)} says whose row it is: a learner would memorize people."
             source.refuse(reason, "Leave it out: {count}.", column.at)
     whole = tree.args.get("where") is None and isinstance(tree.args["from_"].this, exp.Table)
     whole = whole and not tree.args.get("joins") and tree.args.get("with_") is None

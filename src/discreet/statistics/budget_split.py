@@ -1,4 +1,4 @@
-"""What one call may cost, and how it is divided between the releases that it is made of."""
+"""Budgets of one call, and how they are divided between its releases."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Spending:
 
     @property
     def is_pure(self) -> bool:
-        """Tells whether there is no delta, so that noise is Laplace noise or a choice."""
+        """Returns whether there is no delta, so that noise is Laplace noise or a choice."""
         return self.epsilon is not None
 
     def share(self, part: Number) -> Spending:
@@ -78,7 +78,7 @@ class Spending:
         """Returns the epsilon of a pure part.
 
         Raises:
-            InvalidParameter: if the budget has a delta or a rho, of which a pure release makes no use.
+            InvalidParameter: if the budget has a delta or a rho, which a pure release does not use.
         """
         if self.epsilon is None:
             raise InvalidParameter("delta", self.loss, "to be left out", "This needs no delta: pass epsilon only.")

@@ -1,7 +1,7 @@
 """What a steward may want to know about private data before choosing a method: every value here is private.
 
-**Nothing of this module is differentially private.** The values are exact properties of the data, for the eyes of
-somebody who may see the data, never to be published and never to choose the parameters of a release.
+**Nothing of this module is differentially private.** The values are exact properties of the data, for a person who may
+see the data, never to be published and never to choose the parameters of a release.
 """
 
 from __future__ import annotations
@@ -181,9 +181,9 @@ def gross_error_delta(x: Any, neighbour: Any, *, epsilon: Number, delta: Number,
     It is the delta between two neighbours.
 
     The release T + g 5 sqrt(2 ln n ln(2 / delta)) / (epsilon n) N(0, 1), g being the gross error sensitivity of the
-    data itself (Avella-Medina 2021), is private for data that satisfies conditions nobody can check for free. Where few
-    points lie inside Huber's zone, one replaced value changes the scale by a factor that no n makes small: this
-    function shows by how much the claim fails, and is why no such mechanism is offered.
+    data itself (Avella-Medina 2021), is private for data that satisfies conditions, and checking them is not free.
+    Where few points lie inside Huber's zone, one replaced value changes the scale by a factor that no n makes small:
+    this function shows by how much the claim fails, and is why no such mechanism is offered.
 
     Args:
         x: the values of one database.
@@ -211,7 +211,7 @@ def gross_error_delta(x: Any, neighbour: Any, *, epsilon: Number, delta: Number,
 
 
 def _normal_stick(first: tuple[float, float], second: tuple[float, float], epsilon: float) -> float:
-    """sup_S P(S) - e^epsilon Q(S) for two normal laws given by centre and deviation: the loss is a parabola in x."""
+    """Returns sup_S P(S) - e^epsilon Q(S) for two normal laws (centre, deviation): the loss is a parabola in x."""
     (m, s), (m2, s2) = first, second
     a, b = (s2**-2 - s**-2) / 2, (m / s**2 - m2 / s2**2)
     c = (m2 / s2) ** 2 / 2 - (m / s) ** 2 / 2 + math.log(s2 / s) - epsilon

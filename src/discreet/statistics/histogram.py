@@ -87,7 +87,7 @@ def histogram(
 
 
 def disjoint_counts(spending: Spending, neighbours: Neighbours) -> Laplace | Gaussian:
-    """Returns the noise of counts of which a value is in one at most; they are whole numbers with noise, too."""
+    """Returns the noise of counts that share no value; they are whole numbers with noise, too."""
     replaced = neighbours is Neighbours.REPLACE
     if spending.is_pure:
         return Laplace(epsilon=spending.pure_epsilon, sensitivity=1 + replaced)
@@ -116,7 +116,7 @@ def _in_bins(values: NDArray[np.float64], edges: NDArray[np.float64]) -> NDArray
 
 
 def _equal(x: Any, categories: list[Any]) -> NDArray[np.int64]:
-    """How many values are equal to each category; 1 and 1.0 are equal, and nothing is equal to a missing value."""
+    """Counts the values equal to each category; 1 and 1.0 are equal, and nothing is equal to a missing value."""
     try:
         places = {category: place for place, category in enumerate(categories)}
     except TypeError:
@@ -205,7 +205,7 @@ def find_bounds(
 def resolve_bounds(
     x: Any, bounds: Any, spending: Spending, neighbours: Neighbours | str, bits: Bits
 ) -> tuple[Any, Spending, tuple[Event, ...]]:
-    """Bounds as they were given, or "find": found for a tenth of the budget; what is left of it; and the price."""
+    """Returns given bounds, or for "find" those found for a tenth of the budget; the remaining budget; the price."""
     if not isinstance(bounds, str) or bounds != "find":
         return bounds, spending, ()
     found = _release_bounds(x, spending.share(SHARE), Neighbours(neighbours), RISK, bits)
@@ -227,7 +227,7 @@ def _release_bounds(x: Any, spending: Spending, neighbours: Neighbours, risk: Fr
 
 
 def _counts(values: NDArray[np.float64]) -> NDArray[np.int64]:
-    """How many values are in each bin: the negative ones from the farthest, zero, the positive ones."""
+    """Returns how many values are in each bin: the negative ones from the farthest, zero, the positive ones."""
     known = values[~np.isnan(values)]
     _, exponents = np.frexp(known)  # |x| is in [2^(e - 1), 2^e)
     exponents = np.where(np.isinf(known), LARGEST, exponents - 1)
@@ -237,7 +237,7 @@ def _counts(values: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 def _ends(place: int) -> tuple[float, float]:
-    """The limits of a bin; that of zero ends where the first ones beside it begin."""
+    """Returns the limits of a bin; that of zero ends where the first ones next to it begin."""
     size = abs(int(place) - _BINS)
     if size == 0:
         return -(2.0**SMALLEST), 2.0**SMALLEST

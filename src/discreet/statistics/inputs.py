@@ -1,7 +1,7 @@
 """Private values on their way into a statistic, as integers: numbers on a public grid, rows within a public norm.
 
 Numbers are clipped to public bounds and become whole steps; rows become integer vectors, so that sums over them are
-exact and their moves are known. Every value and every row is worked on by itself with exact integers: no float sum or
+exact and their moves are known. Every value and every row is worked on alone with exact integers: no float sum or
 product, whose bits could depend on other rows, ever decides what a row contributes.
 """
 
@@ -40,7 +40,7 @@ class NumericColumn:
     Attributes:
         steps: the private values; sums of them are exact integers.
         width: the largest of them, public.
-        low: what 0 stands for.
+        low: the value of step 0.
         step: the size of a step, a power of two.
         neighbours: the relation to protect.
         top: the upper bound, to which values were clipped before they were rounded: by less than a step each.
@@ -70,15 +70,15 @@ class NumericColumn:
 
     @property
     def high(self) -> Fraction:
-        """Returns what `width` stands for: the upper bound, but for less than a step."""
+        """Returns the value of step `width`: the upper bound, but for less than a step."""
         return self.low + self.width * self.step
 
     def value(self, steps: Any) -> Any:
-        """Returns what steps stand for, in the units of the data; fractions of steps are welcome."""
+        """Returns the values of steps, in the units of the data; fractions of steps are welcome."""
         return float(self.low) + float(self.step) * np.asarray(steps, dtype=float)
 
     def from_centred(self, centred: Any, bounds: Any) -> list[float]:
-        """Returns what numbers on the scale from -1 to 1 stand for, held to the bounds."""
+        """Returns the values of numbers on the scale from -1 to 1, held to the bounds."""
         middle, half = float(self.low + self.high) / 2, float(self.high - self.low) / 2
         lowest, highest = (float(end) for end in check.limits(bounds=bounds))
         found: list[float] = np.clip(middle + half * np.asarray(centred), lowest, highest).tolist()

@@ -94,7 +94,7 @@ class Path:
         return float(np.abs(self._powers(slope)[self.steps - self.last + 1 :].mean()))
 
     def drift(self, slope: float, moved: float) -> float:
-        """Returns what is left of the distance between start and solution, judged by how far the result moved."""
+        """Returns the remaining distance between start and solution, judged by how far the result moved."""
         kept = self.memory(slope)
         return abs(moved) * kept / (1 - kept)
 

@@ -32,7 +32,7 @@ _LONGEST, _MOST_LEVELS = 1 << 16, 256
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PrefixCounts:
-    """What a tree found, level by level and in the order of the alphabet."""
+    """Holds what a tree found, level by level and in the order of the alphabet."""
 
     texts: tuple[str, ...]
     """Prefixes and whole texts; a prefix comes before what it goes on with."""
@@ -59,7 +59,7 @@ class PrefixTree(Mechanism):
         epsilon: above 0.
         delta: strictly between 0 and 1.
         lengths: how many letters (code points) the prefixes of each level have, ascending. More levels cost more noise
-            each; longer steps make more prefixes to be told apart at once, which costs memory and not privacy.
+            each; longer steps make more prefixes to count at once, which costs memory and not privacy.
         neighbours: the relation.
 
     Raises:
@@ -68,8 +68,8 @@ class PrefixTree(Mechanism):
     Formal guarantee: (epsilon, delta)-DP, and the event says more. On each level one unit adds 1 to the count of one
     prefix at most, given what was found before: it moves the counts by 1 in the L2 norm, sqrt(2) if it is replaced.
     Normal noise, rounded to whole numbers, is a function of the Gaussian mechanism (Dong, Roth, Su 2022) on prefixes
-    that both neighbours have. One that a unit has alone is shown if 1 plus noise reaches the threshold T >= 3/2 +
-    sigma x, P(N > x) <= d: total variation d beside the noise, for both relations. Each of the levels has an equal
+    that both neighbours have. One that a unit has alone is shown if 1 plus noise reaches the threshold T >= 3/2 + sigma
+    x, P(N > x) <= d: total variation d in addition to the noise, for both relations. Each of the levels has an equal
     share of the squared mu and of delta / 2, which their d add up to; levels compose adaptively.
 
     >>> from discreet.noise import SeededBits
@@ -94,7 +94,7 @@ class PrefixTree(Mechanism):
     ) -> None:
         amount, chance = check.positive(epsilon=epsilon), check.probability(delta=delta)
         if not Fraction(1, 10**6) <= amount <= 1000:
-            hint = "Less finds no text, more protects nobody."
+            hint = "Less finds no text, and more gives no privacy."
             raise InvalidParameter("epsilon", epsilon, "between 1e-6 and 1000", hint)
         if chance < Fraction(1, 10**100):
             raise InvalidParameter("delta", delta, ">= 1e-100", "Such a delta keeps no text.")
@@ -192,7 +192,7 @@ def _goes_on(text: str, length: int, shown: dict[Node, int]) -> bool:
 
 @lru_cache(maxsize=256)
 def _multiplier(epsilon: Fraction, delta: Fraction, levels: int) -> Fraction:
-    """The noise multiplier of one level."""
+    """Returns the noise multiplier of one level."""
     start = root_above(accounting.gaussian_sigma(epsilon, delta / 2) ** 2 * levels)
     return increase_noise(start, partial(_event, levels=levels, delta=delta), epsilon=epsilon, delta=delta)
 

@@ -1,6 +1,6 @@
 """Exact sums over integer rows: gradients of generalised linear models, second moments, and noise for symmetric ones.
 
-A row is an integer vector x with ||x||^2 <= RADIUS^2 = 2^24 that stands for x / 2^12, and the public weights are
+A row is an integer vector x with ||x||^2 <= RADIUS^2 = 2^24 that means x / 2^12, and the public weights are
 theta = theta_int / 2^16. Hence a margin <x, theta_int> is an integer in units of 2^-28, the same whatever other rows
 are there; a residual r, in units of 2^-10, is looked up in a public table; and a row adds r x to the gradient, with
 |r| <= isqrt(clip^2 // ||x||^2), so that ||r x|| <= clip holds exactly and no rounding adds to the sensitivity.
@@ -153,12 +153,12 @@ def softmax_residuals(margins: Integers, targets: Integers) -> Integers:
 
 
 def _floor_root(squares: Integers) -> Integers:
-    """The largest integers whose squares are at most these numbers."""
+    """Returns the largest integers whose squares are at most these numbers."""
     return ceil_root(squares + 1) - 1
 
 
 def _sums(left: NDArray[Any], right: Floats, largest: int) -> Integers:
-    """left^T right: as many rows as stay below 2^52, of at most `largest` each, are summed as floats, those as ints."""
+    """Returns left^T right: floats sum blocks that stay below 2^52, rows being at most `largest`; ints sum blocks."""
     total = np.zeros((left.shape[1], right.shape[1]), dtype=np.int64)
     count = _LARGEST_SUM // largest
     for start in range(0, len(right), count):
@@ -203,14 +203,14 @@ def release_symmetric(
 ) -> Floats:
     """Releases a symmetric matrix of integers plus normal noise.
 
-    Its variance is sigma^2 on the diagonal, sigma^2 / 2 beside it.
+    Its variance is sigma^2 on the diagonal, sigma^2 / 2 off it.
 
     sigma is noise_multiplier times sensitivity. The two halves carry the same noise, so the release is symmetric.
 
     Formal guarantee: (1 / noise_multiplier)-GDP, the event Gaussian(noise_multiplier), if one unit moves the whole
     matrix by at most `sensitivity` in the Frobenius norm. Proof: a symmetric move D is known by its upper half. In
     units of the standard deviations of the noise its squared length is sum_i D_ii^2 / sigma^2 + sum_(i<j) D_ij^2 /
-    tau^2, where tau, the deviation beside the diagonal, is sigma / sqrt 2 rounded up. This is at most (sum_i D_ii^2 +
+    tau^2, where tau, the deviation off the diagonal, is sigma / sqrt 2 rounded up. This is at most (sum_i D_ii^2 +
     2 sum_(i<j) D_ij^2) / sigma^2 = ||D||_F^2 / sigma^2, so at most 1 / noise_multiplier^2. Independent normal noise on
     a vector of that length is as private (Dong, Roth, Su 2022, Theorem 2.7), and rounding and mirroring it are
     post-processing. Noise of variance sigma^2 everywhere would pay for the same entries twice.
@@ -290,7 +290,7 @@ class SymmetricNoise:
 
     @property
     def deviation(self) -> float:
-        """Returns the standard deviation of the noise on the diagonal; beside it there is no more."""
+        """Returns the standard deviation of the noise on the diagonal; off it there is no more."""
         mechanism = self._pure
         if mechanism is None:
             return float(self.part.noise_multiplier * self.sensitivity)

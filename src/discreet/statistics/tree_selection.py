@@ -45,12 +45,12 @@ class Odds:
 
     @property
     def start(self) -> int:
-        """Returns W(0)."""
+        """Returns W(0), the weight of no rows."""
         return 1 << self.bits
 
     @property
     def growth(self) -> Fraction:
-        """Returns g."""
+        """Returns g, the factor of one more row."""
         raised = lower(lambda digits: Enclosure.of(self.rate, digits).exp())
         return Fraction(int(raised * self.start), self.start)
 
@@ -95,7 +95,7 @@ def _count_filled(held: Integers) -> Integers:
 
 
 def _products(held: Integers, odds: Odds) -> NDArray[Any]:
-    """The weights of leaves with rows, multiplied for each tree."""
+    """Returns the weights of leaves with rows, multiplied for each tree."""
     some = held.sum(axis=2) > 0
     result = np.ones(len(held), dtype=object)
     if some.any():
@@ -127,9 +127,9 @@ class TreeSelection(Mechanism):
     factors, or none, to at most e^rate times itself, and the sum likewise: rate = epsilon under ADD_REMOVE, where
     numerator and sum rise together, and half of it if a row is replaced, which lowers one factor and raises another.
     This is the exponential mechanism (McSherry, Talwar 2007) with a monotone score, the number of rows that a labelled
-    tree gets right; choosing the tree costs nothing beside its labels. Before rows are read, all trees of one depth
-    together weigh `depth_odds` times as much as all of the next: public, so it changes no ratio. A single label for all
-    is what is left if no tree holds more than noise.
+    tree gets right; choosing the tree costs nothing in addition to its labels. Before rows are read, all trees of one
+    depth together weigh `depth_odds` times as much as all of the next: public, so it changes no ratio. A single label
+    for all remains if no tree holds more than noise.
 
     Args:
         epsilon: above 0.
@@ -230,6 +230,6 @@ def _counts(value: Any) -> Integers:
 
 
 def _draw_index(weights: list[int], bits: Bits) -> int:
-    """A place, with a probability of exactly its weight over the sum of all."""
+    """Returns a place, with a probability of exactly its weight over the sum of all."""
     ends = list(accumulate(weights))
     return bisect(ends, uniform_below(ends[-1], bits=bits))

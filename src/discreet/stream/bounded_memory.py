@@ -71,7 +71,7 @@ class BoundedMemoryFactorization(SumFactorization):
         return root_above(squared) + root_above(Fraction(self.horizon)) * drift / (1 << _STATE_BITS)
 
     def _compute_squared_norm(self, participation: Participation) -> int:
-        """The squared norm of the sum of the earliest columns, in units of 2^-160, rounded up.
+        """Returns the squared norm of the sum of the earliest columns, in units of 2^-160, rounded up.
 
         It is the sum of G(r, s) over pairs r <= s of periods, twice if r < s, and with the lag g = p_s - p_r and
         m = horizon - 1 - p_s: G = c_g + sum_ij w_i w_j l_j^g (1 + q + ... + q^(m - 1)) for q = l_i l_j. Geometric sums
@@ -89,7 +89,7 @@ class BoundedMemoryFactorization(SumFactorization):
         return total
 
     def _coefficient(self, k: int) -> int:
-        """An upper bound of c_k, in units of 2^-160."""
+        """Returns an upper bound of c_k, in units of 2^-160."""
         if k == 0:
             return 1 << _POWER_BITS
         terms = zip(self.rates, self.weights, strict=True)
@@ -184,12 +184,12 @@ def bounded_memory_factor(horizon: int | None) -> BoundedMemoryFactorization:
 
 
 def _up(value: int, bits: int) -> int:
-    """The value divided by 2^bits, rounded up."""
+    """Returns the value divided by 2^bits, rounded up."""
     return -(-value >> bits)
 
 
 def _power(base: int, exponent: int, *, up: bool) -> int:
-    """A bound of (base / 2^160)^exponent from above or below, in units of 2^-160."""
+    """Returns a bound of (base / 2^160)^exponent from above or below, in units of 2^-160."""
     result, square = 1 << _POWER_BITS, base
     while exponent:
         if exponent & 1:
@@ -204,7 +204,7 @@ def _round_power(value: int, *, up: bool) -> int:
 
 
 def _geometric_sums(ratio: int, terms: list[int], apart: int) -> list[int]:
-    """Upper bounds, for each place, of the geometric sums of q = ratio / 2^160 < 1 from that place to the last.
+    """Returns upper bounds, for each place, of the geometric sums of q = ratio / 2^160 < 1 from that place to the last.
 
     Args:
         ratio: in units of 2^-160, as are the results.
@@ -222,7 +222,7 @@ def _geometric_sums(ratio: int, terms: list[int], apart: int) -> list[int]:
 
 
 def _at_lags(sums: list[int], lagged: int) -> int:
-    """The sums, each times the power of a number by its place, and twice but for the first; rounded up."""
+    """Returns the sums, each times the power of a number by its place, and twice but for the first; rounded up."""
     total, power = sums[0], lagged
     for found in sums[1:]:
         total += 2 * _up(found * power, _POWER_BITS)

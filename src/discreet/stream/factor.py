@@ -1,4 +1,4 @@
-"""What a stream measures: how often one unit takes part, factorisations of its sums, lines of values, mechanisms.
+"""The parts of a stream's measurement: participation of units, factorisations of sums, lines of values, mechanisms.
 
 The sums W x of a stream x, with a lower-triangular W, are released through a factorisation W = B C into
 lower-triangular matrices: y = C x + noise is measured, one entry per period, and B y is the answer, which is
@@ -26,10 +26,10 @@ _LONGEST = 1 << 26  # outputs that one unit moves, where its columns meet
 
 @dataclass(frozen=True, slots=True)
 class Participation:
-    """The unit of privacy of a stream: somebody who takes part in at most so many periods, so far apart.
+    """The unit of privacy of a stream: a person who takes part in at most so many periods, so far apart.
 
     `Participation()` is one event: each unit is in one period. `Participation(times=12, apart=30)` is a person in at
-    most twelve periods, any two of which are at least thirty periods from each other.
+    most twelve periods, every two at least thirty periods apart.
 
     Args:
         times: in how many periods one unit may be.
@@ -114,7 +114,7 @@ class Decoder(ABC):
 
 
 class Gain(NamedTuple):
-    """What a decoder makes of noise in one period: the sum of squares of its weights, and of their sizes."""
+    """The effect of a decoder on the noise of one period: the sum of squares of its weights, and of their sizes."""
 
     squared: float
     total: float
@@ -169,14 +169,14 @@ class StreamLine(ABC):
 
 
 class EstimateError(NamedTuple):
-    """How wrong one estimate is, in steps of the value: its variance, and a distance that it keeps to."""
+    """The error of one estimate, in steps of the value: its variance, and a distance that it keeps to."""
 
     variance: float
     reach: float
 
 
 class StreamMechanism(ABC):
-    """What is released over a whole stream, for one budget: all its lines, and the noise of every period."""
+    """The release of a whole stream, for one budget: all its lines, and the noise of every period."""
 
     method: str
 

@@ -116,7 +116,7 @@ class ChargedBudget(ApproxDP):
 
 @singledispatch
 def _calibrate_noise(budget: Loss, sensitivity: Fraction) -> Gaussian:  # noqa: ARG001 - for every kind of budget
-    """The Gaussian mechanism of a budget, on a grid far finer than its noise."""
+    """Returns the Gaussian mechanism of a budget, on a grid far finer than its noise."""
     raise InvalidParameter(
         "budget", budget, "to allow Gaussian noise", "Pass Budget(rho=0.5), or an epsilon and a delta."
     )

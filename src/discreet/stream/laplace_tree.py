@@ -74,7 +74,7 @@ class LaplaceTree(StreamMechanism):
 
     @cached_property
     def _noise_variances(self) -> list[float]:
-        """Of one draw of each level: 2 a / (1 - a)^2 with a = exp(-1 / scale)."""
+        """Returns the variance of one draw of each level: 2 a / (1 - a)^2 with a = exp(-1 / scale)."""
         rates = [float(e / self.steps) for e in self.epsilons]
         return [max(2 * math.exp(-rate) / math.expm1(-rate) ** 2, _TINY) for rate in rates]
 
@@ -101,7 +101,7 @@ class LaplaceTree(StreamMechanism):
 
     @cached_property
     def _logs(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Tilts, and the logarithms of the mean of e^(tilt Z) for the error Z of one node of each level."""
+        """Returns tilts, and the logarithms of the mean of e^(tilt Z) for the error Z of one node of each level."""
         scales = [float(self.steps / e) for e in self.epsilons]
         largest = max(share * scale for share, scale in zip(self.shares, scales, strict=True))
         tilts = laplace_tilts(max(largest, scales[0]))
@@ -114,7 +114,7 @@ class LaplaceTree(StreamMechanism):
 
 
 def _draws(shares: list[float]) -> tuple[list[float], list[int]]:
-    """The weights of draws in the estimate of the top node, and their number, for each level from the lowest."""
+    """Returns the weights of draws in the top node's estimate, and their number, for each level from the lowest."""
     weights, counts, rest = [], [], 1.0
     for depth, share in enumerate(reversed(shares)):
         weights.append(rest * share)
@@ -124,7 +124,7 @@ def _draws(shares: list[float]) -> tuple[list[float], list[int]]:
 
 
 def _counts(levels: int, window: int | None) -> Iterator[NDArray[np.float64]]:
-    """The number of nodes of each level that a sum is made of, period by period."""
+    """Yields the number of nodes of each level that a sum is made of, period by period."""
     period = 0
     while True:
         period += 1
@@ -215,7 +215,7 @@ def best_tree(epsilon: Fraction, steps: int, *, horizon: int | None, window: int
 
 
 def _worst(variances: list[float], longest: int, window: int | None) -> float:
-    """The largest variance of a running sum, or a bound for windows, which may begin and end with any nodes."""
+    """Returns the largest variance of a running sum, or a bound for windows, which may begin and end with any nodes."""
     *low, top = variances
     if window is not None:
         return 2 * sum(low) + (longest >> len(low)) * top

@@ -62,9 +62,9 @@ class RunningSum(Stream):
         bounds: of each value; others are refused.
         clip: whether they are clipped instead.
         confidence: of each interval.
-        state: a file for the state, so that a restart goes on where the stream stood; it holds private values, and is
+        state: a file for the state, so that a restart goes on where the stream stopped; it holds private values, and is
             readable by its owner only.
-        witness: the file that tells old copies of the state from the newest; beside the state unless given.
+        witness: the file by which an old copy of the state is noticed; next to the state unless given.
         bits: the source of randomness; None is the secure one.
 
     Raises:
@@ -142,7 +142,7 @@ def tree_steps(values: Values, participation: Participation, horizon: int | None
 
 
 def check_method(method: object, methods: tuple[str, ...]) -> None:
-    """Refuses a method that there is not.
+    """Refuses an unknown method.
 
     Raises:
         InvalidParameter: naming those that there are.
@@ -237,7 +237,7 @@ class SlidingWindow(Stream):
         clip: whether they are clipped instead.
         confidence: of each interval.
         state: a file for the state; it holds private values, and is readable by its owner only.
-        witness: the file that tells old copies of the state from the newest; beside the state unless given.
+        witness: the file by which an old copy of the state is noticed; next to the state unless given.
         bits: the source of randomness; None is the secure one.
 
     Raises:

@@ -1,10 +1,10 @@
 """The state of a stream in a file: saved before a release is returned, held by one process, never rolled back.
 
 The file has one line of JSON for the stream and one for each period: the values, which are private, and the noisy
-measurements. A *witness* apart from it knows the number of periods. A period is appended to the state first, then told
-to the witness, then returned. So a state that is one period ahead of its witness is one whose last release nobody has
-seen; a state that is behind is an old copy, from which noise would be drawn a second time for periods that were
-released, and is refused. If state and witness are set back together, nothing here can tell: keep the witness on
+measurements. A *witness* apart from it knows the number of periods. A period is appended to the state first, then
+counted by the witness, then returned. So a state that is one period ahead of its witness is one whose last release was
+never seen; a state that is behind is an old copy, from which noise would be drawn a second time for periods that were
+released, and is refused. If state and witness are set back together, nothing here can notice it: keep the witness on
 another disk than the backups of the state, or use a curator, whose ledger is the witness.
 
 A process can be killed between any two of these writes. What it leaves is one of: no file, or a first line that is not
@@ -41,7 +41,7 @@ class Witness(Protocol):
     """Knows how many periods of a stream were released, apart from its state."""
 
     def count_periods(self, stream: str) -> int | None:
-        """Returns the number of periods; None if it was lost, or never told of any stream."""
+        """Returns the number of periods; None if it was lost, or no stream was ever recorded."""
 
     def testify(self, stream: str, periods: int, entry: Entry | None) -> None:
         """Takes the number of periods and the last one, durably."""
@@ -57,7 +57,7 @@ class Keeper(Protocol):
         """Keeps a period, and returns when it may be shown."""
 
     def close(self) -> None:
-        """Lets go of it."""
+        """Releases the periods and what holds them."""
 
 
 class StateFile:
@@ -66,7 +66,7 @@ class StateFile:
     Args:
         path: of the file; it is made if it is not there, readable by its owner only.
         parameters: of the stream, which must be those in the file.
-        witness: beside the file, with `.witness` added to its name, unless given.
+        witness: next to the file, with `.witness` added to its name, unless given.
 
     Raises:
         StreamError: if another process has the file, it belongs to another stream, or it is an old copy.
@@ -147,7 +147,7 @@ class StateFile:
         os.fsync(self._descriptor)
 
     def close(self) -> None:
-        """Lets go of the file, so that another process may go on with the stream."""
+        """Releases the file, so that another process may go on with the stream."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
@@ -240,13 +240,13 @@ def require_unused(path: File) -> None:
 
 
 def _check_unused(torn: bytes) -> None:
-    """Lets pass nothing, and the beginning of a first line; the rest of a block may be zeros if the machine crashed."""
+    """Accepts an empty file, or the beginning of a first line; zeros may follow it if the machine crashed."""
     if not _FIRST.startswith(torn.rstrip(b"\0")[: len(_FIRST)]):
         raise StreamError("The file is no state of a stream", "Pass the path of a new file, or of a stream's own.")
 
 
 class RunCount:
-    """Counts how often a period was begun, in a small file, so that nobody measures one again and again in vain.
+    """Counts how often a period was begun, in a small file, so that no period is measured again and again in vain.
 
     Args:
         path: of the file.
@@ -270,7 +270,7 @@ class RunCount:
 
 
 def _lines(descriptor: int) -> tuple[list[Entry], int, bytes]:
-    """The entries of a file, the length of its whole lines, and what is there of a last line that is not whole."""
+    """Returns the entries of a file, the length of its whole lines, and the part of a last line that is not whole."""
     content = b""
     while block := os.pread(descriptor, 1 << 24, len(content)):
         content += block

@@ -1,4 +1,4 @@
-"""What every stream does: take one value, add noise, save, and return an estimate, so often and no oftener."""
+"""The base of all streams: take one value, add noise, save, return an estimate, at most as often as declared."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Bounds = tuple[check.Number, check.Number]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Values:
-    """What the values of a stream are: on which grid, within which bounds, how many per period.
+    """The declaration of a stream's values: their grid, their bounds, how many there are per period.
 
     Args:
         grid: values are rounded to it; whole numbers unless it is given.
@@ -103,7 +103,7 @@ class Values:
 
 
 def _is_whole(value: Any) -> bool:
-    """Whether a value is surely a whole number: most values of most streams, which nothing else needs to look at."""
+    """Returns whether a value is surely a whole number: most values are, and need no further look."""
     if isinstance(value, float):
         return value.is_integer()
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
@@ -204,7 +204,7 @@ class Stream:
             period: its number, from 1: the next one, or the last one again, which returns what was released.
 
         Raises:
-            InvalidValue: if the value cannot be taken as it is; the stream stands where it stood.
+            InvalidValue: if the value cannot be taken as it is; the stream stays as it was.
             StreamError: if the stream is at its end, was interrupted or belongs to another process.
         """
         with self._lock:
@@ -221,7 +221,7 @@ class Stream:
             return estimate
 
     def decode_estimates(self, released: Sequence[Sequence[Sequence[int]]]) -> list[Estimate]:
-        """Returns the estimates of noisy measurements, period by period: post-processing, of which nothing is kept."""
+        """Returns the estimates of noisy measurements, period by period: post-processing, which keeps nothing."""
         lines = [self._mechanism.line() for _ in self._lines]
         errors = self._mechanism.errors(self._confidence)
         return [self._build_estimate(lines, noisy, next(errors), t) for t, noisy in enumerate(released, start=1)]
@@ -256,7 +256,7 @@ class Stream:
         self._estimate(noisy)
 
     def _estimate(self, noisy: Sequence[Sequence[int]]) -> Estimate:
-        """The estimate of the next period, made of what was measured with noise, and of nothing else."""
+        """Returns the estimate of the next period, made of what was measured with noise, and of nothing else."""
         self._count += 1
         self._last = self._build_estimate(self._lines, noisy, next(self._errors), self._count)
         return self._last
@@ -276,7 +276,7 @@ class Stream:
         )
 
     def close(self) -> None:
-        """Lets go of the state file; the stream is then opened again from it."""
+        """Releases the state file; the stream is then opened again from it."""
         with self._lock:
             self._whole = False
             if self._keeper is not None:

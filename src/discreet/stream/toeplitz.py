@@ -1,6 +1,6 @@
 """Toeplitz factors of running sums and sliding windows: square roots of the series of their sums.
 
-Notation: a series c stands for the lower-triangular matrix with c_k on its k-th diagonal; products of series are
+Notation: a series c means the lower-triangular matrix with c_k on its k-th diagonal; products of series are
 products of matrices. Running sums are the series 1 + z + z^2 + ... = 1 / (1 - z), sums over a window of w periods are
 1 + z + ... + z^(w - 1).
 """
@@ -183,7 +183,7 @@ class _ToeplitzDecoder(Decoder):
 
 
 def _missing(column: Integers) -> Floats:
-    """The series of B for running sums, 1 / ((1 - z) c(z)), given that of C on the grid."""
+    """Returns the series of B for running sums, 1 / ((1 - z) c(z)), given that of C on the grid."""
     return np.cumsum(inverse_series(np.ldexp(column.astype(np.float64), -WEIGHT_BITS)))
 
 

@@ -45,8 +45,8 @@ class AIM(Generator):
       L1 norm. The weight w_r is the sum over workload sets s of |r and s together|: it depends on the workload alone.
       E_r, sigma, n_r and w_r are public, so that the score moves by at most max w_r times the L1 sensitivity;
     - it is measured, and the model fitted again. If the model moved there by less than noise of sigma would, noise
-      hides what is left: rounds then cost four times as much (half the sigma, twice the epsilon);
-    - when less than two rounds are left, the next one is the last and costs all that remains.
+      hides the rest: rounds then cost four times as much (half the sigma, twice the epsilon);
+    - when fewer than two rounds are affordable, the next one is the last and costs all that remains.
 
     Formal guarantee: that of `Generator`. Prices are chosen by what was released, and their sum is the budget exactly:
     a zCDP filter, so that `event` is the promise of rho-zCDP.
@@ -123,7 +123,7 @@ class AIM(Generator):
 
 
 def _weights(names: Attributes, sets: Sequence[set[str]], sizes: Mapping[str, int]) -> dict[Attributes, int]:
-    """For each subset of a workload set how much of the workload it touches."""
+    """Returns for each subset of a workload set how much of the workload it touches."""
     found: dict[Attributes, int] = {}
     for subset in _subsets(names, sets):
         if subset not in found and cells(subset, sizes) <= MOST_CELLS:
@@ -176,7 +176,7 @@ class _Rounds:
             self.price *= _DEARER
 
     def _candidates(self) -> list[Attributes]:
-        """The sets that the model has room for; single columns always have a place in it."""
+        """Returns the sets that the model has room for; single columns always have a place in it."""
         used = (self.log.spent + self.price) / self.log.budget
         limit = float(self.most_cells * used)
         known = [marginal.attributes for marginal in self.log.marginals] + [zero.attributes for zero in self.zeros]

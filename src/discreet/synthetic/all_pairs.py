@@ -47,7 +47,7 @@ class AllPairs(Generator):
     - two fifths buy the columns by themselves, a column of n values at a share proportional to n^(2/3): what is
       wrong with a column is wrong with all its pairs. Values below `rare` deviations of the noise are merged to one,
       as in MST;
-    - the rest buys the residuals of all pairs (Xiao, He, Zhang, Kifer 2023): what a pair tells beyond its columns, so
+    - the rest buys the residuals of all pairs (Xiao, He, Zhang, Kifer 2023): what a pair adds to its columns, so
       that nothing is paid for twice. A pair of n and m merged values has (n - 1) (m - 1) free numbers. Noise of
       deviation s on it costs p / s^2, p = (1 - 1/n) (1 - 1/m), and has an expected L1 norm proportional to
       n m s sqrt(p). By a Lagrange multiplier the sum of these is least where prices are proportional to
@@ -168,7 +168,7 @@ def _measured_pairs(
 
 @dataclass(frozen=True, kw_only=True)
 class _Choice:
-    """Which pairs a model is made of: a function of what was released."""
+    """Chooses the pairs that a model is made of, from what was released."""
 
     sizes: Sizes
     columns: Sequence[NoisyMarginal]

@@ -26,7 +26,7 @@ _UNIT = "Name a column of texts or whole numbers that says whose a row is."
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CodedRows:
-    """Rows of codes, of which one unit has at most as many as was declared: private, to be read by a log only.
+    """Holds rows of codes, at most as many of one unit as was declared: private, to be read by a log only.
 
     Args:
         sizes: how many codes each column has.
@@ -81,7 +81,7 @@ def rows_within_limit(units: Sequence[Any] | NDArray[Any], codes: Integers, rows
 
     Formal guarantee: what is kept of a unit is a function of that unit's id and rows alone, whatever their order: to
     take the unit away takes away at most k rows and changes no other. Texts count as `unit_ids.id_text` of them. An id
-    that is missing, or no text, whole number, day or UUID, is nobody's, and its rows are dropped.
+    that is missing, or no text, whole number, day or UUID, belongs to no unit, and its rows are dropped.
 
     Raises:
         InvalidParameter: if the column of ids has floats by its type.
@@ -125,7 +125,7 @@ def units_of_values(
 
 
 def _owners(units: Sequence[Any] | NDArray[Any], rows: int) -> tuple[Integers, Integers]:
-    """Returns for each row the number of its unit, -1 for nobody, and for each unit a digest of its id."""
+    """Returns for each row the number of its unit, -1 without one, and for each unit a digest of its id."""
     if isinstance(units, np.ndarray) and units.dtype.kind == "f":
         raise InvalidParameter("unit", "a column of floats", "to be texts or whole numbers", _UNIT)
     given = units.tolist() if isinstance(units, np.ndarray) else units
@@ -152,10 +152,10 @@ def _select_rows(owners: Integers, ranks: Integers, codes: Integers, rows_per_un
 
 
 def id_text(value: Any) -> str | None:
-    """Returns an id as it counts; None for one of nobody."""
+    """Returns an id as it counts; None for one that belongs to no unit."""
     try:
         return _format_id(value)
-    except Exception:  # noqa: BLE001 - an id that cannot be written, such as one of 5,000 digits, is nobody's, and no error
+    except Exception:  # noqa: BLE001 - an id that cannot be written, such as one of 5,000 digits, is no error
         return None
 
 

@@ -33,7 +33,7 @@ _FIRST = "discreet synthetic model 1"  # did not keep marginals whose values wer
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Model:
-    """What a generator learned of a table, all of it released: sampling from it is free, any number of times.
+    """Holds what a generator learned of a table, all of it released: sampling from it is free, any number of times.
 
     Attributes:
         generator: the name of the generator.
@@ -84,19 +84,19 @@ class Model:
     unmerged: tuple[NoisyMarginal, ...] = field(default=(), repr=False)
 
     def sample(self, rows: int | None = None, *, random_state: int | None = None) -> Any:
-        """Returns made-up rows, as a frame of the kind that was fitted.
+        """Returns synthetic rows, as a frame of the kind that was fitted.
 
         Numbers and days get their places within bins back: `domain.details` says how for each column.
 
         Args:
             rows: how many; None is the private estimate of how many there were.
-            random_state: a seed that repeats the sample, which protects nobody and needs not to.
+            random_state: a seed that repeats the sample; the model is released, so the draws need no privacy.
         """
         bits = sampling_bits(random_state)
         return self.domain.decode(self.sample_codes(rows, bits=bits), self.kind, bits=bits)
 
     def sample_codes(self, rows: int | None = None, *, bits: Bits | None = None) -> Integers:
-        """Returns made-up rows as codes of the domain."""
+        """Returns synthetic rows as codes of the domain."""
         count = self.rows if rows is None else check.integer(rows=rows, at_least=0)
         source = source_of(bits)
         drawn = sample_rows(self.law, count, bits=source)

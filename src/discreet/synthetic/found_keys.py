@@ -1,4 +1,4 @@
-"""Keys of text columns that nobody has listed, found by a private selection that is paid from a generator's budget.
+"""Keys of text columns without a public list, found by a private selection that a generator's budget pays.
 
 A unit of at most k rows has at most k different texts in a column. Those of a unit with more that count are chosen from
 its own rows alone. So one unit moves the numbers of units of at most k texts by 1 each under ADD_REMOVE, and of at most

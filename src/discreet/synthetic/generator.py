@@ -1,4 +1,4 @@
-"""What all generators share: a budget, a plan before any row is read, and the way from a frame to a model."""
+"""Generators share a budget, a plan before any row is read, and the way from a frame to a model."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ _UNIT = "Without a column that says whose a row is, each row is a person of its 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LearnedModel:
-    """What was measured of a table, and the model that was fitted to it.
+    """Holds what was measured of a table, and the model that was fitted to it.
 
     Args:
         fit: the model, over merged values.
@@ -102,14 +102,14 @@ class Generator(ABC):
     """Learns a table under differential privacy and makes up rows like it.
 
     Formal guarantee: a model is (epsilon, delta)-DP for the units of privacy under `neighbours`, and `model.event` says
-    how; `plan_event` tells it before any row is read. All private rows are seen through one `MeasurementLog`, which
+    how; `plan_event` returns it before any row is read. All private rows are seen through one `MeasurementLog`, which
     refuses to exceed the budget. The choice of what is measured depends on the public domain and on earlier releases.
 
     Args:
         epsilon: what one model may cost.
         delta: what one model may cost.
         neighbours: "add_remove" or "replace".
-        random_state: None for secure noise; a whole number is a seed, for tests, and protects nobody.
+        random_state: None for secure noise; a whole number is a seed, for tests, and gives no privacy.
         share: the part of the budget that is spent: several models, whose shares add up to 1, keep to it together.
     """
 
@@ -168,7 +168,7 @@ class Generator(ABC):
         if not terms:
             return self.model_event(domain)
         if check.positive(share=self.share) != 1:
-            hint = "What is left for models is the same for all of them only if selections are planned together."
+            hint = "Pass share=1: models that find keys must be planned together."
             raise InvalidParameter("share", self.share, "to be 1 if keys are to be found", hint)
         return Composed([*map(selection_event, terms.values()), self.rest(domain).promised_event(domain)])
 
@@ -248,7 +248,7 @@ class Generator(ABC):
         """Returns a model of rows that are codes already, and within the limit.
 
         Args:
-            rows: of which one unit has at most `rows_per_unit`: whoever calls has seen to it.
+            rows: at most `rows_per_unit` of one unit, as the caller has made sure.
             domain: whose fine codes they are.
             rows_per_unit: the limit.
             kind: the library of frames that are drawn.
@@ -282,7 +282,7 @@ class Generator(ABC):
         total: float | None,
         promise: ApproxDP,
     ) -> Model:
-        """Returns a model of a domain of which all keys are known.
+        """Returns a model of a domain whose keys are all known.
 
         Args:
             rows: fine codes, within the limit.

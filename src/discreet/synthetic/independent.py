@@ -1,4 +1,4 @@
-"""Columns by themselves: all one-way marginals, and rows in which no column tells of another."""
+"""Single columns: all one-way marginals, and rows in which columns are independent."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BITS = 60  # of the cube of a weight
 
 @dataclass(frozen=True, kw_only=True)
 class Independent(Generator):
-    """Measures every column by itself; rows that are drawn have independent columns, but for what is forbidden.
+    """Measures every column alone; rows that are drawn have independent columns, but for what is forbidden.
 
     The share of a column with n values is proportional to n^(2/3): the expected L1 error of a column of price r is
     proportional to n / sqrt(r), and by a Lagrange multiplier the sum of these at a fixed sum of prices is least where

@@ -52,7 +52,7 @@ _REACH = 12  # whole numbers beyond it have a chance below 1e-26 where sigma is 
 
 
 def concentrated_budget(epsilon: check.Number, delta: check.Number) -> Fraction:
-    """Returns the largest rho of which (epsilon, delta)-DP follows, rounded down.
+    """Returns the largest rho that implies (epsilon, delta)-DP, rounded down.
 
     Raises:
         InvalidParameter: if there is none.
@@ -87,7 +87,7 @@ def choice_event(rho: Fraction) -> Event:
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """One entry of a log: what was looked at, what was paid for it, and the release as accounting knows it."""
+    """Holds one entry of a log: what was read, what was paid for it, and the release as accounting knows it."""
 
     about: tuple[str, ...]
     rho: Fraction
@@ -149,7 +149,7 @@ class MeasurementLog:
 
     @property
     def remaining(self) -> Fraction:
-        """Returns what is left of the budget."""
+        """Returns the remaining budget."""
         return self.budget - self.spent
 
     @property
@@ -194,7 +194,7 @@ class MeasurementLog:
     def residuals(
         self, rows: CodedRows, pairs: Mapping[tuple[str, str], int], *, rho: check.Number
     ) -> list[NoisyMarginal]:
-        """Measures what pairs of columns tell beyond the columns themselves, all pairs at once, in one release.
+        """Measures what pairs of columns add to the columns themselves, all pairs at once, in one release.
 
         Args:
             rows: the private rows.
@@ -266,7 +266,7 @@ class MeasurementLog:
         return Gaussian.for_rho(rho=rho, sensitivity=self.l2_sensitivity)
 
     def _charge(self, about: tuple[str, ...], rho: Fraction, event: Event) -> None:
-        """Charges before anything is drawn. Nobody hears of it: what a release is about was drawn by earlier ones."""
+        """Charges before anything is drawn, without a notice: what a release is about was drawn by earlier ones."""
         if zcdp(event).rho > rho:
             raise InternalError("A release costs more than its charge.")
         if rho > self.remaining:
@@ -281,7 +281,7 @@ def _scale(rows: CodedRows, squares: Mapping[tuple[str, str], Fraction]) -> int:
 
 
 def _deviation(mechanism: Gaussian) -> float:
-    """The deviation of normal noise that was rounded to whole numbers, at least 2^-10: models need one above zero.
+    """Returns the deviation of normal noise rounded to whole numbers, at least 2^-10: models need one above zero.
 
     The square of a whole number is the sum of the odd numbers up to it, so that the variance is the sum over k >= 1 of
     (2 k - 1) P(|noise| >= k - 1/2). From sigma = 1 on, it is sigma^2 + 1/12 to eight digits (Sheppard 1898).

@@ -1,4 +1,4 @@
-"""Values that noise hides are one value in a model, and are told apart again when rows are drawn."""
+"""Values that noise hides are one value in a model, and are separated again when rows are drawn."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from discreet.synthetic.inference.noisy_marginals import NoisyMarginal
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Merge:
-    """Which values of a column are one, and how likely each of them is among those.
+    """Holds which values of a column are one, and how likely each of them is among those.
 
     Args:
         places: for each value the number of its group.
@@ -79,14 +79,14 @@ def rare_values(
 ) -> dict[str, Merge]:
     """Returns for each column which values are one: those whose noisy count is below some deviations of its noise.
 
-    Values that a public rule tells from each other stay apart: what is forbidden is a matter of groups then.
+    Values that a public rule separates stay apart: what is forbidden is a matter of groups then.
 
     Formal guarantee: a function of released numbers and of the public domain.
 
     Args:
         domain: the columns.
         measured: one-way marginals, one of each column.
-        estimates: the estimated shares of each column's values, by which a group is told apart again.
+        estimates: the estimated shares of each column's values, by which a group is separated again.
         deviations: below how many a count is rare.
     """
     found: dict[str, Merge] = {}
@@ -103,7 +103,7 @@ def rare_values(
 
 
 def _within(places: Integers, shares: Table) -> Table:
-    """The shares of values within their groups, evenly where a group has none."""
+    """Returns the shares of values within their groups, evenly where a group has none."""
     positive = np.maximum(shares, 0.0)
     totals = np.bincount(places, weights=positive)[places]
     even = 1.0 / np.bincount(places)[places]

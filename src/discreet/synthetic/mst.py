@@ -1,4 +1,4 @@
-"""MST: the pairs of a spanning tree of columns, chosen privately, carry what columns tell of each other."""
+"""MST: the pairs of a spanning tree of columns, chosen privately, carry how columns are related."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class MST(Generator):
 
     McKenna, Miklau, Sheldon 2021. Of a budget rho and d columns, with the shares (a, b, c) that add up to 1:
 
-    - each column is measured at a rho / d. Values below `rare` deviations of the noise are merged to one, and are told
-      apart by what was measured when rows are drawn;
+    - each column is measured at a rho / d. Values below `rare` deviations of the noise are merged to one, and are
+      separated by what was measured when rows are drawn;
     - d - 1 pairs are chosen by the exponential mechanism, each at b rho / (d - 1), among those that join two parts that
       were not joined before, as Kruskal's algorithm does. The score of a pair is the L1 distance of its counts from
       those of independent columns, a public estimate: it moves by at most 1 under ADD_REMOVE and by 2 under REPLACE.
@@ -153,7 +153,7 @@ def spanning_tree(
 
 
 def _small_enough(pairs: list[Attributes], before: Sequence[Attributes], sizes: Sizes) -> list[Attributes]:
-    """The pairs whose junction tree is within the limit, or else the one with the least: what is public decides."""
+    """Returns the pairs whose junction tree is within the limit, or else the least one: public facts decide."""
     found = {pair: tree_size(sizes, [*before, pair]) for pair in pairs}
     within = [pair for pair in pairs if found[pair] <= MOST_TREE_CELLS]
     return within or [min(pairs, key=found.__getitem__)]
@@ -164,7 +164,7 @@ def _pairs(sizes: Sizes) -> list[Attributes]:
 
 
 def _find_components(names: Sequence[str], pairs: Sequence[Attributes]) -> list[set[str]]:
-    """The parts into which pairs join the columns."""
+    """Returns the parts into which pairs join the columns."""
     parts = [{name} for name in names]
     for first, second in pairs:
         one, other = (next(part for part in parts if name in part) for name in (first, second))

@@ -1,6 +1,6 @@
-"""How much of a noisy pair of columns is told by the data: priors that are fitted to what was released, for free.
+"""How much of a noisy pair of columns comes from the data: priors that are fitted to what was released, for free.
 
-The residual r of a pair, what it tells beyond its columns, is measured with noise of the same variance w in all cells,
+The residual r of a pair, what it adds to its columns, is measured with noise of the same variance w in all cells,
 although cells that expect few rows can only differ by few. So before anything is seen, the residual of a cell that
 expects e rows where columns are independent is taken for normal of mean 0 and variance
 
@@ -34,7 +34,7 @@ _MEAN = math.sqrt(2 / math.pi)  # of the absolute value of a standard normal num
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PairPrior:
-    """What a pair is known to be like before its residual is looked at cell by cell.
+    """Holds what is known about a pair before its residual is looked at cell by cell.
 
     Args:
         noise: the variance of the noise of a cell's residual.

@@ -1,4 +1,4 @@
-"""What a marginal tells beyond smaller ones, as whole numbers with independent noise: the residual basis in integers.
+"""What a marginal adds to smaller ones, as whole numbers with independent noise: the residual basis in integers.
 
 The residual of a marginal of n_1 x ... x n_k cells is (P_1 x ... x P_k) counts, P = I - 11^T / n (Xiao, He, Zhang,
 Kifer 2023). Normal noise of covariance sigma^2 P has no independent whole coordinates in cells, but it has in Helmert's

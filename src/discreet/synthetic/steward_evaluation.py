@@ -1,7 +1,7 @@
-"""Real rows beside made-up ones, for the eyes of whoever holds the real ones: no noise, no budget, no release.
+"""Real rows compared with synthetic ones, for the steward of the real ones: no noise, no budget, no release.
 
-The figures are exact functions of private rows. One who publishes them, or who chooses among tables by them and
-publishes the choice, spends privacy that nobody has accounted for.
+The figures are exact functions of private rows. Do not publish them, and do not choose among tables by them and publish
+the choice: this spends privacy that no account counts.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _FEW = 1 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MarginalDistances:
-    """Total variation of all marginals of so many columns.
+    """Holds the total variation of all marginals of so many columns.
 
     Attributes:
         degree: of how many columns each.
@@ -50,14 +50,15 @@ class MarginalDistances:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Evaluation(DisplayMixin):
-    """How far made-up rows are from real ones, exactly: for the steward's eyes only.
+    """Reports exactly how far synthetic rows are from real ones: for the steward's eyes only.
 
-    It is no release: it is written to no ledger, costs nothing, and protects nobody. Text, notebooks and `repr` say so.
+    It is no release: it is written to no ledger, costs nothing, and gives no privacy. Text, notebooks and `repr` say
+    so.
 
     Attributes:
         marginals: by number of columns.
         real_rows: how many real rows there are.
-        fake_rows: how many were made up.
+        fake_rows: how many synthetic rows there are.
     """
 
     marginals: Mapping[int, MarginalDistances]
@@ -86,7 +87,7 @@ class Evaluation(DisplayMixin):
             )
             for d, one in self.marginals.items()
         ]
-        counted = f"{self.fake_rows:,} made-up rows beside {self.real_rows:,} real ones."
+        counted = f"{self.fake_rows:,} synthetic rows, {self.real_rows:,} real rows."
         return Display(title=WARNING, columns=heads, rows=rows, numbers=heads[1:4], notes=(counted,))
 
 
@@ -98,7 +99,7 @@ def evaluate(
     degrees: Iterable[int] = (1, 2, 3),
     ignore: Iterable[str] = (),
 ) -> Evaluation:
-    """Compares made-up rows with the real ones, exactly, for whoever holds the real ones.
+    """Compares synthetic rows with the real ones, exactly, for the steward of the real ones.
 
     The total variation of a marginal is half the L1 distance of its shares: the part of the rows that would have to
     move to another cell.
@@ -108,7 +109,7 @@ def evaluate(
 
     Args:
         real: the private rows, as a frame of pandas, polars or PyArrow, or a dict of lists.
-        fake: made-up rows, likewise; also what `curator.synthesize` returned.
+        fake: synthetic rows, likewise; also what `curator.synthesize` returned.
         domain: the public values of each column, as the generator had them: bins decide how fine the comparison is.
         degrees: of how many columns at a time.
         ignore: columns of the real rows that are not compared, such as whose they are.

@@ -91,10 +91,10 @@ def _read_tables(
 
 
 def _addable(table: Integers) -> Integers:
-    """A table of which no sum or difference leaves int64, and all are exact as floats with noise.
+    """Returns a table whose sums and differences stay in int64, and are exact as floats with noise.
 
-    Counts are clipped to their part of 2^50, a public number: an error would tell of them, and clipping moves no count
-    farther than one unit did.
+    Counts are clipped to their part of 2^50, a public number: an error would reveal something of them, and clipping
+    moves no count farther than one unit did.
     """
     most = _MOST_COUNTED // table.size
     return table.clip(-most, most)
@@ -137,7 +137,7 @@ def _codes(frame: Any, name: str, domain: ProductDomain) -> Integers:
 
 
 def _places(column: NDArray[Any], labels: tuple[Any, ...]) -> Integers:
-    """The place of each value among the labels, or -1."""
+    """Returns the place of each value among the labels, or -1."""
     known = np.asarray(labels)
     if known.ndim == 1 and known.dtype.kind in "iuU" and column.dtype.kind == known.dtype.kind:
         order = np.argsort(known)

@@ -1,11 +1,11 @@
 """Strategies for the queries over one attribute: what to measure, and how cells follow from it.
 
 A strategy is judged by its sensitivity squared times tr(W A^+ (W A^+)^T), the total variance of all answers. Normal
-noise gets the optimal one. For Laplace noise there is no such program, and the best of several is taken: every cell by
-itself, the queries themselves, trees, and cells with a few weighted sums, which are optimised (McKenna, Miklau, Hay,
+noise gets the optimal one. For Laplace noise there is no such program, and the best of several is taken: every cell
+alone, the queries themselves, trees, and cells with a few weighted sums, which are optimised (McKenna, Miklau, Hay,
 Machanavajjhala 2018, there called p-identity).
 
-Cells that no query tells apart are one cell. Where the queries have a lower rank than there are cells left,
+Cells that no query distinguishes are one cell. Where the queries have a lower rank than there are cells left,
 measurements are combinations of queries, so that rounding them to a grid leaves what they span as it is.
 """
 
@@ -60,7 +60,7 @@ class FactorStrategy:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FactorQueries:
-    """The queries over one attribute, as all that is needed of them: V, and which cells are told apart.
+    """The queries over one attribute, as all that is needed of them: V, and which cells are distinguished.
 
     Attributes:
         gram: V.
@@ -123,7 +123,7 @@ class FactorQueries:
         return None if self.rows is None else np.asarray(self.rows[:, self._representatives()])
 
     def _basis(self) -> IntegerStrategy | None:
-        """Independent queries, if they have a lower rank than there are cells and a grid holds them exactly."""
+        """Returns independent queries, if they have a lower rank than there are cells and a grid holds them exactly."""
         rows = self._reduced_rows()
         if rows is None or _full_rank(self._reduced_gram()):
             return None
@@ -144,7 +144,7 @@ class FactorQueries:
 
 
 def _precision(cells: int) -> float:
-    """How near to the optimum: of many cells a round takes minutes, and the last of them change little."""
+    """Returns how near to the optimum to go: with many cells a round takes minutes, and the last change little."""
     return PRECISION if cells <= _FEW_CELLS else _ROUGH
 
 
@@ -154,7 +154,7 @@ def _full_rank(gram: Floats) -> bool:
 
 
 def _add_ridge(gram: Floats) -> Floats:
-    """Full rank at the price of a little weight on everything."""
+    """Adds a little weight on everything, so that the matrix has full rank."""
     return gram + _RIDGE * float(np.linalg.eigvalsh(gram)[-1]) * np.eye(len(gram))
 
 
@@ -179,7 +179,7 @@ def _add_decoder(strategy: IntegerStrategy) -> FactorStrategy:
 
 
 def _regular(strategy: IntegerStrategy) -> IntegerStrategy:
-    """A square strategy, or every entry by itself if rounding has made it singular: answers must follow from it."""
+    """Returns a square strategy, or every entry alone if rounding has made it singular: answers must follow from it."""
     rows = strategy.values()
     return strategy if _full_rank(rows.T @ rows) else IntegerStrategy(matrix=np.eye(len(rows), dtype=np.int64))
 
@@ -200,7 +200,7 @@ def _combine_measurements(weights: Floats, basis: IntegerStrategy, largest: int)
 
 
 def _spans(choice: FactorStrategy, gram: Floats) -> bool:
-    """Tells whether all queries follow from a strategy, which a coarse grid could have cut short: V A^+ A = V."""
+    """Returns whether all queries follow from a strategy, which a coarse grid could have cut short: V A^+ A = V."""
     return bool(
         np.allclose(gram @ choice.decoder @ choice.strategy.values(), gram, rtol=1e-6, atol=1e-6 * np.max(gram))
     )
@@ -212,7 +212,7 @@ def _laplace_error(choice: FactorStrategy, gram: Floats) -> float:
 
 
 def _tree(cells: int, branch: int) -> NDArray[np.int64]:
-    """Every cell, and sums of blocks of branch, branch^2, ... neighbours, up to all of them."""
+    """Returns every cell, and sums of blocks of branch, branch^2, ... neighbours, up to all of them."""
     levels, width = [np.arange(cells)], branch
     while width < cells * branch:
         levels.append(np.arange(cells) // width)

@@ -134,7 +134,7 @@ def plan_gaussian(
 
 
 def _above(sigma: float) -> Fraction:
-    """A rational above sigma, so far above that no rounding of the formulas matters."""
+    """Returns a rational above sigma, so far above that no rounding of the formulas matters."""
     return Fraction(sigma * (1 + 1e-9))
 
 
@@ -145,7 +145,7 @@ def _exact_share(part: Attributes, domain: ProductDomain) -> Fraction:
 def _cost(
     sigmas: dict[Attributes, Fraction], domain: ProductDomain, neighbours: Neighbours, budget: Fraction
 ) -> Fraction:
-    """An upper bound of mu^2, each term rounded up to a tiny share of the budget."""
+    """Returns an upper bound of mu^2, each term rounded up to a tiny share of the budget."""
     unit = budget / (1 << _PRECISION)
     added = unit * sum(math.ceil(_exact_share(part, domain) / sigma**2 / unit) for part, sigma in sigmas.items())
     if neighbours is Neighbours.ADD_REMOVE:
@@ -155,7 +155,7 @@ def _cost(
 
 
 def _worst_swap(terms: dict[Attributes, float], domain: ProductDomain) -> float:
-    """The largest move of one unit from a cell to another: over all differences of few attributes, else term by term.
+    """Bounds the move of a unit from a cell to another: over all differences of few attributes, else term by term.
 
     All terms are positive, each a product of few numbers: floats are off by less than 10^-11, and 10^-9 is added.
     """
@@ -171,12 +171,12 @@ def _worst_swap(terms: dict[Attributes, float], domain: ProductDomain) -> float:
 
 
 def _swap(part: Attributes, different: Attributes, domain: ProductDomain) -> float:
-    """2 (1 - prod of -1 / (n_i - 1) over the attributes of a residual that differ), in units of p_B."""
+    """Returns 2 (1 - prod of -1 / (n_i - 1) over the attributes of a residual that differ), in units of p_B."""
     return 2 * (1 - math.prod(-1 / (domain.sizes[name] - 1) for name in part if name in different))
 
 
 def _nearest(part: Attributes, domain: ProductDomain) -> Attributes:
-    """The difference that moves a residual farthest: in one attribute, of the fewest values."""
+    """Returns the difference that moves a residual farthest: in one attribute, of the fewest values."""
     return tuple(sorted(part, key=lambda name: domain.sizes[name])[:1])
 
 

@@ -1,7 +1,7 @@
 """Laplace noise on tables of a product domain, for a pure epsilon: which tables to measure, and how much each.
 
 A measurement is the table of a set A of attributes with, on some of its attributes of two values, C, the difference of
-the two in place of both. A unit stands in one entry of it, with a sign, so that its L1 sensitivity is 1, and 2 if a
+the two in place of both. A unit is in one entry of it, with a sign, so that its L1 sensitivity is 1, and 2 if a
 unit is replaced. Independent noise of variance t^2 on all entries gives each component B with C in B in A the scale
 s_B = t^2 prod n_j / 2^|C|, j in A but not in B, and components of one measurement are uncorrelated, since centring
 along axes projects onto orthogonal spaces. So weighting what all measurements say of a component by 1 / s_B is the
@@ -36,7 +36,7 @@ Floats = NDArray[np.float64]
 
 _MOST_EVENTS = 256  # of one release; more are described by their sum
 _BITS = 40  # of a share of epsilon
-_NEGLIGIBLE = 1e-4  # a share of epsilon that buys nothing worth reading
+_NEGLIGIBLE = 1e-4  # a share of epsilon that lowers no error worth reading
 _MOST_TERMS = 1 << 20  # pairs of a measurement and a component whose shares are optimised
 _DUST = 1e-14
 _FEW_DRAWS = 64
@@ -51,7 +51,7 @@ class Measurement:
     differences: Attributes
 
     def parts(self) -> Iterator[Attributes]:
-        """Yields the components that it says something of."""
+        """Yields the components that it measures."""
         return (part for part in subsets(self.attributes) if set(self.differences) <= set(part))
 
     def precision(self, part: Attributes, domain: ProductDomain) -> float:
@@ -106,7 +106,7 @@ class LaplaceTables:
 
     @cached_property
     def _precisions(self) -> dict[Attributes, dict[Measurement, float]]:
-        """What each measurement adds to 1 / s_B, for each component B."""
+        """Returns what each measurement adds to 1 / s_B, for each component B."""
         found: dict[Attributes, dict[Measurement, float]] = {}
         for measured, share in self.shares.items():
             for part in measured.parts():
@@ -142,7 +142,7 @@ class LaplaceTables:
         return min(_chernoff(factors, rates, counts, outside), _fractions(factors, rates, counts, outside)) * (1 + 1e-6)
 
     def _draws(self, table: Attributes, measured: Measurement) -> Iterator[tuple[float, Fraction, int]]:
-        """What one measurement adds to a cell's error: weights of draws, their 1 / b, and how many there are of each.
+        """Yields what a measurement adds to a cell's error: weights of draws, their 1 / b, and the number of each.
 
         The weight depends on the attributes in which an entry agrees with the cell.
         """
@@ -184,7 +184,7 @@ def _chernoff(factors: Floats, rates: Floats, counts: Floats, outside: Fraction)
 
 
 def _fractions(factors: Floats, rates: Floats, counts: Floats, outside: Fraction) -> float:
-    """The same by the exact law of continuous draws, less than a step apart from discrete ones, where they are few."""
+    """Bounds the same by the exact law of few continuous draws, less than a step apart from discrete ones."""
     if np.sum(counts) > _FEW_DRAWS:
         return math.inf
     weights = np.repeat(factors, counts.astype(np.intp))[:, None]
@@ -220,7 +220,7 @@ def plan_laplace(
 
 
 def _below(epsilon: Fraction, part: float) -> Fraction:
-    """A part of epsilon, rounded down: together they are at most the whole."""
+    """Returns a part of epsilon, rounded down: together they are at most the whole."""
     return epsilon * Fraction(math.floor(part * (1 - 1e-9) * (1 << _BITS)), 1 << _BITS)
 
 
@@ -236,7 +236,7 @@ def _candidates(parts: list[Attributes], domain: ProductDomain) -> Iterator[Meas
 class _Search:
     """Minimises the sum of v_B / (sum of precision theta^2 / 2) over shares theta that add up to 1.
 
-    The number of rows stands first; if `fixed`, it has a share of its own that nothing else pays for.
+    The number of rows comes first; if `fixed`, it has a share of its own that nothing else pays for.
     """
 
     measured: list[Measurement]

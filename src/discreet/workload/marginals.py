@@ -151,7 +151,7 @@ class MarginalsPlan:
         Args:
             counts: integers over the whole domain, one axis for each attribute; or ``{('a', 'b'): table, ...}`` with
                 a table for each set, or for one that contains it, all counted from the same rows; or columns of rows,
-                ``{'a': codes, ...}`` or a frame, of which those with a value outside of the domain count nowhere.
+                ``{'a': codes, ...}`` or a frame; rows with a value outside of the domain count nowhere.
             confidence: of each interval, for the count of these very rows.
             bits: the source of randomness; None is the secure one.
 

@@ -68,7 +68,7 @@ class ProductStrategy:
             return self._strategies[0].product(given)
         largest = math.prod(int(np.max(np.abs(strategy.matrix))) for strategy in self._strategies)
         fits = float(np.sum(np.abs(given.astype(np.float64)))) * largest < _LARGEST
-        kind = np.int64 if fits else object  # an error would tell of the counts: Python's integers hold all of them
+        kind = np.int64 if fits else object  # an error would reveal the counts: Python's integers hold all of them
         given = given.astype(kind)
         for axis, strategy in enumerate(self._strategies):
             given = np.moveaxis(np.tensordot(strategy.matrix.astype(kind), given, axes=(1, axis)), 0, axis)

@@ -57,7 +57,7 @@ class Queries(ABC):
         """Returns the diagonal of W C W^T."""
 
     def classes(self) -> NDArray[np.intp]:
-        """Returns the class of each cell: no query tells cells of a class apart, or counts those of class -1."""
+        """Returns the class of each cell: no query distinguishes cells of a class, or counts those of class -1."""
         return np.arange(self.cells)
 
     def matrix(self) -> Floats:
@@ -147,7 +147,7 @@ class _Line(Queries):
 
 @dataclass(frozen=True, slots=True)
 class Each(_Line):
-    """Every cell by itself.
+    """One query for each cell.
 
     >>> Each(3).matrix().tolist()
     [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]

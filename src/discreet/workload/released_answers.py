@@ -78,7 +78,7 @@ class ReleasedAnswers(DisplayMixin):
     >>> from discreet.workload import Prefixes, Workload
     >>> plan = Workload(Prefixes(4)).plan(budget=Budget(rho=0.5))
     >>> released = plan.release([5, 0, 0, 2], bits=SeededBits(1))  # the truth is 5, 5, 5, 7
-    >>> released.value.round(1).tolist(), released.project_answers().round(1).tolist()
+    >>> released.value.round(1).tolist(), released.projected().round(1).tolist()
     ([3.5, 5.6, 5.0, 7.0], [3.4, 5.3, 5.3, 7.2])
     """
 

@@ -73,7 +73,7 @@ class ReleasedTables(Mapping[Attributes, Estimate], DisplayMixin):
 
         Alternating projections with Dykstra's correction (Boyle, Dykstra 1986) onto the tables that agree, where a
         component is the mean of what all tables say of it, weighted by their precision, and onto those without negative
-        counts. What is left after the last round is put right by mixing in the even table.
+        counts. Negative counts that remain after the last round are removed by mixing in the even table.
         """
         current = dict(self.raw)
         removed = {attributes: np.zeros_like(table) for attributes, table in current.items()}

@@ -32,7 +32,7 @@ _LAWS = ("gaussian", "laplace")
 
 @dataclass(frozen=True, slots=True, init=False, eq=False)
 class PastRelease:
-    """Noisy linear measurements of the counts of cells that somebody paid for.
+    """Noisy linear measurements of the counts of cells, paid for in an earlier release.
 
     Args:
         strategy: a row for each measurement, a column for each cell.
@@ -118,7 +118,7 @@ class ReusedAnswers:
 
     @property
     def complete(self) -> bool:
-        """Tells whether every query is answered, so that nothing needs to be spent."""
+        """Returns whether every query is answered, so that nothing needs to be spent."""
         return bool(np.all(self.answered))
 
 
@@ -143,7 +143,7 @@ def reuse(past: Iterable[PastRelease], queries: Any, *, confidence: Number = CON
     outside = 1 - check.probability(confidence=confidence)
     rows = _finite("queries", queries)
     if not known:
-        raise InvalidParameter("past", known, "to hold a release", "Nothing follows from nothing.")
+        raise InvalidParameter("past", known, "to hold a release", "Pass at least one past release.")
     if rows.ndim != 2 or {release.cells for release in known} != {rows.shape[-1]}:
         sizes = sorted({release.cells for release in known})
         raise InvalidParameter(
@@ -165,7 +165,7 @@ def reuse(past: Iterable[PastRelease], queries: Any, *, confidence: Number = CON
 
 
 def _reach(weights: Floats, laplace: NDArray[np.bool_], outside: Fraction) -> Floats:
-    """How far weighted sums of noise of variance 1 reach: normal and Laplace parts, half of the risk each."""
+    """Returns how far weighted sums of noise of variance 1 reach: normal and Laplace parts, half of the risk each."""
     if not laplace.any():
         return np.asarray(float(normal_reach(outside)) * np.linalg.norm(weights, axis=1) * (1 + 1e-9))
     shared = outside if laplace.all() else outside / 2

@@ -87,7 +87,7 @@ class Workload:
             contribution: what one unit can hold, one row in one cell unless said otherwise.
 
         Raises:
-            InvalidParameter: if the budget is none, or an attribute has more than 4,096 cells that are told apart.
+            InvalidParameter: if the budget is none, or an attribute has more than 4,096 distinguishable cells.
         """
         relation = Neighbours(neighbours)
         held = check.instance(Contribution, contribution=contribution)
@@ -108,7 +108,7 @@ class Workload:
                 yield [_group((written,), [written], pure=pure)]
 
     def _find_shared_strategy(self, *, pure: bool) -> _Group:
-        """One strategy for all parts; its factors are improved in turn, each for what the others make of the parts."""
+        """Returns one strategy for all parts; its factors are improved in turn, for what others make of the parts."""
         parts = list(self.union.parts)
         best = _group(self.union.parts, parts, pure=pure)
         for _ in range(_ROUNDS if len(parts) > 1 and len(self.shape) > 1 else 0):
@@ -143,7 +143,7 @@ class _Group:
     parts: tuple[Product, ...]
 
     def total(self, *, pure: bool) -> float:
-        """The total variance of all answers, for noise of the size of the sensitivity."""
+        """Returns the total variance of all answers, for noise of the size of the sensitivity."""
         step = float(self.strategy.grid.step) ** 2
         size = float(self.strategy.l1()) ** 2 if pure else float(self.strategy.l2_squared())
         return size * step * sum(_trace(part, self.strategy) for part in self.parts)
@@ -157,7 +157,7 @@ def _trace(part: Product, strategy: ProductStrategy) -> float:
 def _group(
     answered: tuple[Product, ...], parts: list[Product], *, pure: bool, others: ProductStrategy | None = None
 ) -> _Group:
-    """A product of the best strategies for each attribute; a part's weight in one is what the others make of it."""
+    """Returns a product of each attribute's best strategies; a part's weight in one is what the others make of it."""
     count = len(parts[0].factors)
     factors = []
     for axis in range(count):
@@ -175,7 +175,7 @@ def _weight(part: Product, strategy: ProductStrategy, axis: int) -> float:
 
 
 def _total(groups: list[_Group], *, pure: bool) -> float:
-    """The total variance of strategies that share a budget in the best way, up to a factor.
+    """Returns the total variance of strategies that share a budget in the best way, up to a factor.
 
     Variances c / share of mu^2 add up to (sum of c^(1/2))^2 at their least, those of c / share^2 of epsilon to
     (sum of c^(1/3))^3.
@@ -239,7 +239,7 @@ class WorkloadPlan:
         return float(np.sum(self.variances))
 
     def _spreads(self) -> list[list[tuple[Floats, int]]]:
-        """For each mechanism and each of its parts the variances, and how many measurements there are."""
+        """Returns for each mechanism and each of its parts the variances, and how many measurements there are."""
         found = []
         for mechanism, parts in self.measured:
             strategy = _product(mechanism)
@@ -281,7 +281,7 @@ class WorkloadPlan:
         )
 
     def _halves(self, outside: Fraction) -> Floats:
-        """Half the widths of the intervals.
+        """Returns half the widths of the intervals.
 
         A query is a weighted sum of measurements. The roundings of normal noise, half a step each, add up to at most
         sqrt(rows) / 2 steps of its standard error, 1 / 2^16 of a sigma each.
@@ -302,14 +302,14 @@ def _product(mechanism: StrategyMechanism) -> ProductStrategy:
 
 
 def _past_variance(mechanism: StrategyMechanism) -> float:
-    """The variance of a measurement; of Laplace noise that of the continuous law, which is a little larger."""
+    """Returns the variance of a measurement; of Laplace noise that of the continuous law, which is a little larger."""
     if isinstance(mechanism.noise, Gaussian):
         return mechanism.variance
     return 2 * (float(mechanism.noise.scale) * float(mechanism.strategy.grid.step)) ** 2
 
 
 def _laplace_halves(mechanism: StrategyMechanism, part: Product, outside: float) -> Floats:
-    """The reach of each query, from the sum of the squares of its weights and the largest of them."""
+    """Returns the reach of each query, from the sum of the squares of its weights and the largest of them."""
     strategy = _product(mechanism)
     squares = part.variances(strategy.covariances)
     largest = np.ones(())

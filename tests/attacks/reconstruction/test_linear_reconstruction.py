@@ -332,7 +332,7 @@ def test_curves_follow_theory() -> None:
         assert rate == pytest.approx(predicted, abs=0.01 + 4 * standard_error(predicted, 640))
     assert curves.expected[name][0][1] == pytest.approx(solvers.predicted_share(256, 64, 2))
     guarded = attacks.reconstruction_by_guarantee(64, mus=(1, 4), runs=2, bits=SeededBits(24))
-    best = dict(guarded.expected["most that anybody can guess"])
+    best = dict(guarded.expected["most that any attack can guess"])
     for mu, (rate, _, _) in guarded.found["least squares"]:
         assert rate <= max(best.values()) + 4 * standard_error(0.5, 128)
         assert any(math.isclose(mu, place) for place in best)

@@ -1,4 +1,4 @@
-"""Mistakes in accounts: of what several releases cost together, and of who is in a sample."""
+"""Mistakes in accounting: what several releases cost together, and which people are in a sample."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def deltas_add_up() -> None:
 
 
 @catcher("audit.distinguish")
-def a_sample_hides_whom_it_holds() -> None:
+def a_sample_hides_its_members() -> None:
     event = events.PoissonSampled(RATE, COUNTED.event)
     count = sampled_count(SeededBits(31))
     assert audit.distinguish(count, [0] * 9, [0] * 9 + [1], runs=1200, confidence=SURE, event=event).passed
@@ -87,20 +87,20 @@ MUTANTS = [
     ),
     Mutant(
         "the largest instead of the sum",
-        "Of several releases only the most expensive one is charged, as if they were about different people.",
+        "Only the most expensive of several releases is charged, as if each were about different people.",
         setting(composition, "compose", _largest),
         repeated_releases_cost_their_sum,
     ),
     Mutant(
         "delta forgotten in composition",
-        "Epsilons add up and deltas do not.",
+        "Epsilons are added up, but deltas are not.",
         setting(composition, "compose", _without_delta),
         deltas_add_up,
     ),
     Mutant(
         "sampling with replacement",
-        "Amplification is claimed for a sample in which a person is six times as likely.",
+        "Amplification is claimed for a sample that contains each person six times as often as declared.",
         setting(here, "drawn", with_replacement),
-        a_sample_hides_whom_it_holds,
+        a_sample_hides_its_members,
     ),
 ]

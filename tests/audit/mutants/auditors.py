@@ -1,4 +1,4 @@
-"""Mistakes in the auditor itself, which would certify what is not so."""
+"""Mistakes in the auditor itself, which would then report leaks that do not exist."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from tests.audit.mutants.registry import Mutant, catcher, setting
 AUDITS = 20
 
 
-@catcher("audits of one law")
-def nothing_is_certified_where_nothing_differs() -> None:
+@catcher("audits of equal distributions")
+def no_leak_is_found_where_nothing_differs() -> None:
     """Two equal laws on 64 values, claimed to be equal: each of 20 audits fails with at most 5 %; 5 with 0.3 %."""
     bits = SeededBits(51)
 
@@ -45,20 +45,20 @@ def _shares(first: Any, second: Any, runs: int, outside: float) -> tuple[Any, An
 
 MUTANTS = [
     Mutant(
-        "events counted where they were chosen",
-        "The runs that choose an event also count it, so that accidents look like leaks.",
+        "events chosen and counted on the same runs",
+        "The runs that choose an event also count it, so that chance looks like a leak.",
         setting(distinguisher, "_split", _all_of_them),
-        nothing_is_certified_where_nothing_differs,
+        no_leak_is_found_where_nothing_differs,
     ),
     Mutant(
-        "shares instead of limits",
+        "frequencies instead of confidence limits",
         "Counts are divided by runs, without a margin for chance.",
         setting(confidence_bounds, "ends", _shares),
-        nothing_is_certified_where_nothing_differs,
+        no_leak_is_found_where_nothing_differs,
     ),
     Mutant(
         "one run without delta",
-        "The bound of one run leaves out what delta allows.",
+        "The bound of a single run ignores delta.",
         setting(confidence_bounds, "_steepest", lambda *_: 0.0),
         no_mechanism_beats_the_bound_of_one_run,
     ),

@@ -18,7 +18,7 @@ SURE = 1 - 1e-6
 
 
 @catcher("audit.distinguish")
-def no_value_is_farther_than_its_bounds() -> None:
+def values_are_clipped_to_their_bounds() -> None:
     bits = SeededBits(71)
 
     def high(x: list[float]) -> bool:
@@ -70,19 +70,19 @@ def _up_to(values: Any, edges: Any) -> Any:
 MUTANTS = [
     Mutant(
         "values outside their bounds",
-        "Values are added up as they are, and the noise is for those within the bounds.",
+        "Values are summed as they are, but the noise covers only values within the bounds.",
         setting(_module("moments.mean"), "column", _unclipped),
-        no_value_is_farther_than_its_bounds,
+        values_are_clipped_to_their_bounds,
     ),
     Mutant(
         "one pair instead of all",
-        "The noise of a variance is for one pair of values, although a value is in a pair with every other.",
+        "The noise of a variance covers one pair of values, although each value is in a pair with every other.",
         setting(_module("moments.variance"), "squares_sensitivity", lambda _count, width: width * width),
         a_value_is_in_a_pair_with_every_other,
     ),
     Mutant(
-        "bins that hold one another",
-        "Counts are of all values up to an edge, and the noise is for bins that share none.",
+        "bins that overlap",
+        "Each count is of all values below an edge, but the noise is for bins that do not overlap.",
         setting(_module("histogram"), "_in_bins", _up_to),
         a_value_is_in_one_bin,
     ),

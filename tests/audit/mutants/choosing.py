@@ -1,4 +1,4 @@
-"""Mistakes in choices: of options, keys, points and yeses."""
+"""Mistakes in the choice of options, keys and points, and in the sparse vector technique."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ QUESTIONS = SparseVector(epsilon=1, sensitivity=1, threshold=0)
 
 
 @catcher("audit.exact")
-def options_cost_what_was_asked() -> None:
+def exponential_costs_the_requested_epsilon() -> None:
     assert audit.exact(Exponential(epsilon=1, sensitivity=1), [0, 30], [1, 29]).passed
 
 
 @catcher("audit.distinguish")
-def the_order_of_visits_tells_nothing() -> None:
+def the_order_of_visits_reveals_nothing() -> None:
     mechanism = PermuteAndFlip(epsilon=1, sensitivity=1)
     assert audit.distinguish(mechanism, [0, 1], [1, 0], runs=RUNS, confidence=SURE, bits=SeededBits(21)).passed
 
@@ -56,14 +56,14 @@ def keys_of_one_person_are_hardly_ever_shown() -> None:
 
 
 @catcher("audit.exact")
-def counts_of_shown_keys_hide_everybody() -> None:
+def counts_of_shown_keys_hide_each_person() -> None:
     mechanism = PartitionSelection(epsilon=1, delta=1e-4, method="truncated")
     for count in (0, 5, 40):
         assert audit.exact(mechanism, [count], [count + 1]).passed
 
 
 @catcher("audit.exact")
-def keys_of_one_person_are_paid_for() -> None:
+def keys_of_one_person_are_charged() -> None:
     assert audit.exact(KEYS, [0, 20], [1, 20]).passed
 
 
@@ -80,18 +80,18 @@ def keys_are_selected_before_they_are_shown() -> None:
 
 
 @catcher("audit.exact")
-def noes_are_hidden_by_the_threshold() -> None:
+def threshold_noise_hides_negative_answers() -> None:
     assert audit.exact(QUESTIONS, [0] * 8, [1] * 8).passed
 
 
 @catcher("audit.exact")
-def every_yes_is_paid_for() -> None:
+def every_positive_answer_is_charged() -> None:
     mechanism = SparseVector(epsilon=4, sensitivity=1, threshold=0, max_positives=3)
     assert audit.exact(mechanism, [0] * 2 + [-3] * 3, [1] * 2 + [-4] * 3).passed
 
 
 @catcher("audit.distinguish")
-def sessions_end_with_their_last_yes() -> None:
+def sessions_end_with_the_last_positive_answer() -> None:
     """Half of the queries rise and half fall, which no noise of the threshold hides."""
     show, half = runner(QUESTIONS, SeededBits(24)), 40
 
@@ -106,7 +106,7 @@ def sessions_end_with_their_last_yes() -> None:
 
 
 @catcher("audit.distinguish")
-def yeses_come_without_numbers() -> None:
+def positive_answers_come_without_values() -> None:
     show = runner(QUESTIONS, SeededBits(25))
     assert audit.distinguish(show, [9], [10], runs=RUNS, confidence=SURE, event=QUESTIONS.event).passed
 
@@ -119,7 +119,7 @@ def a_replaced_value_counts_twice() -> None:
 
 
 @catcher("audit.distinguish")
-def an_outlier_shows_nowhere() -> None:
+def an_outlier_stays_hidden() -> None:
     mechanism = Quantile(epsilon=1, quantile=Fraction(1, 2), bounds=(0, 1000), grid=1)
     crowd = [400, 410, 420]
     found = audit.distinguish(mechanism, crowd, [*crowd, 990], runs=RUNS, confidence=SURE, bits=SeededBits(26))
@@ -190,86 +190,86 @@ def _as_if_added(mechanism: Quantile) -> Fraction:
 MUTANTS = [
     Mutant(
         "half the range of scores",
-        "The exponential mechanism divides by the sensitivity, although scores may move in both directions.",
+        "The exponential mechanism divides by the sensitivity once, although scores may move up and down.",
         setting(Exponential, "rate", property(lambda m: m.epsilon / m.grid.l1_steps(m.sensitivity))),
-        options_cost_what_was_asked,
+        exponential_costs_the_requested_epsilon,
     ),
     Mutant(
         "permute-and-flip without the permutation",
-        "Options are visited in the order of their indices.",
+        "Options are visited in the order of their index, not in a random order.",
         setting(flipping, "_one_of", lambda indices, _bits: int(indices[0])),
-        the_order_of_visits_tells_nothing,
+        the_order_of_visits_reveals_nothing,
     ),
     Mutant(
         "report noisy max with the score",
-        "The winner's score is shown beside its index, for nothing.",
+        "The score of the winner is released with its index, and is not charged.",
         _with_score,
         only_the_index_is_reported,
     ),
     Mutant(
         "threshold off by one",
-        "Keys are shown from a noisy count one below the one that delta needs.",
+        "Keys are shown if their noisy count is one below the threshold that delta requires.",
         _early_threshold,
         keys_of_one_person_are_hardly_ever_shown,
     ),
     Mutant(
         "truncated noise too short",
-        "The noise of counts ends one step before delta allows it to, and so does the threshold above it.",
+        "The noise of counts is cut one step earlier than delta allows, and the threshold is lowered with it.",
         _short_noise,
-        counts_of_shown_keys_hide_everybody,
+        counts_of_shown_keys_hide_each_person,
     ),
     Mutant(
         "delta of the threshold not charged",
-        "The event of a selection lists its noise and not the chance that somebody's own key appears.",
+        "The event of a selection lists its noise, but not the chance that one person's own key is shown.",
         _free_threshold,
-        keys_of_one_person_are_paid_for,
+        keys_of_one_person_are_charged,
     ),
     Mutant(
         "groups of a person forgotten",
-        "A person may have two keys, and each is selected as if it were the only one.",
+        "A person may have two keys, but each is selected as if it were the only one.",
         _one_key_only,
         all_keys_of_one_person_count,
     ),
     Mutant(
         "key set leaked",
-        "Every key in the data is shown, with a noisy count: no selection.",
+        "Every key in the data is shown with a noisy count, without any selection.",
         setting(PartitionSelection, "release", _shown_all),
         keys_are_selected_before_they_are_shown,
     ),
     Mutant(
         "sparse vector without threshold noise",
-        "The threshold is exact: every no leaks.",
+        "The threshold has no noise, so that every negative answer leaks.",
         setting(SparseVector, "threshold_scale", property(lambda _: Fraction(1, 1000))),
-        noes_are_hidden_by_the_threshold,
+        threshold_noise_hides_negative_answers,
     ),
     Mutant(
-        "sparse vector paid for one yes",
-        "The noise of queries is for one yes, and three are given.",
+        "sparse vector that pays for one positive answer",
+        "The noise covers one positive answer, but three are given.",
         setting(SparseVector, "query_scale", property(lambda m: 2 / (m.epsilon - m._threshold_epsilon))),
-        every_yes_is_paid_for,
+        every_positive_answer_is_charged,
     ),
     Mutant(
         "sparse vector without an end",
-        "A session goes on after its last yes.",
+        "A session continues after its last positive answer.",
         setting(SparseVectorSession, "finished", property(lambda _: False)),
-        sessions_end_with_their_last_yes,
+        sessions_end_with_the_last_positive_answer,
     ),
     Mutant(
-        "sparse vector with unpaid numbers",
-        "Each yes comes with the number that it was given for.",
+        "sparse vector with uncharged numbers",
+        "Each positive answer comes with the exact value of its query, which is not charged.",
         _unpaid_numbers,
-        yeses_come_without_numbers,
+        positive_answers_come_without_values,
     ),
     Mutant(
         "wrong adjacency",
-        "Under REPLACE a quantile takes the sensitivity of ADD_REMOVE.",
+        "Under REPLACE, a quantile uses the sensitivity of ADD_REMOVE.",
         setting(Quantile, "rate", property(_as_if_added)),
         a_replaced_value_counts_twice,
     ),
     Mutant(
         "bounds from data",
-        "A quantile is drawn between the smallest and the largest value that there is.",
+        "A quantile is drawn between the smallest and the largest value in the data.",
         _bounds_from_data,
-        an_outlier_shows_nowhere,
+        an_outlier_stays_hidden,
     ),
 ]

@@ -38,7 +38,7 @@ def _people(ledger: str = ":memory:", *, engine: Memory | None = None, seed: int
 
 
 def _stopped(sql: str, *, at: int, epsilon: int) -> Curator:
-    """A curator whose question was stopped at one of its reads."""
+    """Returns a curator whose question was interrupted at one of its reads."""
     spy = Spy()
     curator = _people(engine=spy)
 
@@ -54,10 +54,10 @@ def _stopped(sql: str, *, at: int, epsilon: int) -> Curator:
 
 
 def _overtaken(sql: str, *, epsilon: int) -> tuple[list[Answer], list[str]]:
-    """What two are answered of whom the second claims the charge of the first at its first read, and the entries."""
+    """Returns the answers and the entries of two curators: the second takes over the first's charge."""
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "WAIT", 0.0)
-        spy, ledger, answers = Spy(), str(Path(folder) / "book"), list[Answer]()
+        spy, ledger, answers = Spy(), str(Path(folder) / "ledger"), list[Answer]()
         with _people(ledger, engine=spy) as one, _people(ledger, seed=2) as other:
 
             def overtake() -> None:
@@ -79,14 +79,14 @@ def what_is_shown_is_what_is_stored() -> None:
 
 
 @catcher("two runs of one charge")
-def a_charge_that_two_run_has_one_answer() -> None:
+def two_runs_of_a_charge_have_one_answer() -> None:
     answers, entries = _overtaken(COUNT, epsilon=1)
     assert answers[0].records == answers[1].records
     assert (entries.count("charge"), entries.count("answer")) == (1, 1)
 
 
 @catcher("two runs of one charge")
-def a_charge_that_two_run_has_one_probe() -> None:
+def two_runs_of_a_charge_have_one_probe() -> None:
     answers, entries = _overtaken(MEAN, epsilon=40)
     assert answers[0].records == answers[1].records
     assert entries.count("beside") == 1
@@ -110,14 +110,14 @@ def what_probes_spent_is_not_spent_again() -> None:
     assert Fraction(json.loads(stored.payload)["epsilon"]) <= 40 * (1 - SHARE)
 
 
-@catcher("what leaves a stopped run")
-def a_stopped_run_tells_no_choice() -> None:
-    told = [_told_by_a_stopped_synthesis(seed) for seed in range(4)]
-    assert all(one == told[0] for one in told)
+@catcher("output of a stopped run")
+def a_stopped_run_reveals_no_choice() -> None:
+    stages = [_stages_of_a_stopped_synthesis(seed) for seed in range(4)]
+    assert all(one == stages[0] for one in stages)
 
 
-@catcher("what leaves a stopped run")
-def a_charge_is_run_three_times() -> None:
+@catcher("output of a stopped run")
+def a_charge_is_run_at_most_three_times() -> None:
     curator = _stopped(COUNT, at=1, epsilon=1)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Ledger, "store_answer", _interrupted)
@@ -152,9 +152,9 @@ def _interrupted(*_: Any, **__: Any) -> None:
     raise KeyboardInterrupt
 
 
-def _told_by_a_stopped_synthesis(seed: int) -> list[str]:
-    """The stages of a synthetic table that is stopped when all was drawn: pairs are chosen with little budget."""
-    told: list[str] = []
+def _stages_of_a_stopped_synthesis(seed: int) -> list[str]:
+    """Returns the stages of a synthesis that is stopped after all draws; its budget for choosing pairs is small."""
+    stages: list[str] = []
     columns = {name: ["x", "y"] for name in "abcd"}
     rows = [{name: "xy"[(i >> place) % 2] for place, name in enumerate(columns)} for i in range(64)]
     curator = Curator.for_tests(engine=Memory(), bits=SeededBits(seed))
@@ -163,8 +163,8 @@ def _told_by_a_stopped_synthesis(seed: int) -> list[str]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Ledger, "store_answer", _interrupted)
         with pytest.raises(KeyboardInterrupt):
-            curator.synthesize("t", epsilon="0.1", generator="mst", progress=told.append)
-    return told
+            curator.synthesize("t", epsilon="0.1", generator="mst", progress=stages.append)
+    return stages
 
 
 # ------------------------------------------------------------------------------------------------------------- mistakes
@@ -205,7 +205,7 @@ def _forgetful(measurement: MeasurementPlan, _asked: Any, _event: events.Event) 
 MUTANTS = [
     Mutant(
         "shown before it is stored",
-        "An answer is given although the ledger does not have it.",
+        "An answer is shown although the ledger does not have it.",
         setting(
             module.ChargeRun,
             "end",
@@ -215,39 +215,39 @@ MUTANTS = [
     ),
     Mutant(
         "every run shows its own answer",
-        "Of two runs of one charge the second shows what it drew, not what the first has stored.",
+        "When two runs share one charge, the second shows its own draw and not the stored answer of the first.",
         _own,
-        a_charge_that_two_run_has_one_answer,
+        two_runs_of_a_charge_have_one_answer,
     ),
     Mutant(
         "every run releases its own bounds",
-        "Of two runs of one charge each keeps what its probes found.",
+        "When two runs share one charge, each keeps the result of its own probes.",
         _every_probe,
-        a_charge_that_two_run_has_one_probe,
+        two_runs_of_a_charge_have_one_probe,
     ),
     Mutant(
         "run again without a claim",
-        "Whoever finds a charge without an answer reads for it at once.",
+        "A request that finds a charge without an answer reads the data at once.",
         setting(outcomes, "claim_run", lambda _journal, receipt, _wait: receipt._replace(repeated=False)),
         a_charge_is_claimed_before_it_is_run_again,
     ),
     Mutant(
-        "probes paid with the question's share",
-        "A question that is run again forgets what its probes have spent, and spends all of its epsilon.",
+        "probes that the question forgets",
+        "A question that is run again forgets what its probes have spent, and spends its whole epsilon.",
         setting(MeasurementPlan, "probes_paid", _forgetful),
         what_probes_spent_is_not_spent_again,
     ),
     Mutant(
         "progress names what was chosen",
-        "A stage tells which pair of columns was chosen privately, before anything is stored.",
+        "Progress names the pair of columns that was chosen privately, before anything is stored.",
         _names_its_choices,
-        a_stopped_run_tells_no_choice,
+        a_stopped_run_reveals_no_choice,
     ),
     Mutant(
-        "runs without a count",
-        "A charge that is stopped again and again is drawn for again and again.",
+        "runs without a limit",
+        "A charge that is interrupted again and again draws new noise every time.",
         setting(outcomes, "MOST_RUNS", 10**9),
-        a_charge_is_run_three_times,
+        a_charge_is_run_at_most_three_times,
     ),
     Mutant(
         "open charges of an old copy",

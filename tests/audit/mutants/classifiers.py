@@ -29,7 +29,7 @@ OPPOSITE = [-1000.0, 0.0]
 
 @catcher("neighbours of a fit")
 def no_row_moves_a_fit_by_more_than_its_event_says() -> None:
-    """What meets the noise, on neighbours, in deviations of the noise, while both hear the same answers."""
+    """Compares what noise is added to, on neighbours that get the same noisy answers, in units of the noise."""
     plain: dict[str, Any] = {"epsilon": 100, "norm_bound": 1, "classes": [0, 1], "steps": 1, "random_state": 0}
     for kind, label in product((LogisticRegression, LinearSVC), (0, 1)):  # of one of them the prior thinks little
         _compare(kind(**plain), ROWS, label)
@@ -67,31 +67,31 @@ def no_row_moves_a_minimiser_by_more_than_its_sensitivity() -> None:
 MUTANTS = [
     Mutant(
         "long rows",
-        "Rows are not shrunk to the public norm before they are summed.",
+        "Rows are not shrunk to the public norm bound before they are summed.",
         setting(survey, "within", lambda steps, *_: steps),
         no_row_moves_a_fit_by_more_than_its_event_says,
     ),
     Mutant(
         "gradients without a limit",
-        "The gradient of a row is as long as it comes.",
+        "The gradients of rows are not clipped.",
         setting(glm, "_floor_root", lambda squares: np.full_like(squares, 1 << 20)),
         no_row_moves_a_fit_by_more_than_its_event_says,
     ),
     Mutant(
         "a replaced row that counts once",
-        "Noise of gradients is made for a row that is added, where rows are replaced.",
+        "The noise of gradients is made for an added row, although rows are replaced.",
         setting(Descent, "sensitivity", property(lambda descent: descent.clip)),
         no_row_moves_a_fit_by_more_than_its_event_says,
     ),
     Mutant(
-        "a survey for nothing",
-        "The middle of the rows is released, and the event speaks of gradients only.",
+        "a summary of rows without a charge",
+        "A summary of the rows is released before the weights, but the event lists the weights only.",
         setting(SurveyedFit, "event", property(lambda fit: fit.method.event)),
         no_row_moves_a_fit_by_more_than_its_event_says,
     ),
     Mutant(
-        "a minimiser nobody checked",
-        "Whatever the optimiser returns passes for the minimum.",
+        "a minimiser that is not checked",
+        "Whatever the optimiser returns is accepted as the minimum.",
         setting(Objective, "minimiser", lambda made, *_: np.zeros((made.loss.outputs, made.features))),
         no_row_moves_a_minimiser_by_more_than_its_sensitivity,
     ),

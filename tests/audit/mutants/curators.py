@@ -1,4 +1,4 @@
-"""Mistakes in a curator: what is read, what is charged, what is kept, what is said."""
+"""Mistakes in a curator: what it reads, charges, stores and reports."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ MEAN = "SELECT AVG(charge) AS m FROM visits"
 
 
 def _hidden(*questions: str, delta: Any = None, **declared: Any) -> None:
-    """On a small clinic and on neighbours of it, nothing differs but what noise covers."""
+    """Checks that a small clinic and its neighbours differ in nothing but what noise covers."""
     found = audit.query(
         lambda rows: clinic(rows, **declared), list(questions), CROWD, delta=delta, neighbours=NEIGHBOURS
     )
@@ -49,7 +49,7 @@ def _hidden(*questions: str, delta: Any = None, **declared: Any) -> None:
 
 
 @catcher("audit.query")
-def nobody_is_seen_in_sums_and_counts() -> None:
+def sums_and_counts_hide_each_person() -> None:
     _hidden(SUM, GROUPS)
 
 
@@ -64,7 +64,7 @@ def groups_of_one_person_stay_hidden() -> None:
 
 
 @catcher("audit.query")
-def whoever_comes_causes_no_error_and_no_note() -> None:
+def a_new_person_causes_no_error_and_no_note() -> None:
     _hidden(COUNT)
 
 
@@ -110,9 +110,9 @@ def answers_are_charged_in_full() -> None:
 
 
 @catcher("two versions of a table")
-def another_version_is_asked_again() -> None:
+def another_version_is_measured_again() -> None:
     with TemporaryDirectory() as folder:
-        ledger = str(Path(folder) / "book")
+        ledger = str(Path(folder) / "ledger")
         with clinic(ledger=ledger) as first:
             assert not first.ask(COUNT, epsilon=1).replayed
             assert first.ask(COUNT, epsilon=1).replayed
@@ -232,43 +232,43 @@ def _timeless(patch: pytest.MonkeyPatch) -> None:
 MUTANTS = [
     Mutant(
         "clamp removed",
-        "Values are added up as they are, however far outside their bounds.",
+        "Values are summed as they are, however far outside their bounds.",
         _reading(_unclipped),
-        nobody_is_seen_in_sums_and_counts,
+        sums_and_counts_hide_each_person,
     ),
     Mutant(
         "half the noise of a question",
-        "A curator adds noise of half the scale that it charges for.",
+        "A curator adds noise with half of the scale that it charges for.",
         _halved,
-        nobody_is_seen_in_sums_and_counts,
+        sums_and_counts_hide_each_person,
     ),
     Mutant(
         "rows of a person not limited",
         "All rows of a person in a group are counted, whatever the limit.",
         _reading(_looser("rows")),
-        nobody_is_seen_in_sums_and_counts,
+        sums_and_counts_hide_each_person,
     ),
     Mutant(
         "groups of a person not limited",
         "A person is counted in every group, whatever the limit.",
         _reading(_looser("groups")),
-        nobody_is_seen_in_sums_and_counts,
+        sums_and_counts_hide_each_person,
     ),
     Mutant(
         "each row its own person",
         "Rows are protected instead of the people they belong to.",
         _reading(lambda reading: replace(reading, bounding=None)),
-        nobody_is_seen_in_sums_and_counts,
+        sums_and_counts_hide_each_person,
     ),
     Mutant(
         "wrong adjacency of a question",
-        "Under REPLACE a question is calibrated for somebody who comes or goes.",
+        "Under REPLACE, a question is calibrated for a person who is added or removed.",
         _added,
         a_replaced_person_is_covered,
     ),
     Mutant(
         "private groups shown without a threshold",
-        "A group appears as soon as somebody is in it.",
+        "A group is shown as soon as one person is in it.",
         _shown,
         groups_of_one_person_stay_hidden,
     ),
@@ -276,42 +276,42 @@ MUTANTS = [
         "data-dependent exception",
         "A question fails if there are too many rows to count.",
         _fragile,
-        whoever_comes_causes_no_error_and_no_note,
+        a_new_person_causes_no_error_and_no_note,
     ),
     Mutant(
         "an exact number in a note",
-        "The notes of an answer tell what was read.",
+        "The notes of an answer show the exact numbers that were read.",
         _telling,
-        whoever_comes_causes_no_error_and_no_note,
+        a_new_person_causes_no_error_and_no_note,
     ),
     Mutant(
         "n used exactly",
-        "Of the two statistics of a mean the second goes without noise.",
+        "The second of the two statistics of a mean gets no noise.",
         _exact_column(1),
         every_statistic_of_a_mean_has_noise,
     ),
     Mutant(
         "noise on one statistic",
-        "Of the two statistics of a mean the first goes without noise.",
+        "The first of the two statistics of a mean gets no noise.",
         _exact_column(0),
         every_statistic_of_a_mean_has_noise,
     ),
     Mutant(
         "refund on failure",
-        "A question that fails gets its budget back.",
+        "A question that fails gets a refund.",
         _refunding,
         a_failure_is_not_refunded,
     ),
     Mutant(
         "uncharged path",
-        "After the first question nothing is written into the ledger.",
+        "Every question after the first is charged nothing.",
         _uncharged,
         answers_are_charged_in_full,
     ),
     Mutant(
         "replay served across versions",
-        "A stored answer is found whatever the version of the table.",
+        "A stored answer is shown again although the version of the table has changed.",
         _timeless,
-        another_version_is_asked_again,
+        another_version_is_measured_again,
     ),
 ]

@@ -1,4 +1,4 @@
-"""Mistakes where a question shows few groups: noise for less than one person can move in them."""
+"""Mistakes where a question shows few groups, and the noise covers less than one person can change."""
 
 from __future__ import annotations
 
@@ -32,30 +32,30 @@ def _judge(sql: str, one: list[Row], other: list[Row], *, delta: Any = 0) -> Non
 
 
 @catcher("audit.query")
-def who_leaves_two_of_three_wards_enters_the_third() -> None:
+def a_replaced_person_may_enter_other_wards() -> None:
     _judge(WARDS, _in_wards("AB"), _in_wards("C"))
 
 
 @catcher("audit.query")
-def who_is_in_undeclared_wards_is_in_none() -> None:
+def rows_of_undeclared_wards_are_dropped() -> None:
     _judge(WARDS, _in_wards("AB"), _in_wards("DE"))
 
 
 @catcher("audit.query")
-def private_groups_have_no_number() -> None:
+def private_groups_have_no_assumed_number() -> None:
     one, other = ([row(99, kind=kind) for kind in kinds] for kinds in ("ab", "cd"))
     _judge(KINDS, one, other, delta="1e-3")
 
 
 @catcher("audit.query")
-def an_extreme_moves_where_it_goes_and_where_it_comes() -> None:
+def a_maximum_moves_in_the_old_and_the_new_group() -> None:
     _judge(HIGHEST, _in_wards("AB", age=120), [*_in_wards("B", age=0), *_in_wards("C", age=120)])
 
 
 # ------------------------------------------------------------------------------------------------------------- mistakes
 
 
-def _everybody_stays(patch: pytest.MonkeyPatch) -> None:
+def _same_groups(patch: pytest.MonkeyPatch) -> None:
     right = QueryContribution.of
 
     def stays(**given: Any) -> QueryContribution:
@@ -75,7 +75,7 @@ def _private_keys_counted(patch: pytest.MonkeyPatch) -> None:
 
 
 def _undeclared_keys_kept(patch: pytest.MonkeyPatch) -> None:
-    """Also in the answer; what is shown is what was read."""
+    """Keeps them in the answer, too, so that it shows what was read."""
     right = program_module._reading
 
     def all_keys(*given: Any) -> Reading:
@@ -88,26 +88,26 @@ def _undeclared_keys_kept(patch: pytest.MonkeyPatch) -> None:
 MUTANTS = [
     Mutant(
         "a replaced person stays",
-        "Of a person whose rows are replaced, the old groups are taken for the new ones, although there are more.",
-        _everybody_stays,
-        who_leaves_two_of_three_wards_enters_the_third,
+        "A replaced person is assumed to stay in the same groups, although there are others to move to.",
+        _same_groups,
+        a_replaced_person_may_enter_other_wards,
     ),
     Mutant(
-        "a number of private groups",
-        "Groups of private keys are taken for as few as somebody expects, and nobody is held to these.",
+        "an assumed number of private groups",
+        "The noise is for an assumed number of private groups, but nothing limits the groups to that number.",
         _private_keys_counted,
-        private_groups_have_no_number,
+        private_groups_have_no_assumed_number,
     ),
     Mutant(
-        "noise for declared keys, rows of all",
-        "The noise is for the number of declared keys, and rows with other keys are not dropped.",
+        "noise for declared keys, rows of all keys",
+        "The noise covers only the declared keys, but rows with other keys are not dropped.",
         _undeclared_keys_kept,
-        who_is_in_undeclared_wards_is_in_none,
+        rows_of_undeclared_wards_are_dropped,
     ),
     Mutant(
-        "draws that cost alike",
-        "Points drawn in a group that somebody leaves and in one that they enter are priced as one that they stay in.",
+        "draws priced as if no person moved",
+        "A draw in a group that a person leaves or enters is priced like one in a group where they stay.",
         setting(ranks, "pieces", lambda contribution, _, stays: ((contribution.groups, stays),)),
-        an_extreme_moves_where_it_goes_and_where_it_comes,
+        a_maximum_moves_in_the_old_and_the_new_group,
     ),
 ]

@@ -1,4 +1,4 @@
-"""Mistakes in training under a ledger: whose rows a learner gets, and what it is told."""
+"""Mistakes in training under a ledger: which rows a learner gets, and with which settings."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def one_person_is_one_row_of_a_learner() -> None:
 
 @catcher("record and replay")
 def a_learner_without_rows_is_like_any_other() -> None:
-    """Of two neighbours one has a row more, also if the other has none."""
-    nobody = [{"patient": 0, "ward": None, "age": 1}]
-    assert apart(handed(OTHERS[:1], TREE, **DECLARED), handed(nobody, TREE, **DECLARED)) == 1
+    """Checks that neighbours differ by one row, even if one of them has no rows."""
+    without_ward = [{"patient": 0, "ward": None, "age": 1}]
+    assert apart(handed(OTHERS[:1], TREE, **DECLARED), handed(without_ward, TREE, **DECLARED)) == 1
 
 
 @catcher("the charged event")
@@ -73,8 +73,8 @@ def too_few_classes_are_an_answer() -> None:
 
 
 @catcher("attributes on neighbours")
-def a_label_that_is_not_found_shows_nowhere() -> None:
-    """Not even in the type of the array of those that are."""
+def a_label_that_is_not_found_leaves_no_trace() -> None:
+    """Checks that even the type of the array of found labels is the same."""
     rows = [[float(place % 2)] for place in range(401)]
     labels = ["no", "yes"] * 200 + ["a name that only one person has"]
     models = [
@@ -102,31 +102,31 @@ def _two_or_an_error(patch: pytest.MonkeyPatch) -> None:
 MUTANTS = [
     Mutant(
         "too few classes are an error",
-        "A fit raises when fewer than two classes are found, after the charge, and uses up a failure credit.",
+        "A fit that finds fewer than two classes raises an error after its charge, and uses up a failure credit.",
         _two_or_an_error,
         too_few_classes_are_an_answer,
     ),
     Mutant(
         "the width of all labels",
-        "Classes that were found stay in an array as wide as the longest label, found or not.",
+        "The array of found classes is as wide as the longest label, whether or not that label was found.",
         setting(labels_module, "_of_their_own", lambda found: found),
-        a_label_that_is_not_found_shows_nowhere,
+        a_label_that_is_not_found_leaves_no_trace,
     ),
     Mutant(
         "all rows of a person for a learner",
-        "A learner that accounts for one row of each person is given all of them.",
+        "A learner that accounts for one row per person gets all of a person's rows.",
         _all_rows,
         one_person_is_one_row_of_a_learner,
     ),
     Mutant(
-        "a stand-in for no rows",
-        "A made-up row is handed over only if there is no other, so that one person changes two rows.",
+        "a placeholder row for empty data only",
+        "A placeholder row is added only if there are no other rows, so that one person changes two rows.",
         _only_where_there_is_none,
         a_learner_without_rows_is_like_any_other,
     ),
     Mutant(
         "a learner of another relation",
-        "A learner keeps its own neighbour relation, and the account pays for the other one.",
+        "A learner keeps its own neighbour relation, but the account is charged for the other one.",
         setting(learners, "_set_neighbours", lambda *_: iter(())),
         a_learner_protects_the_relation_of_its_account,
     ),

@@ -1,4 +1,4 @@
-"""Mistakes in noisy descent and in tests: a sign, factors of two, a null law without noise, blocks that shift."""
+"""Mistakes in noisy descent and in tests: a sign, factors of two, noiseless null distributions, shifting blocks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def descent_goes_toward_the_data() -> None:
 
 
 @catcher("record and replay")
-def replaced_scores_move_by_what_the_noise_is_for() -> None:
+def the_noise_covers_replaced_scores() -> None:
     seen = []
     for last in (0.0, 10.0):
         with watched(lambda index: 5_000_000 + index) as kept:
@@ -62,8 +62,8 @@ def a_true_null_is_seldom_rejected() -> None:
     assert rejected < 9
 
 
-@catcher("exact law")
-def permuted_statistics_get_noise_for_two_moves() -> None:
+@catcher("exact distribution")
+def the_noise_of_permutations_covers_two_moves() -> None:
     """Tails at two points 2 S apart: the observed statistic and the rest may move against each other."""
     scales: list[Any] = []
 
@@ -104,22 +104,27 @@ def _half(values: list[int], move: int, xi: Fraction, level: Fraction, bits: Any
 _decide = permutation._decide
 
 MUTANTS = [
-    Mutant("descent uphill", "theta moves against the mean score", _minus, descent_goes_toward_the_data),
     Mutant(
-        "scores replaced at the price of one",
-        "the noise of a step is for B where a replaced value moves 2 B",
+        "descent uphill",
+        "Theta moves away from the data: each step has the wrong sign.",
+        _minus,
+        descent_goes_toward_the_data,
+    ),
+    Mutant(
+        "replaced scores with the noise of added ones",
+        "The noise of a step covers a move of B, although a replaced value can move the sum by 2 B.",
         setting(m_estimators, "number_noise", lambda part, move: number_noise(part, max(1, move // 2))),
-        replaced_scores_move_by_what_the_noise_is_for,
+        the_noise_covers_replaced_scores,
     ),
     Mutant(
         "curvatures without a sign",
-        "slopes of a score that turns back get noise for sqrt(2) of their limit",
+        "Slopes may be positive or negative, but their noise is for slopes that are never negative.",
         setting(NumericResponse, "signed", False),
         slopes_of_both_signs_are_counted_twice,
     ),
     Mutant(
-        "a null law without noise",
-        "tables are simulated without the noise of the released one",
+        "a null distribution without noise",
+        "Tables are simulated without the noise that the released table has.",
         setting(
             chi_squared._Test,
             "simulate_statistic",
@@ -131,13 +136,13 @@ MUTANTS = [
     ),
     Mutant(
         "half the noise of a permutation test",
-        "the scale is S / xi although data and permutations move against each other",
+        "The scale is S / xi, although the statistics of data and permutations can move in opposite directions.",
         setting(permutation, "_decide", _half),
-        permuted_statistics_get_noise_for_two_moves,
+        the_noise_of_permutations_covers_two_moves,
     ),
     Mutant(
-        "blocks of equal size",
-        "units are put into blocks by their order, so that one more shifts them all",
+        "blocks in the order of units",
+        "Units are put into blocks in order, so that one more unit shifts all others.",
         setting(binomial, "uniform_below", _by_order),
         one_unit_touches_one_block,
     ),

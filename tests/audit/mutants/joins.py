@@ -1,4 +1,4 @@
-"""Mistakes in joins: rows that multiply without end, and cuts before a join that look at the wrong rows."""
+"""Mistakes in joins: rows that multiply without a limit, and cuts before a join that keep the wrong rows."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _counted(sql: str, rows: list[dict[str, Any]]) -> int:
 
 
 @catcher("recorded reads")
-def joined_rows_of_a_person_have_an_end() -> None:
+def joined_rows_of_a_person_are_limited() -> None:
     assert _counted(TWICE, [row(1, age=age) for age in range(MANY)]) <= join_rows.MOST_PAIRS
 
 
@@ -45,17 +45,17 @@ def rows_that_match_stay_together() -> None:
 
 
 @catcher("recorded reads")
-def all_rows_are_looked_for() -> None:
+def exists_reads_all_rows() -> None:
     assert _counted(THERE, [row(1, age=age) for age in range(MANY)]) == MANY
 
 
 @catcher("recorded reads")
-def nobody_takes_the_place_of_others_in_a_join() -> None:
-    """Each of them in turn leaves, and one group has one row less."""
-    everybody = _by_ward(CROWD)
+def no_person_displaces_another_in_a_join() -> None:
+    """Removes each person in turn: one group loses one row."""
+    all_people = _by_ward(CROWD)
     for place in range(len(CROWD)):
         others = _by_ward([*CROWD[:place], *CROWD[place + 1 :]])
-        assert sum(abs(everybody[ward] - others[ward]) for ward in everybody) == 1
+        assert sum(abs(all_people[ward] - others[ward]) for ward in all_people) == 1
 
 
 def _by_ward(rows: list[dict[str, Any]]) -> dict[Any, int]:
@@ -87,7 +87,7 @@ def _looked_for(relation: Relation) -> Relation:
 
 
 def _together(patch: pytest.MonkeyPatch) -> None:
-    """Small cuts, of everybody's rows."""
+    """Cuts the rows of all people together, and keeps few."""
     patch.setattr(join_rows, "ROWS", (3, 2))
     patch.setattr(relation_rows, "first_rows", lambda cut, _, rows: sorted(rows, key=repr)[: cut.rows])
 
@@ -95,26 +95,26 @@ def _together(patch: pytest.MonkeyPatch) -> None:
 MUTANTS = [
     Mutant(
         "joins not cut",
-        "Rows of a person multiply in a join before anything bounds them, until the database gives up.",
+        "Rows of a person multiply in a join without a limit, until the database gives up.",
         setting(catalog, "with_cuts", lambda plan, _: plan),
-        joined_rows_of_a_person_have_an_end,
+        joined_rows_of_a_person_are_limited,
     ),
     Mutant(
-        "sides of a join cut by themselves",
-        "Each side keeps rows of its own choice, and hardly any of them match.",
+        "sides of a join cut independently",
+        "Each side chooses which rows to keep without the other, so that hardly any rows match.",
         _everywhere(_apart),
         rows_that_match_stay_together,
     ),
     Mutant(
         "rows in EXISTS cut",
-        "EXISTS looks at the first rows of a person only, although it repeats none.",
+        "EXISTS reads only the first rows of a person, although it cannot multiply rows.",
         _everywhere(_looked_for),
-        all_rows_are_looked_for,
+        exists_reads_all_rows,
     ),
     Mutant(
-        "a cut of everybody's rows",
-        "A join keeps the first rows of all people together, so that one person pushes another out.",
+        "a cut across people",
+        "A join keeps the first rows of all people together, so that one person can displace another.",
         _together,
-        nobody_takes_the_place_of_others_in_a_join,
+        no_person_displaces_another_in_a_join,
     ),
 ]

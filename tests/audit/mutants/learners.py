@@ -31,12 +31,12 @@ def _audited(estimator: Any, sql: str, target: str | None) -> None:
 
 
 @catcher("audit.fit")
-def gradients_are_those_of_rows_within_their_bounds() -> None:
+def gradients_are_sums_of_clipped_rows() -> None:
     _audited(LogisticRegression(**SOME, steps=2, norm_bound=1), BALL, "ward")
 
 
 @catcher("audit.fit")
-def moments_are_all_that_is_told_of_rows() -> None:
+def models_keep_noisy_moments_only() -> None:
     _audited(StandardScaler(**SOME), "SELECT age, charge FROM visits", None)
 
 
@@ -53,7 +53,7 @@ def labels_of_one_person_stay_hidden() -> None:
 
 
 @catcher("audit.fit")
-def one_person_is_one_row_on_a_way() -> None:
+def linked_rows_make_one_row_per_person() -> None:
     tree = DecisionTreeClassifier(epsilon=1, max_depth=1, cells=4)
     sql = "SELECT price, kind FROM items"
     found = audit.fit(of_family(THE_SHOP), tree, sql, shopping(), target="kind", neighbours=2)
@@ -64,7 +64,7 @@ def one_person_is_one_row_on_a_way() -> None:
 
 
 def _clipped_late(patch: pytest.MonkeyPatch) -> None:
-    """Rows are added up as long as they are; the sum is held to what it could be."""
+    """Sums rows without clipping them, and clips the sum to what it could be."""
     right = survey.RowSummary.sums
 
     def sums(self: survey.RowSummary, fine: Any, *given: Any) -> Any:
@@ -76,7 +76,7 @@ def _clipped_late(patch: pytest.MonkeyPatch) -> None:
 
 
 def _one_more_step(patch: pytest.MonkeyPatch) -> None:
-    """A descent makes a step that its event does not count."""
+    """Makes a step that the event does not count."""
     right = Descent.run
 
     def run(self: Descent, *given: Any, **options: Any) -> Any:
@@ -101,7 +101,7 @@ def _noiseless(patch: pytest.MonkeyPatch) -> None:
 
 
 def _all_trees(patch: pytest.MonkeyPatch) -> None:
-    """Every tree is grown on all rows, and paid for as if they were divided."""
+    """Grows every tree on all rows, and charges as if they were divided."""
     right = trees._Recipe.grow
     kept: list[Any] = []
 
@@ -115,7 +115,7 @@ def _all_trees(patch: pytest.MonkeyPatch) -> None:
 
 
 def _twice_as_many(patch: pytest.MonkeyPatch) -> None:
-    """Every row counts as two, so that one person seems to be two."""
+    """Counts every row twice, so that one person seems to be two."""
     right = ClassPlan.read
     patch.setattr(ClassPlan, "read", lambda self, y, bits: right(self, np.repeat(y, 2), bits))
 
@@ -123,44 +123,44 @@ def _twice_as_many(patch: pytest.MonkeyPatch) -> None:
 MUTANTS = [
     Mutant(
         "clipped after summing",
-        "A learner adds up rows as long as they are, and clips the sum.",
+        "A learner sums rows without clipping them, and clips the sum.",
         _clipped_late,
-        gradients_are_those_of_rows_within_their_bounds,
+        gradients_are_sums_of_clipped_rows,
     ),
     Mutant(
-        "a step that nobody paid for",
-        "A descent makes one step more than its event says.",
+        "a step without a charge",
+        "A descent makes one more step than its event lists.",
         _one_more_step,
-        gradients_are_those_of_rows_within_their_bounds,
+        gradients_are_sums_of_clipped_rows,
     ),
     Mutant(
         "an exact mean in a model",
-        "A scaler keeps the mean of its rows beside what it released.",
+        "A scaler keeps the exact mean of its rows in addition to what it released.",
         _exact_mean,
-        moments_are_all_that_is_told_of_rows,
+        models_keep_noisy_moments_only,
     ),
     Mutant(
         "a fit without noise",
-        "Mechanisms of a learner release what they are given.",
+        "The mechanisms of a learner release their input without noise.",
         _noiseless,
-        moments_are_all_that_is_told_of_rows,
+        models_keep_noisy_moments_only,
     ),
     Mutant(
         "rows in several trees",
-        "The trees of a forest share rows, and are paid for as if they did not.",
+        "The trees of a forest share rows, but are charged as if they did not.",
         _all_trees,
         a_row_is_in_one_tree,
     ),
     Mutant(
         "a label counted twice",
-        "One row counts as two where classes are found.",
+        "Each row counts twice when classes are looked for.",
         _twice_as_many,
         labels_of_one_person_stay_hidden,
     ),
     Mutant(
         "a learner's rows by order",
-        "A customer has a row for a learner in each order, and not one for all of them.",
+        "A learner gets one row per order of a customer, and not one row per customer.",
         by_order,
-        one_person_is_one_row_on_a_way,
+        linked_rows_make_one_row_per_person,
     ),
 ]

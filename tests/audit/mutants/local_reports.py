@@ -1,4 +1,4 @@
-"""Mistakes in the local model: probabilities that are swapped, rounded or for something else; clones; memory."""
+"""Mistakes in the local model: probabilities that are swapped, rounded or misplaced; clones; memory."""
 
 from __future__ import annotations
 
@@ -32,42 +32,42 @@ from tests.statistical.laws import FALSE_ALARM, CategoricalLaw, p_value
 EPSILON = Fraction(1)
 
 
-@catcher("every path of draws")
-def unary_reports_cost_what_was_asked() -> None:
+@catcher("every path of random draws")
+def unary_reports_cost_the_requested_epsilon() -> None:
     for symmetric in (False, True):
         oracle = UnaryEncoding(epsilon=EPSILON, domain=3, symmetric=symmetric)
         judge_privacy([report_law(oracle, value) for value in range(3)], EPSILON)
 
 
-@catcher("every path of draws")
+@catcher("every path of random draws")
 def unary_reports_support_their_value() -> None:
     oracle = UnaryEncoding(epsilon=EPSILON, domain=3)
     judge_support(oracle, [report_law(oracle, value) for value in range(3)])
 
 
-@catcher("every path of draws")
-def hashed_reports_cost_what_was_asked_and_support_their_value() -> None:
+@catcher("every path of random draws")
+def hashed_reports_cost_the_requested_epsilon_and_support_their_value() -> None:
     oracle = LocalHashing(epsilon=EPSILON, domain=3, hashes=4)
     laws = [report_law(oracle, value) for value in range(3)]
     judge_privacy(laws, EPSILON)
     judge_support(oracle, laws)
 
 
-@catcher("every path of draws")
-def hadamard_reports_cost_what_was_asked() -> None:
+@catcher("every path of random draws")
+def hadamard_reports_cost_the_requested_epsilon() -> None:
     oracle = HadamardResponse(epsilon=EPSILON, domain=3)
     judge_privacy([report_law(oracle, value) for value in range(3)], EPSILON)
 
 
-@catcher("every path of draws")
-def windows_of_means_cost_what_was_asked() -> None:
+@catcher("every path of random draws")
+def windows_of_means_cost_the_requested_epsilon() -> None:
     oracle = PiecewiseMean(epsilon=EPSILON, steps=2)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_module("means"), "_PLACES", 1)  # three places instead of 2^40
         judge_privacy([report_law(oracle, value) for value in (-1, 0, 1)], EPSILON)
 
 
-@catcher("law of 20,000 reports")
+@catcher("distribution of 20,000 reports")
 def sets_hold_the_true_value_as_often_as_they_may() -> None:
     oracle = SubsetSelection(epsilon=EPSILON, domain=12)
     p = oracle.size * math.e / (oracle.size * math.e + 12 - oracle.size)
@@ -76,7 +76,7 @@ def sets_hold_the_true_value_as_often_as_they_may() -> None:
 
 
 @catcher("all reports of seven people")
-def shuffled_reports_cost_no_less_than_they_do() -> None:
+def shuffled_reports_cost_no_more_than_stated() -> None:
     truth = math.e / (1 + math.e)
     laws = []
     for ones in (3, 4):
@@ -137,35 +137,35 @@ _CLONES = _SHUFFLE._clones
 MUTANTS = [
     Mutant(
         "both bits with the whole epsilon",
-        "Each bit of a symmetric unary report is kept with the odds e^epsilon, although two bits tell of a value.",
+        "Each bit of a symmetric unary report is kept with odds e^epsilon, although two values differ in two bits.",
         setting(UnaryEncoding, "_exponent", property(lambda self: self.epsilon)),
-        unary_reports_cost_what_was_asked,
+        unary_reports_cost_the_requested_epsilon,
     ),
     Mutant(
         "coins of the truth and of the lie swapped",
-        "The bit of the true value is set as rarely as others should be, and others by a fair coin.",
+        "The true bit is set as rarely as the others should be, and the others by a fair coin.",
         setting(UnaryEncoding, "_members", _swapped),
         unary_reports_support_their_value,
     ),
     Mutant(
         "a coin of three decimals",
-        "The probability of a parity is rounded to three decimals, upwards.",
+        "The probability of a parity is rounded up to three decimals.",
         setting(_module("oracles.hadamard_response"), "odds_coin", _decimals),
-        hadamard_reports_cost_what_was_asked,
+        hadamard_reports_cost_the_requested_epsilon,
     ),
     Mutant(
         "odds of two hashes for four",
-        "Whether a hash is lied about is decided as if there were two of them.",
+        "The odds of a truthful hash are those of two hashes, although there are four.",
         setting(
             _module("oracles.local_hashing"),
             "response",
             lambda epsilon, hashes: _OddsOfTwo(epsilon=epsilon, options=hashes),
         ),
-        hashed_reports_cost_what_was_asked_and_support_their_value,
+        hashed_reports_cost_the_requested_epsilon_and_support_their_value,
     ),
     Mutant(
         "another number of hashes",
-        "The aggregator takes other values to be supported as if there were one hash more.",
+        "The aggregator computes the support of other values as if there were one more hash.",
         setting(
             LocalHashing,
             "support",
@@ -174,29 +174,29 @@ MUTANTS = [
                 Enclosure.of(Fraction(1, self.hashes + 1), digits),
             ),
         ),
-        hashed_reports_cost_what_was_asked_and_support_their_value,
+        hashed_reports_cost_the_requested_epsilon_and_support_their_value,
     ),
     Mutant(
         "sets weighed as if there were two",
-        "The true value is put into the set with the odds e^epsilon, whatever the numbers of sets with and without it.",
+        "The true value is put into the set with odds e^epsilon, whatever the numbers of sets with and without it.",
         setting(_module("oracles.subset_selection"), "odds_coin", lambda epsilon, _t, _l: _exact(epsilon, 1, 1)),
         sets_hold_the_true_value_as_often_as_they_may,
     ),
     Mutant(
         "a window too wide",
-        "The coin of a mean's window counts one number more than the window has.",
+        "The coin for the window of a mean counts one more number than the window holds.",
         setting(_module("means"), "odds_coin", lambda epsilon, width, steps: _exact(epsilon, width + 1, steps)),
-        windows_of_means_cost_what_was_asked,
+        windows_of_means_cost_the_requested_epsilon,
     ),
     Mutant(
         "clones counted twice",
-        "Among shuffled reports twice as many are taken to hide a person as do.",
+        "The account assumes that twice as many shuffled reports hide a person as really do.",
         setting(_SHUFFLE, "_clones", _twice),
-        shuffled_reports_cost_no_less_than_they_do,
+        shuffled_reports_cost_no_more_than_stated,
     ),
     Mutant(
         "a memory that forgets",
-        "A client that was asked before draws a new report, and their average gives the value away.",
+        "A client that is asked again draws a new report, and the average of its reports reveals its value.",
         setting(PermanentResponse, "report", _fresh),
         asked_again_a_client_sends_the_same,
     ),

@@ -24,7 +24,7 @@ DRAWS = 2000
 
 
 @catcher("audit.exact")
-def laplace_costs_what_was_asked() -> None:
+def laplace_costs_the_requested_epsilon() -> None:
     """On the grid, between its points, and in arrays of values between its points."""
     assert audit.exact(Laplace(epsilon=1, sensitivity=1), 0, 1, epsilon=1).passed
     assert audit.exact(Laplace(epsilon=1, sensitivity=1), Fraction(1, 2), Fraction(3, 2), epsilon=1).passed
@@ -36,7 +36,7 @@ def laplace_costs_what_was_asked() -> None:
 
 
 @catcher("audit.fits")
-def laplace_noise_has_its_law() -> None:
+def laplace_noise_has_its_distribution() -> None:
     mechanism, bits = Laplace(epsilon=Fraction(1, 4), sensitivity=1), SeededBits(11)
     draws = [mechanism.release(0, bits=bits) for _ in range(DRAWS)]
     assert audit.fits(draws, LaplaceLaw(Fraction(4)), level=1e-9).passed
@@ -72,12 +72,12 @@ def stairs_are_as_long_as_the_sensitivity() -> None:
 
 
 @catcher("audit.exact")
-def trouble_is_hardly_ever_released() -> None:
+def unstable_values_are_hardly_ever_released() -> None:
     assert audit.exact(ProposeTestRelease(epsilon=1, delta=1e-5, bound=1), (0, 0), (50, 0)).passed
 
 
 @catcher("audit.distinguish")
-def reports_hide_their_truth() -> None:
+def reports_hide_the_true_answer() -> None:
     mechanism = RandomizedResponse(epsilon=1)
     assert audit.distinguish(mechanism, 0, 1, runs=RUNS, confidence=SURE, bits=SeededBits(14)).passed
 
@@ -129,61 +129,61 @@ def _early_cut(patch: pytest.MonkeyPatch) -> None:
 MUTANTS = [
     Mutant(
         "half the scale",
-        "The scale of Laplace noise is half of sensitivity over epsilon.",
+        "The scale of Laplace noise is half of sensitivity / epsilon.",
         setting(Laplace, "_scale", property(_half)),
-        laplace_costs_what_was_asked,
+        laplace_costs_the_requested_epsilon,
     ),
     Mutant(
         "a sampler that draws too little",
-        "The mechanism asks for the right scale and the sampler draws with half of it.",
+        "The mechanism asks for the right scale, but the sampler draws with half of it.",
         setting(laplace_module, "discrete_laplace", _sharper),
-        laplace_noise_has_its_law,
+        laplace_noise_has_its_distribution,
     ),
     Mutant(
         "rounding left out of the sensitivity",
-        "A sensitivity of 5/2 steps counts as 2: rounding to the grid is forgotten.",
+        "A sensitivity of 2.5 steps counts as 2, because rounding to the grid is forgotten.",
         setting(Grid, "l1_steps", lambda grid, s, dimension=1: max(1, int(s / grid.step)) + dimension - 1),
-        laplace_costs_what_was_asked,
+        laplace_costs_the_requested_epsilon,
     ),
     Mutant(
         "dimension left out of the sensitivity",
-        "Each entry of an array may round by a step of its own, and only one is counted.",
+        "Each entry of an array may round by one step, but the rounding of only one entry is counted.",
         setting(Grid, "l1_steps", lambda grid, s, dimension=1: -int(-s // grid.step) + 0 * dimension),
-        laplace_costs_what_was_asked,
+        laplace_costs_the_requested_epsilon,
     ),
     Mutant(
         "half to even",
-        "Values are rounded half to even, which moves some neighbours two steps apart.",
+        "Values are rounded half to even, so that some neighbours end up two steps apart.",
         setting(Grid, "_scalar", lambda grid, value: round(Fraction(value) / grid.step)),
-        laplace_costs_what_was_asked,
+        laplace_costs_the_requested_epsilon,
     ),
     Mutant(
         "float noise off the grid",
-        "Textbook Laplace noise is computed and added in floats; low bits tell the exact value.",
+        "Textbook Laplace noise is computed and added in floats, whose low bits reveal the exact value.",
         setting(Laplace, "release", _in_floats),
         laplace_hides_one_unit,
     ),
     Mutant(
         "seeded generator",
-        "Noise comes from a generator with a fixed seed, the same for every release.",
+        "Noise comes from a generator with a fixed seed, so it is the same for every release.",
         setting(Laplace, "release", _seeded),
         laplace_hides_one_unit,
     ),
     Mutant(
         "noise on one entry only",
-        "An array gets noise on its first entry; the others are exact.",
+        "Only the first entry of an array gets noise; the others are exact.",
         setting(Laplace, "release", _first_only),
         laplace_hides_one_unit_in_an_array,
     ),
     Mutant(
         "one draw for all entries",
-        "All entries of an array share one draw; their differences are exact.",
+        "All entries of an array share one draw, so their differences are exact.",
         setting(Laplace, "release", _shared),
         laplace_hides_one_unit_in_an_array,
     ),
     Mutant(
-        "sigma of the continuous law",
-        "The discrete Gaussian is calibrated by the curve of the continuous one.",
+        "sigma of the continuous Gaussian",
+        "The discrete Gaussian is calibrated with the privacy curve of the continuous one.",
         setting(
             accounting,
             "discrete_gaussian_sigma",
@@ -195,7 +195,7 @@ MUTANTS = [
     ),
     Mutant(
         "sigma where the search began",
-        "A profile without the middle of its law says yes to the first sigma that is tried, sensitivity over epsilon.",
+        "The search accepts its first sigma: its privacy profile leaves out the middle of the distribution.",
         setting(
             accounting,
             "discrete_gaussian_sigma",
@@ -205,20 +205,20 @@ MUTANTS = [
     ),
     Mutant(
         "stairs shorter than the sensitivity",
-        "A stair is one step shorter than a unit's move, which then takes two stairs.",
+        "A stair is one step shorter than the sensitivity, so that one unit can move a value by two stairs.",
         setting(Stairs, "best", classmethod(_short)),
         stairs_are_as_long_as_the_sensitivity,
     ),
     Mutant(
         "test passed one step early",
-        "Propose-test-release takes a cut one below the one that its delta needs.",
+        "Propose-test-release uses a cut that is one below the cut that its delta requires.",
         _early_cut,
-        trouble_is_hardly_ever_released,
+        unstable_values_are_hardly_ever_released,
     ),
     Mutant(
         "too much truth",
-        "Randomized response lies about half as often as it says.",
+        "Randomized response lies about half as often as it claims.",
         setting(RandomizedResponse, "_randomize", _truthful),
-        reports_hide_their_truth,
+        reports_hide_the_true_answer,
     ),
 ]

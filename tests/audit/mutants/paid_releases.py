@@ -48,14 +48,14 @@ def every_account_of_a_release_is_charged() -> None:
 
 
 @catcher("budgets of two accounts")
-def a_failure_is_one_on_every_account() -> None:
+def a_failure_counts_on_every_account() -> None:
     paid = PlainRelease(ledger_of(), BOTH, before=lambda: 1 / 0)
     _released(paid)
     assert [paid.ledger.balance(account).failures for account in BOTH] == [1, 1]
 
 
 @catcher("the header of an answer")
-def an_answer_says_what_its_probes_released() -> None:
+def an_answer_reports_what_its_probes_released() -> None:
     probe, rest = events.Pure("1/4"), events.Pure("1/2")
     paid = PlainRelease(ledger_of(), probes={"bounds": probe}, releases=rest)
     _released(paid)
@@ -63,7 +63,7 @@ def an_answer_says_what_its_probes_released() -> None:
 
 
 @catcher("the header of an answer")
-def an_answer_says_what_interrupted_runs_released() -> None:
+def an_answer_reports_what_interrupted_runs_released() -> None:
     probe, rest = events.Pure("1/4"), events.Pure("1/2")
     paid = PlainRelease(ledger_of(), probes={"bounds": probe}, releases=rest)
     with pytest.MonkeyPatch.context() as patch:
@@ -90,7 +90,7 @@ def no_probe_costs_more_than_its_charge() -> None:
 
 
 @catcher("the notes of Ctrl-C")
-def whoever_stops_a_release_that_is_shown_hears_that_it_is_stored() -> None:
+def an_interrupted_answer_reports_that_it_is_stored() -> None:
     paid = PlainRelease(ledger_of())
     with pytest.raises(KeyboardInterrupt) as caught:
         _released(paid, _stop)
@@ -108,7 +108,7 @@ def a_key_answers_one_request() -> None:
 
 
 @catcher("one key, two requests")
-def a_key_is_the_callers_own() -> None:
+def a_key_belongs_to_one_caller() -> None:
     ledger = ledger_of()
     stopped = PlainRelease(ledger, before=_stop)
     with pytest.raises(KeyboardInterrupt):
@@ -145,7 +145,7 @@ def _first_account_only(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Ledger, "charge_all", charge_all)
 
 
-def _of_anybody(patch: pytest.MonkeyPatch) -> None:
+def _of_any_caller(patch: pytest.MonkeyPatch) -> None:
     right = charges.earlier
 
     def earlier(rows: Any, asked: Any) -> Any:
@@ -159,33 +159,33 @@ def _of_anybody(patch: pytest.MonkeyPatch) -> None:
 MUTANTS = [
     Mutant(
         "rows before the charge",
-        "A release reads and adds noise first, and is charged when it is stored.",
+        "A release reads data and adds noise first, and is charged only when it is stored.",
         setting(module, "release_once", _reads_first),
         all_accounts_are_charged_before_anything_is_read,
     ),
     Mutant(
         "one of two accounts",
-        "A release about the people of two accounts is charged to the first alone.",
+        "A release about people of two accounts is charged only to the first account.",
         _first_account_only,
         every_account_of_a_release_is_charged,
     ),
     Mutant(
         "failures of the first account",
-        "A release of two accounts that fails uses up a credit on one of them.",
+        "A release on two accounts that fails uses up a failure credit on only one of them.",
         setting(outcomes, "find_joined_charges", lambda _rows, charge: (charge,)),
-        a_failure_is_one_on_every_account,
+        a_failure_counts_on_every_account,
     ),
     Mutant(
         "a header without probes",
-        "An answer says what it released itself, and leaves out what its probes did.",
+        "An answer reports what it released itself, but leaves out what its probes released.",
         setting(ChargeRun, "total", lambda _run, event: event),
-        an_answer_says_what_its_probes_released,
+        an_answer_reports_what_its_probes_released,
     ),
     Mutant(
         "a header of the last run",
-        "An answer leaves out what runs released that were interrupted.",
+        "An answer leaves out what interrupted runs released before it.",
         setting(ChargeRun, "_read_stored_events", lambda _run: {}),
-        an_answer_says_what_interrupted_runs_released,
+        an_answer_reports_what_interrupted_runs_released,
     ),
     Mutant(
         "more than was paid for",
@@ -195,26 +195,26 @@ MUTANTS = [
     ),
     Mutant(
         "probes beyond the charge",
-        "What is kept on the way to an answer is compared with nothing.",
+        "What probes released before the answer is not compared with the charge.",
         setting(module, "require_paid", lambda *_: None),
         no_probe_costs_more_than_its_charge,
     ),
     Mutant(
         "shown outside of the charge",
-        "An answer is shown when its charge was left, and whoever stops it hears nothing of it.",
+        "An answer is shown after its charge is closed, so an interruption does not report that it is stored.",
         setting(module, "release_once", _shows_outside),
-        whoever_stops_a_release_that_is_shown_hears_that_it_is_stored,
+        an_interrupted_answer_reports_that_it_is_stored,
     ),
     Mutant(
         "a key for every request",
-        "Another request under an idempotency key is given the answer of the first.",
+        "A different request with the same idempotency key gets the answer of the first.",
         setting(charges.PricedRequest, "is_of", lambda *_: True),
         a_key_answers_one_request,
     ),
     Mutant(
         "keys of others",
-        "Who knows somebody's idempotency key runs their charge.",
-        _of_anybody,
-        a_key_is_the_callers_own,
+        "Anyone who knows a person's idempotency key can run their charge.",
+        _of_any_caller,
+        a_key_belongs_to_one_caller,
     ),
 ]

@@ -1,4 +1,4 @@
-"""What a mutant is: a mistake that somebody could make, put into the code on purpose, and the check that sees it."""
+"""Mutants: plausible mistakes that are put into the code on purpose, each with the check that catches it."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import pytest
 
 @dataclass(frozen=True)
 class Catcher:
-    """A check that the honest code passes and a mutant must not.
+    """A check that the code as it is passes, and that fails on a mutant.
 
     Attributes:
-        audit: the tool that it uses.
+        audit: the name of the tool that it uses.
         run: raises AssertionError if something is wrong.
     """
 
@@ -28,19 +28,19 @@ class Catcher:
 
 
 def catcher(audit: str) -> Callable[[Callable[[], None]], Catcher]:
-    """Makes a check of a function."""
+    """Returns a decorator that turns a function into a check."""
     return lambda run: Catcher(audit, run)
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """A mistake.
+    """A mistake that is put into the code on purpose.
 
     Attributes:
-        name: in a few words.
-        broken: what it does, in a sentence.
-        apply: puts it into the code, given something that patches.
-        caught_by: the check.
+        name: the mistake in a few words.
+        broken: what the broken code does, in one sentence.
+        apply: puts the mistake into the code, by means of a MonkeyPatch.
+        caught_by: the check that must fail on it.
     """
 
     name: str
@@ -60,5 +60,5 @@ def _patched(apply: Callable[[pytest.MonkeyPatch], None]) -> Iterator[None]:
 
 
 def setting(owner: Any, name: str, value: Any) -> Callable[[pytest.MonkeyPatch], None]:
-    """A mutant that is one other attribute."""
+    """Returns a patch that replaces one attribute."""
     return lambda patch: patch.setattr(owner, name, value)

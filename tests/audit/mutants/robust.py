@@ -24,7 +24,7 @@ SURE = 1 - 1e-6
 
 
 @catcher("audit.distinguish")
-def calm_data_hides_who_would_disturb_it() -> None:
+def stable_data_look_like_their_neighbours() -> None:
     """0, 0, 0, 0, 1 has a local sensitivity of 0, and 0, 0, 0, 1, 1 one of 1."""
     bits = SeededBits(61)
 
@@ -43,7 +43,7 @@ def values_of_blocks_are_replaced() -> None:
 
 
 @catcher("audit.distinguish")
-def no_row_is_longer_than_its_ball() -> None:
+def rows_are_clipped_to_the_ball() -> None:
     bits = SeededBits(62)
 
     def far(rows: Any) -> bool:
@@ -74,20 +74,20 @@ def _as_if_added(**options: Any) -> Quantile:
 MUTANTS = [
     Mutant(
         "local sensitivity as the scale of noise",
-        "Noise is scaled to what one unit does to these data, which tells how calm they are.",
+        "Noise is scaled to what one unit changes in these data, which reveals how stable they are.",
         _local_only,
-        calm_data_hides_who_would_disturb_it,
+        stable_data_look_like_their_neighbours,
     ),
     Mutant(
         "block values added instead of replaced",
-        "The median over blocks is calibrated for one value more, although a unit replaces the value of its block.",
+        "The median over blocks is calibrated for an added value, although a unit replaces the value of its block.",
         setting(blocks, "Quantile", functools.partial(_as_if_added)),
         values_of_blocks_are_replaced,
     ),
     Mutant(
         "long rows in an iterative mean",
-        "Rows are added up as they are, however far outside the ball.",
+        "Rows are summed as they are, however far outside the ball.",
         setting(iterative, "within", lambda steps, _radius: steps),
-        no_row_is_longer_than_its_ball,
+        rows_are_clipped_to_the_ball,
     ),
 ]

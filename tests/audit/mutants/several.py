@@ -1,4 +1,4 @@
-"""Mistakes where one payment is for several releases, and where one person's rows are in several tables."""
+"""Mistakes where one charge covers several releases, and where one person has rows in several tables."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ BOTH = "SELECT COUNT(*) AS n, (SELECT COUNT(*) FROM staff) AS s FROM visits"
 
 
 @catcher("audit.query")
-def one_person_is_paid_for_in_all_groupings() -> None:
+def every_grouping_of_a_person_is_charged() -> None:
     found = audit.query(clinic, ROLLUP, CROWD, neighbours=4)
     assert found.passed, found.summary()
 
 
 @catcher("audit.query")
-def noise_and_draws_of_one_price_are_paid_for_in_all_groupings() -> None:
+def counts_and_draws_are_charged_in_every_grouping() -> None:
     """A count and a drawn maximum cost the same, and what they moved in all groupings is added up together."""
     found = audit.query(lambda rows: clinic(rows, budget=APPROXIMATE), DRAWN, CROWD, delta=1e-5, neighbours=4)
     assert found.passed, found.summary()
 
 
 @catcher("audit.query")
-def what_is_not_shown_is_paid_for() -> None:
+def the_other_group_is_charged() -> None:
     found = audit.query(
         lambda rows: clinic(rows, budget=APPROXIMATE), KINDS, CROWD, other="elsewhere", delta=1e-5, neighbours=4
     )
@@ -56,21 +56,21 @@ def what_is_not_shown_is_paid_for() -> None:
 
 
 @catcher("audit.query")
-def one_person_is_one_person_on_a_way() -> None:
+def linked_rows_belong_to_one_person() -> None:
     found = audit.query(of_family(THE_SHOP, budget=PURE), ITEMS, shopping(), neighbours=4)
     assert found.passed, found.summary()
 
 
 @catcher("audit.query")
-def people_of_each_account_are_paid_for() -> None:
-    """Nothing is found: the question is refused, or everybody whom it counts is paid for."""
+def every_account_of_a_question_is_charged() -> None:
+    """Passes if the question is refused, or if every account whose people it counts is charged."""
     with suppress(UnsupportedQuery):
         found = audit.query(of_family(THE_HOSPITAL, budget=PURE), BOTH, wards(), neighbours=6)
         assert found.passed, found.summary()
 
 
 @catcher("brute force")
-def a_sum_of_groups_is_paid_for_all_of_them() -> None:
+def a_sum_of_groups_is_charged_for_all_of_them() -> None:
     """All that one person can own of four groups: with Gaussian noise, no grouping moves farther than was paid for."""
     assert all(farthest(relation) < 1 + 1e-9 for relation in Neighbours)
 
@@ -130,56 +130,56 @@ def by_order(patch: pytest.MonkeyPatch) -> None:
 MUTANTS = [
     Mutant(
         "a grouping left uncharged",
-        "Of the groupings of a ROLLUP one is left out of what a person can change.",
+        "One grouping of a ROLLUP is left out of what one person can change.",
         _fewer_groupings,
-        one_person_is_paid_for_in_all_groupings,
+        every_grouping_of_a_person_is_charged,
     ),
     Mutant(
         "a grouping of draws left uncharged",
-        "Of the groupings of a count and a drawn maximum one is left out of what a person can change.",
+        "One grouping of a count and a drawn maximum is left out of what one person can change.",
         _fewer_groupings,
-        noise_and_draws_of_one_price_are_paid_for_in_all_groupings,
+        counts_and_draws_are_charged_in_every_grouping,
     ),
     Mutant(
-        "what is not shown for nothing",
-        "The group of everything that is not shown is released beside the others, and not paid for.",
+        "the OTHER group without a charge",
+        "The group of all rows that are not shown is released with the other groups, but is not charged.",
         _ungathered,
-        what_is_not_shown_is_paid_for,
+        the_other_group_is_charged,
     ),
     Mutant(
         "limits for an order",
-        "Items are limited for each order that they are in, and not for the customer who has the orders.",
+        "Items are limited per order, and not per customer, although one customer may have many orders.",
         by_order,
-        one_person_is_one_person_on_a_way,
+        linked_rows_belong_to_one_person,
     ),
     Mutant(
         "sums for the price of a group",
-        "Groupings are sums of one table, and noise is for one of a person's groups in each sum.",
+        "Groupings are sums of one table, but the noise covers only one of a person's groups in each sum.",
         setting(QueryContribution, "added_up", lambda self, **_: self),
-        a_sum_of_groups_is_paid_for_all_of_them,
+        a_sum_of_groups_is_charged_for_all_of_them,
     ),
     Mutant(
-        "every question the whole budget",
-        "Each question of a batch has the epsilon that was to be shared.",
+        "the whole budget for every question",
+        "Each question of a batch gets the epsilon that all of them should share.",
         setting(batch_plan, "share_terms", lambda terms, *_: terms),
         a_batch_costs_what_it_releases,
     ),
     Mutant(
         "a batch for the price of one",
-        "A batch is charged with the event of its first question.",
+        "A batch is charged only for the event of its first question.",
         setting(batch_plan.BatchPlan, "event", property(lambda self: self._price(self.layout.measured[0]))),
         a_batch_costs_what_it_releases,
     ),
     Mutant(
-        "questions alike by their table",
-        "Questions of a batch about the same table are taken for the same question.",
+        "questions compared by their table",
+        "Questions of a batch about the same table are treated as one question.",
         setting(MeasurementPlan, "request_key", lambda self, _: self.plan.table),
         a_batch_costs_what_it_releases,
     ),
     Mutant(
-        "another account's people for nothing",
-        "A question inside a question counts people of another account, who do not pay.",
+        "people of another account without a charge",
+        "A nested question counts people of another account, which is not charged.",
         setting(Catalog, "_check_one_account", lambda *_: None),
-        people_of_each_account_are_paid_for,
+        every_account_of_a_question_is_charged,
     ),
 ]

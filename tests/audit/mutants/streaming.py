@@ -1,4 +1,4 @@
-"""Mistakes in streams: a sensitivity of too few columns, noise handed out twice, people counted too often."""
+"""Mistakes in streams: a sensitivity of too few columns, noise that is used twice, people counted too often."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def measurements_are_exact() -> None:
 
 
 @catcher("exact values")
-def no_draw_is_handed_out_twice() -> None:
+def no_draw_is_used_twice() -> None:
     ahead = draw_buffer.DrawBuffer(iter_numbers())
     assert len({ahead.next() for _ in range(1000)}) == 1000
 
@@ -80,7 +80,7 @@ def iter_numbers() -> Any:
 
 
 @catcher("exact values")
-def a_tree_pays_for_every_level() -> None:
+def every_level_of_a_tree_is_charged() -> None:
     tree = LaplaceTree((Fraction(1, 3),) * 3, 2)
     line = tree.line()
     moved = sum(abs(x) for t in range(4) for x in line.measure(2 if t == 0 else 0))
@@ -98,7 +98,7 @@ def _visits(days: int, **how: Any) -> Any:
 
 
 @catcher("record and replay")
-def nobody_counts_in_more_periods_than_charged() -> None:
+def no_person_counts_in_more_periods_than_charged() -> None:
     stream = _visits(4, max_groups=2)
     assert stream._plan.participation.times == 2
     totals = [round(stream.release().records[0]["n"]) for _ in range(4)]
@@ -112,7 +112,7 @@ def a_replaced_person_leaves_and_enters() -> None:
 
 
 @catcher("record and replay")
-def no_unit_moves_a_stream_farther_than_was_paid() -> None:
+def no_unit_moves_a_stream_farther_than_was_charged() -> None:
     check_paid((12, 36, 67))
 
 
@@ -127,7 +127,7 @@ def a_period_that_was_saved_is_released_with_its_noise() -> None:
     with TemporaryDirectory() as folder:
 
         def opened() -> Any:
-            curator = Curator(f"{folder}/book", engine=Memory())
+            curator = Curator(f"{folder}/ledger", engine=Memory())
             types = {"person": "int", "day": "date"}
             curator.protect(rows, name="visits", unit="person", types=types, budget=Budget(rho=1))
             question = "SELECT day, COUNT(*) AS n FROM visits GROUP BY day"
@@ -141,25 +141,25 @@ def a_period_that_was_saved_is_released_with_its_noise() -> None:
             patch.setattr(Ledger, "store_beside", die)
             stream.release()
         curator.close()
-        (state,) = Path(f"{folder}/book.streams").glob("*.state")
+        (state,) = Path(f"{folder}/ledger.streams").glob("*.state")
         saved = json.loads(state.read_text().splitlines()[1])["noisy"]
         curator, stream = opened()
         with curator:
             stream.release(period="2026-01-01")
-            assert stream._witness.released() == [saved]
+            assert stream._witness.read_releases() == [saved]
 
 
 def _measured_again(self: Any) -> None:
-    self.count = self._witness.seen(self._stream) or 0
+    self.count = self._witness.count_periods(self._stream) or 0
     self._loaded = self._loaded[: self.count]
 
 
-def _told_by_name(expression: Any, schema: Any) -> bool:
+def _found_by_name(expression: Any, schema: Any) -> bool:
     read = {column.name for column in columns(expression)}
     return bool(read) and read <= {*schema.parts, schema.unit}
 
 
-def _told_as_written(column: Any, schema: Any) -> bool:
+def _found_as_written(column: Any, schema: Any) -> bool:
     return relation_schema._is_id(column, schema) or relation_schema._is_part(schema.columns[column.name].link)
 
 
@@ -187,13 +187,13 @@ def _same_again(self: Any) -> Any:
 MUTANTS = [
     Mutant(
         "a person in several periods counted once",
-        "The sensitivity of a stream is that of one period, however many a person may be in.",
+        "The sensitivity of a stream covers one period, however many periods a person may be in.",
         setting(toeplitz, "earliest_move", _one_column),
         a_unit_moves_no_measurement_farther_than_declared,
     ),
     Mutant(
-        "periods of a person beside each other forgotten",
-        "Products of the columns of a bounded-memory factor are left out of its sensitivity.",
+        "products of a person's periods forgotten",
+        "Products between columns of a bounded-memory factor are left out of its sensitivity.",
         setting(
             bounded_memory.BoundedMemoryFactorization,
             "_compute_squared_norm",
@@ -203,7 +203,7 @@ MUTANTS = [
     ),
     Mutant(
         "the second half of a column forgotten",
-        "The norm of a column stops half-way.",
+        "The norm of a column covers its first half only.",
         setting(toeplitz, "earliest_move", lambda column, *_: sum(c * c for c in column[: len(column) // 2])),
         a_unit_moves_no_measurement_farther_than_declared,
     ),
@@ -218,26 +218,26 @@ MUTANTS = [
         measurements_are_exact,
     ),
     Mutant(
-        "noise handed out twice",
-        "Noise that was drawn ahead stays where it was when it is used.",
+        "noise used twice",
+        "Noise that was drawn in advance stays in the buffer after it is used.",
         setting(draw_buffer.DrawBuffer, "next", _same_again),
-        no_draw_is_handed_out_twice,
+        no_draw_is_used_twice,
     ),
     Mutant(
-        "one level of a tree paid",
-        "A tree is charged as if a value lay in one of its nodes.",
+        "one level of a tree charged",
+        "A tree is charged as if each value were in only one of its nodes.",
         setting(LaplaceTree, "levels", 1),
-        a_tree_pays_for_every_level,
+        every_level_of_a_tree_is_charged,
     ),
     Mutant(
         "who was counted is forgotten",
-        "A stream of a curator does not remember in how many periods a person was counted.",
+        "A stream does not remember in how many periods each person was counted.",
         setting(curated_stream.UnitMemory, "count", lambda *_: None),
-        nobody_counts_in_more_periods_than_charged,
+        no_person_counts_in_more_periods_than_charged,
     ),
     Mutant(
         "a replaced person only leaves",
-        "Under replacement, the periods that somebody else enters are not counted.",
+        "Under replacement, the periods that the new person enters are not counted.",
         setting(
             StreamPlan,
             "sensitivity",
@@ -246,32 +246,32 @@ MUTANTS = [
         a_replaced_person_leaves_and_enters,
     ),
     Mutant(
-        "a period told by the name of its column",
-        "An id tells the period if a column that is called like a part of it does, whatever that column holds.",
-        setting(stream_plan, "follows_from_id", _told_by_name),
-        no_unit_moves_a_stream_farther_than_was_paid,
+        "a period taken from the name of a column",
+        "A column with the name of a part of the id is taken for that part, whatever the column holds.",
+        setting(stream_plan, "follows_from_id", _found_by_name),
+        no_unit_moves_a_stream_farther_than_was_charged,
     ),
     Mutant(
-        "a period told by a text as it is written",
-        "A text in an id tells the period, although one unit may write it in several ways.",
-        setting(relation_schema, "_is_one_value", _told_as_written),
-        no_unit_moves_a_stream_farther_than_was_paid,
+        "a period taken from the text of an id",
+        "The period is read from a text in the id, although one unit may write this text in several ways.",
+        setting(relation_schema, "_is_one_value", _found_as_written),
+        no_unit_moves_a_stream_farther_than_was_charged,
     ),
     Mutant(
-        "a union is what its first side is",
-        "A column of UNION ALL is taken for a part of the id if it is one on the first side.",
+        "a union that follows its first side",
+        "A column of UNION ALL is taken for a part of the id if it is one on the first side only.",
         setting(relation_schema, "_hull", lambda found: replace(_HULL(found), link=found[0].link)),
-        no_unit_moves_a_stream_farther_than_was_paid,
+        no_unit_moves_a_stream_farther_than_was_charged,
     ),
     Mutant(
-        "a computed column is what it is computed of",
-        "What is computed of a part of the id is taken for that part, whatever else it is computed of.",
+        "a computed column that follows its first input",
+        "A column computed from a part of the id is taken for that part, whatever else it is computed from.",
         setting(relation_schema, "derive_column", _linked_like_its_first_column),
-        no_unit_moves_a_stream_farther_than_was_paid,
+        no_unit_moves_a_stream_farther_than_was_charged,
     ),
     Mutant(
         "a period that was saved is measured again",
-        "A period that a state has and the ledger has not is dropped, and its values meet other noise.",
+        "A period that is in the state but not in the ledger is dropped, and its values get new noise.",
         setting(StateFile, "_check_witness", _measured_again),
         a_period_that_was_saved_is_released_with_its_noise,
     ),

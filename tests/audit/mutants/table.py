@@ -1,4 +1,4 @@
-"""All mutants, and the table of them in the documentation."""
+"""The list of all mutants, and their table in the documentation."""
 
 from __future__ import annotations
 
@@ -53,9 +53,11 @@ MUTANTS = [
 
 _HEAD = """# Mutants
 
-Mistakes that systems like this one have made, or could make. Each is put into the code on purpose by `tests/audit`,
-and the check beside it must notice: it passes on the code as it is and fails on the mutant. The table is compared with
-the mutants that there are by a test, which writes it anew if `DISCREET_WRITE_TABLES` is set.
+A mutant is a mistake that systems like this one have made, or could make. The tests in `tests/audit` put each mutant
+into the code on purpose. The check in the same row passes on the correct code and must fail on the mutant.
+
+`tests/audit/test_mutants.py` generates this table and fails if it is stale. To write it again, set
+`DISCREET_WRITE_TABLES=1` and run that test.
 
 | mutant | what is broken | caught by | check |
 |---|---|---|---|
@@ -63,7 +65,7 @@ the mutants that there are by a test, which writes it anew if `DISCREET_WRITE_TA
 
 
 def rendered() -> str:
-    """The table as a page."""
+    """Returns the page with the table."""
     return _HEAD + "".join(map(_row, MUTANTS))
 
 

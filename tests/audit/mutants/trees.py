@@ -25,7 +25,7 @@ LABELS = [0, 1, 1]
 
 @catcher("neighbours of a fit")
 def no_row_moves_a_boosted_model_by_more_than_its_noise_covers() -> None:
-    """Each release, on neighbours that hear the same answers, moves by at most its own sensitivity."""
+    """Each release moves by at most its sensitivity between neighbours that get the same noisy answers."""
     for neighbours, other in (("add_remove", (ROWS, LABELS)), ("replace", ([*ROWS, [0.9, 0.1]], [*LABELS, 1]))):
         model = AdditiveClassifier(
             bounds=(0, 1), classes=[0, 1], rounds=2, cells=4, neighbours=neighbours, random_state=1
@@ -64,20 +64,20 @@ def no_row_moves_the_scores_of_splits_by_more_than_two() -> None:
     assert (less - whole).max() <= 2 * FINE
 
 
-@catcher("a price of its own")
+@catcher("the price of an event")
 def the_best_of_many_tries_costs_more_than_one() -> None:
     one = [events.Gaussian(10)]
     assert tuned_epsilon(one, Tries.of_mean(10), 1e-6) > 1.5 * tuned_epsilon(one, Tries.of_mean(1), 1e-6)
 
 
-@catcher("a price of its own")
-def a_search_leaves_each_fit_its_part_only() -> None:
+@catcher("the price of an event")
+def each_fit_of_a_search_gets_its_part_only() -> None:
     tree = DecisionTreeClassifier(bounds=(0, 1), classes=[0, 1])
     plan = GridSearchCV(tree, {"max_depth": [1, 2]}, epsilon=1, delta=0)._plan(1)
     assert 2 * plan.epsilon <= 1
 
 
-@catcher("a price of its own")
+@catcher("the price of an event")
 def a_holdout_pays_for_its_tests_and_its_answers() -> None:
     holdout = Holdout(10_000, sigma="0.01", budget=100)
     assert isinstance(holdout.event, events.Repeated)
@@ -90,13 +90,13 @@ def a_holdout_pays_for_its_tests_and_its_answers() -> None:
 MUTANTS = [
     Mutant(
         "residuals without a limit",
-        "What a row pulls in boosting is not shortened to the bound that the noise is made for.",
+        "The residual of a row in boosting is not clipped to the bound that the noise covers.",
         setting(boosting, "within", lambda residuals, _: 4 * residuals),
         no_row_moves_a_boosted_model_by_more_than_its_noise_covers,
     ),
     Mutant(
-        "a replaced row that pulls once",
-        "The noise of sums in boosting is made for an added row, where rows are replaced.",
+        "a replaced row that counts as an added one",
+        "The noise of sums in boosting is made for an added row, although rows are replaced.",
         setting(
             boosting._Releases,
             "sums",
@@ -106,25 +106,25 @@ MUTANTS = [
     ),
     Mutant(
         "impurity without its division",
-        "Splits are scored by sums of squares, which one row moves by as much as there are rows.",
+        "Splits are scored by sums of squares, which one row can move by as much as the number of rows.",
         setting(decision_trees, "_impurity", lambda counts: FINE * (counts * counts).sum(axis=-1)),
         no_row_moves_the_scores_of_splits_by_more_than_two,
     ),
     Mutant(
         "only the winner is paid for",
-        "The best of many tries is charged as if it had been the only one.",
+        "The best of many tries is charged as if it were the only try.",
         setting(tuning, "best_of", lambda divergences, _: divergences),
         the_best_of_many_tries_costs_more_than_one,
     ),
     Mutant(
         "a search that fits at full price",
-        "Every candidate of a grid is fitted with the budget of the whole search.",
+        "Every candidate of a grid search is fitted with the budget of the whole search.",
         setting(search_plan, "_with", lambda plan, _: plan),
-        a_search_leaves_each_fit_its_part_only,
+        each_fit_of_a_search_gets_its_part_only,
     ),
     Mutant(
-        "answers without a price",
-        "A holdout is charged for its tests and not for the numbers that it tells.",
+        "holdout numbers without a charge",
+        "A holdout is charged for its tests, but not for the numbers that it returns.",
         setting(Holdout, "event", property(lambda holdout: events.Repeated(holdout._test.event, holdout.budget))),
         a_holdout_pays_for_its_tests_and_its_answers,
     ),

@@ -223,7 +223,7 @@ def test_accepting_needs_a_steward_a_reason_and_a_missing_anchor(ledger: str, ho
     with opened(ledger) as book:
         book.stewardship.appoint("ada", "auditor")
         head = book.head()
-    with pytest.raises(LedgerError, match="no need"):
+    with pytest.raises(LedgerError, match="no new anchor"):
         accept_missing_anchor(ledger, by="owner", reason="why not")
     anchors(home)[0].unlink()
     with pytest.raises(NotPermitted):
@@ -394,12 +394,12 @@ KILLED = """
 import os, sys
 from discreet.ledger import AnchoredLedger
 from discreet.ledger.anchor import anchored_ledger
-real, place = getattr(anchored_book, sys.argv[2]), sys.argv[3]
+real, place = getattr(anchored_ledger, sys.argv[2]), sys.argv[3]
 def killed(*given, **named):
     if place == "after":
         real(*given, **named)
     os._exit(9)
-setattr(anchored_book, sys.argv[2], killed)
+setattr(anchored_ledger, sys.argv[2], killed)
 AnchoredLedger(sys.argv[1])
 """
 
@@ -423,7 +423,7 @@ def test_a_process_that_is_killed_on_opening_refuses_nobody(ledger: str, step: s
 ANSWERING = """
 import os, sys
 from discreet.ledger import AnchoredLedger
-from discreet.ledger.anchor import anchored_book
+from discreet.ledger.anchor import anchored_ledger
 from discreet.privacy import events
 ledger = AnchoredLedger(sys.argv[1])
 anchored_ledger.write_anchor = lambda *_: os._exit(9)

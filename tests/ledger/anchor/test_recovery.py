@@ -194,7 +194,7 @@ def test_a_lost_renewal_stays_counted(tmp_path: Path) -> None:
 
 def test_without_an_anchor_or_with_something_in_the_way_it_is_refused(lost: Path) -> None:
     (lost / "book-wal").write_bytes(b"of the lost ledger")
-    with pytest.raises(LedgerError, match="where the ledger shall be"):
+    with pytest.raises(LedgerError, match="cannot be restored to"):
         restored(lost, accept_loss=True)
     (lost / "book-wal").unlink()
     (lost / "anchor").unlink()

@@ -409,7 +409,7 @@ def test_a_certificate_says_what_was_promised_and_can_be_checked(clinic: Clinic)
     )
     assert (told["sequence"], told["hash"], told["analyst"]) == (receipt.sequence, receipt.hash, "ana")
     assert told["guarantee"] == (
-        "For any two databases of which one has all rows of one unit more than the other (a unit of patient (id)), "
+        "For any two databases where one has all rows of one unit more than the other (a unit of patient (id)), "
         "every set of answers is "
         "at most e^0.1 times as likely under one as under the other (pure differential privacy, epsilon=0.1)."
     )

@@ -474,7 +474,7 @@ def test_without_the_ledger_nothing_is_given_and_everything_is_taken(office: Off
         lambda: identities.revoke_key(office.sam, office.ben.credential),
         lambda: identities.disable_person(office.sam, "eve"),
     ):
-        with pytest.raises(Exception, match="book cannot be written"):
+        with pytest.raises(Exception, match="ledger cannot be written"):
             act()
     assert len(identities.keys(office.owner)) == before
     assert identities.database.rows("SELECT * FROM links") == []

@@ -116,7 +116,7 @@ def test_a_steward_protects_appoints_and_verifies(browser: Browser, clinic: Clin
     page.get_by_role("button", name="Protect", exact=True).click()
     expect(page.get_by_role("heading", name="stays is protected")).to_be_visible()
     page.get_by_role("link", name="Appoint analysts").click()
-    expect(page.locator("main")).to_contain_text("Nobody is appointed")
+    expect(page.locator("main")).to_contain_text("No one is appointed")
     page.fill("#appoint-who", "ben")
     page.get_by_role("button", name="Appoint").click()
     expect(page.get_by_role("status")).to_contain_text("Appoint: done")

@@ -11,7 +11,7 @@ times 1 - e^(epsilon - s) over all s > epsilon. Five bounds are added:
 - the rounding of the transforms, an error of T: a transform of length N = 2^n errs by at most n * 16 units of roundoff
   relative to the 2-norm (Higham 2002, Theorem 24.2, gives about 7), powers by repeated squaring by sqrt(5) units per
   factor, and a weighted sum errs by at most the product of 2-norms (Cauchy, Schwarz). The weights are e^(K(tilt) - tilt
-  s) (1 - e^(epsilon - s)), and with s = epsilon + x a factor e^(-tilt epsilon) stands before a sum over x: this error,
+  s) (1 - e^(epsilon - s)), and with s = epsilon + x a factor e^(-tilt epsilon) comes before a sum over x: this error,
   and no other, falls as epsilon grows;
 - the rounding of exponents, a factor on every mass;
 - the rounding of losses themselves, a drift added to epsilon.
@@ -83,7 +83,7 @@ class GridLaw:
 
 
 def _multiples(first: int, end: int, step: float) -> Floats:
-    """The multiples of a step, from `first` of them up to below `end`, which floats count exactly."""
+    """Returns the multiples of a step, from `first` of them up to below `end`, which floats count exactly."""
     points = np.arange(first, end, dtype=np.float64)
     points *= step
     return points
@@ -112,7 +112,7 @@ def connect(pair: DistributionPair, step: float, log_tail: float, lowest: int | 
 
 
 def _lower_share(step: float, losses: Floats, cells: Masses) -> Floats:
-    """What each cell may give to its lower end: (q e^upper - p) / (e^step - 1), less what rounding may have added."""
+    """Returns what a cell may give to its lower end: (q e^upper - p) / (e^step - 1), less possible rounding."""
     p, q = cells.p[1:-1], cells.q[1:-1]
     with np.errstate(over="ignore", invalid="ignore"):
         scale, growth = np.exp(losses[1:]), np.expm1(step)
@@ -137,7 +137,7 @@ class Composition:
     log_roundoff: float  # ln of what rounding may hide at epsilon = 0; it falls with e^(-tilt * epsilon)
     tilt: float
     drift: float
-    terms: int  # of the sum over the whole window, of which a part may have been left out
+    terms: int  # of the sum over the whole window, a part of which may have been left out
 
     def delta(self, epsilon: float) -> float:
         """Returns an upper bound of delta at this epsilon: 1 for one below the part of the window that was summed."""
@@ -154,13 +154,13 @@ class Composition:
         return min(1.0, total * (1 + 32 * _UNIT))  # each summand is right to a few units of roundoff
 
     def holds_answer(self, delta: float) -> bool:
-        """Tells whether the epsilon of this delta lies where the window was summed; delta falls with epsilon."""
+        """Returns whether the epsilon of this delta lies where the window was summed; delta falls with epsilon."""
         lowest = self.first * self.step + self.drift
         return self.terms == self.log_above.size or self.delta(lowest) > delta
 
     @property
     def _rounding(self) -> float:
-        """Of the running sums: a few units of roundoff for each of their terms."""
+        """Returns the rounding of the running sums: a few units of roundoff for each of their terms."""
         return 16 * _UNIT * self.terms
 
     def epsilon(self, delta: float) -> float:
@@ -233,7 +233,7 @@ def direct_deltas(law: GridLaw, leaks: Laws, view: View, at: float) -> tuple[flo
     to its delta: so that is at least the delta of the sum, and at most this plus twice the bound. The bound is
     estimated, for weights by their integral, and taken a quarter larger. Both numbers leave room for the rounding of
     running sums, a random walk, and for what is not summed here: 10^-10 of delta. The estimates decide whether the
-    composed law would say the same, and never whether a release is private: the delta of the sum is a bound by itself.
+    composed law would say the same, and never whether a release is private: the delta of the sum is itself a bound.
 
     Args:
         law: of the one release, whose lowest point is the last at or below `at`.
@@ -253,7 +253,7 @@ def direct_deltas(law: GridLaw, leaks: Laws, view: View, at: float) -> tuple[flo
 
 
 def _window_terms(view: View, step: float) -> int:
-    """How many points of the window are no negative losses."""
+    """Returns how many points of the window are no negative losses."""
     first = math.floor(view.low / step)
     return min(first, 0) + (1 << view.log_size)
 
@@ -268,7 +268,7 @@ def drift_of(laws: Laws) -> float:
 
 
 def _exponent_rounding(laws: Laws, tilt: float, cumulants: Sequence[float], total: float, top: float) -> float:
-    """How much the rounding of exponents can lower the logarithm of a mass: a few units of each part's size."""
+    """Returns how much rounded exponents can lower the logarithm of a mass: a few units of each part's size."""
     size = abs(total) + (tilt + 1) * top
     for (law, count), cumulant in zip(laws, cumulants, strict=True):
         size += count * (abs(cumulant) + tilt * law.largest + law.least_log)
@@ -289,7 +289,7 @@ def _log_running(logs: Floats, tilt: float, losses: Floats, total: float) -> Flo
 
 
 def _power(laws: Laws, tilt: float, cumulants: Sequence[float], log_size: int) -> tuple[Floats, float]:
-    """The tilted law of the sum, wrapped around the transform's circle, and a bound of its error in the 2-norm."""
+    """Returns the tilted law of the sum, wrapped around the transform's circle, and a bound of its 2-norm error."""
     size = 1 << log_size
     powers: list[NDArray[np.complex128]] = []
     error = 0.0
@@ -327,7 +327,7 @@ def _integer_power(base: NDArray[np.complex128], exponent: int) -> NDArray[np.co
 
 
 def _weight_norm(tilt: float, step: float, size: int) -> float:
-    """The 2-norm of e^(-tilt x) (1 - e^-x) over the losses x above epsilon, at the worst place between points."""
+    """Returns the 2-norm of e^(-tilt x) (1 - e^-x) over losses x above epsilon, at the worst place between points."""
     points = _multiples(0, size, step)
     weights = np.multiply(points, -tilt)
     np.exp(weights, out=weights)
@@ -340,7 +340,7 @@ def _weight_norm(tilt: float, step: float, size: int) -> float:
 
 
 def _norm(vector: Floats) -> float:
-    """The 2-norm, without waking the threads of a linear-algebra library for it."""
+    """Returns the 2-norm, without waking the threads of a linear-algebra library for it."""
     return math.sqrt(float(np.square(vector).sum()))
 
 

@@ -67,12 +67,12 @@ class DiscreteLaplacePair(DistributionPair):
         return Masses(p, q, _UNIT * p, _UNIT * q)
 
     def span(self, log_tail: float) -> tuple[float, float]:  # noqa: ARG002 - nothing lies beyond
-        """Returns all losses."""
+        """Returns the smallest and the largest loss: no tail lies beyond."""
         return -self.shift * self.each, self.shift * self.each
 
 
 def _holds(edges: Floats, loss: float) -> Floats:
-    """Which cells hold one loss, an edge missed by a rounding error counting as met."""
+    """Returns which cells hold one loss, an edge missed by a rounding error counting as met."""
     slack = _ON_EDGE * abs(loss)
     return ((edges[:-1] < loss - slack) & (edges[1:] >= loss - slack)).astype(float)
 
@@ -132,7 +132,7 @@ def discrete_gaussian_pair(sigma: Fraction, shift: int) -> DistributionPair:
 
 
 def _shift_atoms(sigma: float, shift: int) -> AtomicPair:
-    """All integers of which P has any mass in floats: around 0, however far away the shift has its own."""
+    """Returns the pair on all integers where P has mass in floats: around 0, however far the shift is."""
     reach = math.ceil(_REACH * sigma) + 4
     z = np.arange(-reach, reach + 1).astype(float)
     logs = -(z**2) / (2 * sigma**2)
@@ -170,7 +170,7 @@ class DominatingPairs:
 
     @property
     def symmetric(self) -> bool:
-        """Tells whether one pair serves both directions."""
+        """Returns whether one pair serves both directions."""
         return self.other is None
 
     @property
@@ -241,7 +241,7 @@ def _(event: events.Concentrated) -> DominatingPairs:
 def _(event: events.PoissonSampled) -> DominatingPairs:
     """Zhu, Dong, Wang 2022, Theorem 11, from the base pairs of each direction."""
     base, rate = dominating(event.event), float_above(event.probability)
-    if rate == 1:  # closer to 1 than floats can say: a sample of everybody is never better
+    if rate == 1:  # closer to 1 than floats can say: a sample of all rows is never better
         return base
     return DominatingPairs(
         SampledPair(base.removal, rate, removal=True), SampledPair(base.addition, rate, removal=False)
@@ -251,6 +251,6 @@ def _(event: events.PoissonSampled) -> DominatingPairs:
 @dominating.register(events.Composed)
 @dominating.register(events.Repeated)
 def _(event: events.Composed | events.Repeated) -> DominatingPairs:
-    """Several releases from one sample: their basic composition stands for them."""
+    """Several releases from one sample are replaced by their basic composition."""
     loss = compose(terms(event))
     return DominatingPairs(_randomized_response(float_above(loss.epsilon), 2, float_above(loss.delta)))

@@ -69,9 +69,9 @@ class DistributionPair(ABC):
 
 
 def _scale_mass(mass: float, epsilon: float) -> float:
-    """At most the mass times e^epsilon, which may be no float by itself; exponents are rounded relative to their size.
+    """Returns at most mass times e^epsilon, which may overflow alone; exponents are rounded relative to their size.
 
-    What is left of a mass below the smallest float with all its digits is not known, and counts as nothing.
+    A mass below the smallest float with all its digits is not known exactly, and counts as nothing.
     """
     if mass <= 0:
         return 0.0
@@ -132,7 +132,7 @@ class LaplacePair(DistributionPair):
         return Masses(p, q, 8 * _UNIT * p, 8 * _UNIT * q)
 
     def span(self, log_tail: float) -> tuple[float, float]:  # noqa: ARG002 - nothing lies beyond
-        """Returns all losses."""
+        """Returns the smallest and the largest loss: no tail lies beyond."""
         return -self.width, self.width
 
 
@@ -175,7 +175,7 @@ class SampledPair(DistributionPair):
     """A base pair on a Poisson sample.
 
     When a unit is removed it is (1-q) Q + q P against Q, when one is added P against (1-q) P + q Q. Removal: the loss
-    is ln(1 - q + q e^L), so an edge at l stands for L = ln(1 + (e^l - 1) / q). Addition: the same with both losses
+    is ln(1 - q + q e^L), so an edge at l means L = ln(1 + (e^l - 1) / q). Addition: the same with both losses
     negated.
     """
 
@@ -225,7 +225,7 @@ class SampledPair(DistributionPair):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LeakyPair(DistributionPair):
-    """A base pair beside an independent release that gives everything away with probability `leak`, else nothing."""
+    """A base pair with an independent release that gives everything away with probability `leak`, else nothing."""
 
     base: DistributionPair
     leak: float

@@ -1,4 +1,4 @@
-"""Tables as attackers hold them, columns by name whatever they came in; and coarser forms of columns.
+"""Attackers hold tables as columns by name, whatever the format they came in; columns have coarser forms.
 
 A postcode keeps its first characters, a date its month, year or decade, a number its decade. The forms follow from the
 values of a column, so that a column of CSV text is taken for the dates or numbers it spells. Tables are made

@@ -1,6 +1,6 @@
-"""Somebody looks a person up in a release and guesses the sensitive value: one measure for all releases.
+"""The attacker looks a person up in a release and guesses the sensitive value: one measure for all releases.
 
-Rows, coarse rows, tables of counts with small ones left out and private tables of counts all tell, for the cell of a
+Rows, coarse rows, tables of counts with small ones left out and private tables of counts all say, for the cell of a
 person's quasi-identifiers, how many people there have which value. The guess is the likeliest value, and the share of
 people for whom it is right can be compared between all of them.
 """
@@ -42,10 +42,10 @@ TIES = 0.5  # of the prior in whole counts: it decides between equal ones only
 
 @dataclass(frozen=True, kw_only=True)
 class Disclosure(Finding):
-    """How many people's sensitive values somebody tells rightly who looks them up.
+    """Reports how many people's sensitive values a lookup guesses correctly.
 
     Attributes:
-        without: the share told rightly by the same guess if the release is made without the person's own row. It
+        without: the share that the same guess gets right if the release is made without the person's own row. It
             follows from statistics about others: no release that is of any use can prevent it.
 
     >>> from discreet.attacks import uniqueness
@@ -59,13 +59,13 @@ class Disclosure(Finding):
     without: float
 
     def details(self) -> tuple[str, ...]:
-        """Returns what is told about people who are not in the data."""
+        """Returns how well the same guess works for people who are not in the data."""
         return (f"The same guess is right for {rate(self.without)} of people whose row is left out.",)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class People:
-    """Those whose rows are released, and those who are looked up among them.
+    """Holds the people whose rows are released, and the targets among them.
 
     Attributes:
         quasi: the quasi-identifiers, by name; rows of the table first, then what is known about targets.
@@ -83,7 +83,7 @@ class People:
 
     @property
     def prior(self) -> Floats:
-        """Returns the share of each value, which everybody knows."""
+        """Returns the share of each value, which is public."""
         return np.bincount(self.value, minlength=self.values) / self.rows
 
     def locate_cells(self, form: dict[str, Coarsening]) -> tuple[Codes, Codes]:
@@ -99,7 +99,7 @@ class People:
 
 
 class TargetCells(NamedTuple):
-    """What there is to find about targets: the cell of each, its people by value, and those without the target."""
+    """Holds the cell of each target, its people by value, and those people without the target."""
 
     look: Codes
     rows: Counts
@@ -146,13 +146,13 @@ def compare_lookups(
     probability is at most `ceiling(epsilon, b)`, where b is its probability on a release without that person's row.
     The ceiling is concave in b, hence the expected share of all people is at most the ceiling of the mean b (Jensen).
     That mean is `without`, measured on the same draws, or the baseline where that is more; the guess of the commonest
-    value alone would not make a theorem of it, since others' rows tell something about a person too. Between the
+    value alone would not make a theorem of it, since others' rows say something about a person too. Between the
     epsilons tried, the curve interpolates b.
 
     Two attackers try: one who trusts the stated noise and weighs counts with what is known beforehand, and one who
     takes counts at their word, and so notices where noise is missing. The better one is reported.
 
-    Cells that no target is looked up in are not drawn: their noise is independent, and nobody looks at it.
+    Cells that no target is looked up in are not drawn: their noise is independent and never used.
     """
     source, shares = source_of(bits), [check.positive(epsilon=epsilon) for epsilon in epsilons]
     check.integer(rounds=rounds, at_least=1)
@@ -190,7 +190,7 @@ def score_guesses(rows: NDArray[Any], others: NDArray[Any], people: People, *, w
 
 
 def shrinkage(epsilon: float) -> float:
-    """Returns how many counts the prior is worth beside noisy counts.
+    """Returns how many counts the prior is worth next to noisy counts.
 
     The linear Bayes estimate of n p_v people with value v in a cell, from the noisy count y, weighs y with
     s / (s + 2 / epsilon^2) and the prior with the rest, for a variance s of n p (1 - p), at most n / 4. Up to a factor
@@ -200,7 +200,7 @@ def shrinkage(epsilon: float) -> float:
 
 
 def free(finding: Disclosure) -> float:
-    """Returns the rate that costs nobody's row anything: by the same guess without it, or by none."""
+    """Returns the rate without any use of a target's own row: by the same guess without it, or by none."""
     return max(finding.without, finding.baseline)
 
 
@@ -246,7 +246,7 @@ def _looked_up(people: People, form: dict[str, Coarsening]) -> TargetCells:
 def _make_disclosure(people: People, attack: str, rates: tuple[float, float]) -> Disclosure:
     return Disclosure(
         attack=attack,
-        goal="sensitive values told rightly",
+        goal="sensitive values guessed correctly",
         success=rates[0],
         without=rates[1],
         baseline=float(np.mean(people.value[people.own] == people.prior.argmax())),

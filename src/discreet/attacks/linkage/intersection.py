@@ -1,4 +1,4 @@
-"""Two releases about the same people, each safe by itself, laid one over the other.
+"""Two releases about the same people, each safe alone, can reveal a value together.
 
 Two holders publish, each about its own people, of whom some are in both; guesses are made from both together.
 """
@@ -39,16 +39,16 @@ from discreet.report.display import rate
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
-_TIES = 1e-9  # of the prior beside shares
+_TIES = 1e-9  # of the prior next to shares
 
 
 @dataclass(frozen=True, slots=True)
 class ReleasePair:
-    """People, and who of them is in which of two releases.
+    """Holds people, and which of two releases each one is in.
 
     Attributes:
-        quasi: what is known about everybody.
-        value: the number of everybody's sensitive value.
+        quasi: what is known about each person.
+        value: the number of each person's sensitive value.
         halves: who is in the first release, and who in the second.
     """
 
@@ -63,7 +63,7 @@ class ReleasePair:
 
     @property
     def prior(self) -> Floats:
-        """Returns the share of each value, which everybody knows."""
+        """Returns the share of each value, which is public."""
         return np.bincount(self.value) / len(self.value)
 
     def overlaid(self, k: int, *, holders: tuple[int, ...] = (0, 1)) -> Disclosure:
@@ -92,7 +92,7 @@ class ReleasePair:
         return replace(finding, bound=ceiling(float(epsilon), free(finding)))
 
     def _score_guesses(self, noisy: Counts, own: Counts, weight: float) -> tuple[float, float]:
-        """Returns the share of targets told rightly from counts, and the share without what a target added to them."""
+        """Returns the share of targets guessed correctly from counts, and the share from counts without the target."""
         truth = self.value[self.targets]
         right, without = (
             np.mean((part + weight * self.prior).argmax(axis=1) == truth) for part in (noisy, noisy - own)
@@ -100,14 +100,14 @@ class ReleasePair:
         return float(right), float(without)
 
     def _rows(self, half: NDArray[np.bool_], k: int, holder: int) -> Counts:
-        """For each target, the values in its class of one half, as coarse as k asks; holders keep different columns."""
+        """Returns values in each target's class of one half, as coarse as k asks; holders keep different columns."""
         table = {name: column[half] for name, column in self.quasi.items()}
         keep = list(table)[holder % len(table)]
         place = self._locate_cells({} if k == 1 else k_anonymised(table, list(table), k=k, keep=keep).form)
         return self._count_values(place, half)[place[self.targets]]
 
     def _overlay(self, rows: list[Counts], k: int) -> Floats:
-        """Scores of values: the prior, times how much likelier each is in every class; one below k is left out."""
+        """Scores values: the prior, times how much likelier each is in every class; a class below k is left out."""
         scores = self.prior * np.ones((len(self.targets), 1))
         for counts in rows:
             sizes = counts.sum(axis=1, keepdims=True)
@@ -126,7 +126,7 @@ class ReleasePair:
     def _build_disclosure(self, right: float, without: float) -> Disclosure:
         return Disclosure(
             attack="Two releases",
-            goal="sensitive values told rightly",
+            goal="sensitive values guessed correctly",
             success=right,
             without=without,
             baseline=float(np.mean(self.value[self.targets] == self.prior.argmax())),
@@ -135,7 +135,7 @@ class ReleasePair:
 
 
 def shrinkage(epsilon: float) -> float:
-    """Returns how many counts the prior is worth beside the sum of two noisy tables.
+    """Returns how many counts the prior is worth next to the sum of two noisy tables.
 
     As for one table, with a noise variance of 16 / epsilon^2 on the sum of two, in which n people in both count 2 n:
     the linear Bayes estimate is y + 2 p_v 16 / epsilon^2 up to a factor.
@@ -145,10 +145,10 @@ def shrinkage(epsilon: float) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class Intersection(Finding):
-    """Whose sensitive value two releases tell together.
+    """Reports whose sensitive value follows from two releases together.
 
     Attributes:
-        alone: the share of targets resolved by the first release by itself, and by the second.
+        alone: the share of targets resolved by the first release alone, and by the second alone.
         left: how many values are left for a target on average.
         recovered: by person, the value, for those resolved.
     """
@@ -158,7 +158,7 @@ class Intersection(Finding):
     recovered: dict[Any, Any]
 
     def details(self) -> tuple[str, ...]:
-        """Returns what each release tells by itself."""
+        """Returns how many targets each release resolves alone."""
         first, second = map(rate, self.alone)
         return (f"Alone they resolve {first} and {second}; together they leave {self.left:.2g} values on average.",)
 
@@ -263,7 +263,7 @@ def intersection(release_a: Any, release_b: Any, *, on: Sequence[str], sensitive
     values = {value for columns in tables for value in list_values(columns[sensitive])}
     return Intersection(
         attack="Intersection",
-        goal="people's values told by two releases together",
+        goal="people's values revealed by two releases together",
         success=sum(truth[who] == value for who, value in resolved.items()) / len(people),
         baseline=float(len(values) == 1),
         targets=len(people),
@@ -274,7 +274,7 @@ def intersection(release_a: Any, release_b: Any, *, on: Sequence[str], sensitive
 
 
 def _collect_class_values(columns: Columns, names: list[str], sensitive: str, person: str) -> dict[Any, frozenset[Any]]:
-    """For each person, the sensitive values in their class."""
+    """Returns, for each person, the sensitive values in their class."""
     place = combine_codes([number_values(columns[name]) for name in names])
     values: dict[int, set[Any]] = {}
     for number, value in zip(place.tolist(), list_values(columns[sensitive]), strict=True):

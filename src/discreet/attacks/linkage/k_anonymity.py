@@ -1,7 +1,7 @@
-"""k-anonymity and its descendants, measured: what a table without names still tells.
+"""k-anonymity and its descendants, measured: what a table without names still reveals.
 
 Sweeney 2002 (k-anonymity), Machanavajjhala et al. 2006 (l-diversity), Li, Li, Venkatasubramanian 2007 (t-closeness).
-All of them are properties of a table, and none bounds what somebody learns who knows something else.
+All of them are properties of a table, and none bounds what an attacker with other knowledge learns.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Counts = NDArray[np.int64]
 
 @dataclass(frozen=True, kw_only=True)
 class Anonymity(Finding):
-    """What classes of people with equal quasi-identifiers tell about a sensitive value.
+    """Describes what classes of people with equal quasi-identifiers reveal about a sensitive value.
 
     Attributes:
         k: how many people the smallest class has.
@@ -78,7 +78,7 @@ class Anonymity(Finding):
         return math.inf if np.any(rest == 0) else float(np.max(falling[:, 0] / rest))
 
     def ruling_out(self, *values: Any) -> float:
-        """Returns the share of people whose value is certain to somebody who can rule these values out for them.
+        """Returns the share of people whose value is certain for an attacker who can rule these values out.
 
         They can be ruled out only for people who do not have them; who is in a class of one value is certain anyway.
 
@@ -97,7 +97,7 @@ class Anonymity(Finding):
         return float(known.sum() / self.targets)
 
     def ruling_out_any(self, number: int) -> float:
-        """Returns the share of people whose value is certain to somebody who can rule out so many values.
+        """Returns the share of people whose value is certain for an attacker who can rule out so many values.
 
         The values that are ruled out are of the attacker's choice.
         """
@@ -109,7 +109,7 @@ class Anonymity(Finding):
         """Returns the figures of the family."""
         return (
             f"k = {self.k}, distinct l = {self.distinct_l}, entropy l = {self.entropy_l:.2f}, t = {self.t:.2f}.",
-            f"Somebody who can rule out one value is certain about {rate(self.ruling_out_any(1))}.",
+            f"An attacker who can rule out one value is certain about {rate(self.ruling_out_any(1))} of people.",
         )
 
     def spec(self) -> Spec:
@@ -131,7 +131,7 @@ def compare(
     rounds: int = 10,
     bits: Bits | None = None,
 ) -> Comparison:
-    """Looks everybody up and guesses their sensitive value, in k-anonymous releases and in private ones.
+    """Looks each person up and guesses their sensitive value, in k-anonymous releases and in private ones.
 
     See `compare_lookups` for the releases and for the bound.
 
@@ -158,7 +158,7 @@ def compare(
 def k_anonymity(
     table: Any, *, quasi: Sequence[str], sensitive: str, ordered: bool | Sequence[Any] = False
 ) -> Anonymity:
-    """Measures what a table tells although everybody is hidden among k.
+    """Measures what a table reveals although each person is hidden among k.
 
     Success is the share of people in classes where all have the same sensitive value: it is certain, whatever k.
 
@@ -227,7 +227,7 @@ def _entropy(counts: Counts) -> NDArray[np.float64]:
 
 
 def _distances(counts: Counts, *, is_ordered: bool) -> NDArray[np.float64]:
-    """Of each class to the whole table: total variation, or the earth mover's distance over ranks from 0 to 1."""
+    """Returns the distance of each class to the table: total variation, or the earth mover's over ranks from 0 to 1."""
     apart = counts / counts.sum(axis=1, keepdims=True) - counts.sum(axis=0) / counts.sum()
     if is_ordered:
         return np.asarray(np.abs(np.cumsum(apart, axis=1)).sum(axis=1) / max(1, counts.shape[1] - 1))

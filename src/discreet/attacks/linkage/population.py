@@ -1,7 +1,7 @@
-"""How unique a person is, from the number of people in their area: nobody's rows are needed.
+"""How unique a person is, from the number of people in their area: no rows are needed.
 
-The library ships no populations. The number of people of an area and the shares of ages and sexes come from whoever
-asks, as a mapping or as a table.
+The library ships no populations. The caller gives the number of people of an area and the shares of ages and sexes, as
+a mapping or as a table.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ and the last one is as wide as the one before it."""
 
 @dataclass(frozen=True, kw_only=True)
 class PopulationUniqueness(Finding):
-    """How likely nobody else in an area has the same birth date and sex.
+    """Reports how likely it is that no one else in an area has the same birth date and sex.
 
     Attributes:
         area: the postcode.
@@ -47,7 +47,7 @@ class PopulationUniqueness(Finding):
         """Returns the finding in plain sentences."""
         return (
             f"Of {self.targets:,} people in {self.area}, about {self.others:.2g} others share this birth date and sex; "
-            f"with a chance of {rate(self.success)} nobody does."
+            f"with a chance of {rate(self.success)} no one else does."
         )
 
     @property
@@ -56,8 +56,8 @@ class PopulationUniqueness(Finding):
         return f"A chance of {rate(self.success)} to be the only one in {self.area} with this birth date and sex"
 
     def spec(self) -> Spec:
-        """Returns the chances to share birth date and sex with nobody and with somebody."""
-        found = {"with nobody": self.success, "with somebody": 1 - self.success}
+        """Returns the chances that no one else, and that at least one other, has the same birth date and sex."""
+        found = {"shared with no one": self.success, "shared with others": 1 - self.success}
         shown = {name: (chance, chance, chance) for name, chance in found.items()}
         return comparison_charts.rates(shown, {}, headline=self.headline, across="chance to share birth date and sex")
 
@@ -71,9 +71,9 @@ def how_unique(
     ages: Ages | None = None,
     today: dt.date | str | None = None,
 ) -> PopulationUniqueness:
-    """Returns the chance that somebody is the only one in an area with a birth date and a sex.
+    """Returns the chance that a person is the only one in an area with a birth date and a sex.
 
-    Everybody else in the area is taken to have an age and a sex by the given shares, independently, and a birthday on
+    All others in the area are taken to have an age and a sex by the given shares, independently, and a birthday on
     any day of the years of the band alike. Real areas are less even (a college, a home for the old), so that the
     answer is an estimate.
 
@@ -90,14 +90,14 @@ def how_unique(
         InvalidParameter: if the area, the age or the sex is not in the data given.
 
     >>> how_unique("02139", "1980-05-17", "F", population=7500, today="2025-01-01").summary()
-    'Of 7,500 people in 02139, about 0.13 others share this birth date and sex; with a chance of 88 % nobody does.'
+    'Of 7,500 people in 02139, about 0.13 others share this birth date and sex; with a chance of 88 % no one else does.'
     """
     people = check.integer(population=_people(population, postcode), at_least=1)
     age = _age(_day(birth, "birth"), dt.date.today() if today is None else _day(today, "today"))
     share = _share(ages, sex, age)
     return PopulationUniqueness(
         attack="How unique am I",
-        goal="chance that nobody else has this birth date and sex",
+        goal="chance that no one else has this birth date and sex",
         success=float((1 - share) ** (people - 1)),
         baseline=1 / people,
         targets=people,
@@ -131,7 +131,7 @@ def share_unique(population: Any, *, ages: Ages | None = None) -> float:
 
 
 def _cells(ages: Ages | None) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Days of each band and the shares of people in them, by sex."""
+    """Returns the days of each band and the shares of people in them, by sex."""
     if ages is None:
         return np.full(2, OLDEST * YEAR), np.full(2, 0.5)
     total = _total(ages)
@@ -141,7 +141,7 @@ def _cells(ages: Ages | None) -> tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
 def _share(ages: Ages | None, sex: Any, age: int) -> float:
-    """Returns the probability that somebody has the sex and was born on a given day of the band of that age."""
+    """Returns the probability that a person has the sex and was born on a given day of the band of that age."""
     if ages is None:
         return 1 / (2 * OLDEST * YEAR)
     firsts = [first for other, first in ages if other == sex and first <= age]
@@ -160,7 +160,7 @@ def _total(ages: Ages) -> float:
 
 
 def _width(ages: Ages, sex: Any, first: int) -> float:
-    """Years of a band; the last one is as wide as the one before it."""
+    """Returns the years of a band; the last one is as wide as the one before it."""
     firsts = sorted(start for other, start in ages if other == sex)
     place = firsts.index(first)
     if len(firsts) == 1:

@@ -1,8 +1,8 @@
 """Whether a person's record is in the data: one question for ratings of any kind of release.
 
-Scores of records are made into matches: the best one, if it stands out from the second. A private release has no
-records that could be named. What can be asked of every release is whether somebody took part: a fair coin decides for
-each person, and the attacker, who knows a few of everybody's ratings, says who is in.
+Scores of records become matches: the best one, if it is far enough above the second. A private release has no records
+that could be named. What can be asked of every release is whether a person took part: a fair coin decides for each
+person, and the attacker, who knows a few of each person's ratings, says who is in.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ TOP = 5  # records of a target that are kept
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Matches:
-    """The records that fit each target best.
+    """Holds the records that fit each target best.
 
     Attributes:
         best: places of records, the best first; a row a target.
@@ -58,7 +58,7 @@ class Matches:
     fit: Floats
 
     def named_targets(self, least: float) -> NDArray[np.bool_]:
-        """Returns for which targets the best record stands out."""
+        """Returns for which targets the best record is far enough above the second."""
         return np.asarray(self.eccentricity >= least)
 
 
@@ -95,12 +95,12 @@ def _largest(scores: Floats, kept: int) -> Codes:
 
 Said = NDArray[np.bool_]
 
-FIT = 0.5  # of the score of all that is known: a record that stands out with less is somebody else's
+FIT = 0.5  # of the score of all that is known: a record that matches less than this is another person's
 
 
 @dataclass(frozen=True, kw_only=True)
 class Presence(Finding):
-    """How often somebody says rightly who is in the data.
+    """Reports how often an attacker says correctly who is in the data.
 
     Attributes:
         found: the share of those who are in of whom it is said.
@@ -110,10 +110,10 @@ class Presence(Finding):
     >>> from discreet.noise import SeededBits
     >>> n = range(200)  # 40 people rated 5 of 37 films each
     >>> rated = {"user": [i // 5 for i in n], "item": [i % 37 for i in n], "rating": [1 + i % 5 for i in n]}
-    >>> beside = scoreboard.compare(rated | {"day": [31 * i % 365 for i in n]}, epsilons=[1], bits=SeededBits(1))
-    >>> round(beside.raw.found, 2), round(beside.raw.accused, 2)
+    >>> result = scoreboard.compare(rated | {"day": [31 * i % 365 for i in n]}, epsilons=[1], bits=SeededBits(1))
+    >>> round(result.raw.found, 2), round(result.raw.accused, 2)
     (1.0, 0.05)
-    >>> round(beside["epsilon 1"].found, 2), round(beside["epsilon 1"].accused, 2)
+    >>> round(result["epsilon 1"].found, 2), round(result["epsilon 1"].accused, 2)
     (0.51, 0.54)
     """
 
@@ -144,12 +144,12 @@ def compare(
 ) -> Comparison:
     """Says who is in the data, from records and from private counts and sums of ratings for each item.
 
-    A fair coin decides who is in; the attacker knows some of everybody's ratings (see `known_ratings`). From records
-    without names, with less in them or not, a person is said to be in if the scoreboard finds a record that stands out
-    and has half of what is known or more (a quarter where half of it is left out). A private release has a count and a
-    sum of ratings for every item of a public list, of at most `limit` ratings of a person, drawn at random; a person is
-    said to be in if the counts and sums of the known items, weighed by their variance, exceed what the popularity of
-    the items explains, which the attacker is given.
+    A fair coin decides who is in; the attacker knows some of each person's ratings (see `known_ratings`). From records
+    without names, with less in them or not, a person is said to be in if the scoreboard names a record that has half of
+    what is known or more (a quarter where half of it is left out). A private release has a count and a sum of ratings
+    for every item of a public list, of at most `limit` ratings of a person, drawn at random; a person is said to be in
+    if the counts and sums of the known items, weighed by their variance, exceed what the popularity of the items
+    explains, which the attacker is given.
 
     Formal guarantee of the bound: counts and sums get half of epsilon each, at L1 sensitivities of `limit` and `limit`
     times the furthest rating from the middle of its bounds, for adding or removing one person with all ratings. Given
@@ -159,7 +159,7 @@ def compare(
 
     Args:
         ratings: the data themselves, one row a rating.
-        items: how many ratings of everybody are known.
+        items: how many ratings of each person are known.
         rating_error: the most a known rating is off.
         days: the most a known date is off.
         limit: how many ratings of a person enter the private release.
@@ -170,7 +170,7 @@ def compare(
         item: the name of the column.
         rating: the name of the column.
         day: the name of the column.
-        eccentricity: from where on a match stands out.
+        eccentricity: how many standard deviations a match must be above the second.
         bits: the source of randomness.
     """
     source, shares = source_of(bits), sorted(check.positive(epsilon=epsilon) for epsilon in epsilons)
@@ -248,7 +248,7 @@ def _sample_half(released: Ratings, bits: Bits) -> Ratings:
 
 
 class ItemSums:
-    """A private count and sum for each item, and what somebody makes of them who knows the popularity of items.
+    """Releases a private count and sum for each item, and judges targets by them and by the popularity of items.
 
     Attributes:
         count: the mechanism of counts.
@@ -274,7 +274,7 @@ class ItemSums:
         self._variance = [part + more for part, more in zip(spread, noise, strict=True)]
 
     def exact(self, inside: Said, bits: Bits) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Counts and sums of at most `limit` ratings of everybody who is in, before noise."""
+        """Returns counts and sums of at most `limit` ratings of each person who is in, before noise."""
         some = at_random(self._data.where(inside[self._data.user]), self._limit, bits)
         totals = np.zeros(len(self._data.items), dtype=np.int64)
         np.add.at(totals, some.item, self._steps(some.rating, self._bounds))

@@ -1,4 +1,4 @@
-"""Ratings without names, and auxiliary information about them: somebody knows a few of a person's, not quite right."""
+"""Ratings without names, and auxiliary information: an attacker knows a few of a person's, not quite right."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def capped_weight(support: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Names:
-    """The columns of ratings; without a rating or a day, those are not compared."""
+    """Names the columns of ratings; without a rating or a day, those are not compared."""
 
     user: str = "user"
     item: str = "item"
@@ -55,10 +55,10 @@ class Names:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ratings:
-    """Ratings as numbers.
+    """Holds ratings as arrays of numbers.
 
     Attributes:
-        users: labels; everybody with a rating.
+        users: labels; all people with a rating.
         items: numbers of items by label.
         user: of each rating, the place of its user.
         item: of each rating, the number of its item; -1 for one that is not among the items.
@@ -111,7 +111,7 @@ def ratings_of(table: Any, names: Names, *, items: dict[Any, int] | None = None)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimilarityScale:
-    """How scores are made.
+    """Describes how the ratings of a record and of a target are scored.
 
     Attributes:
         rating: the difference in ratings at which a rating counts 1 / e.
@@ -180,7 +180,7 @@ def _near(known: Floats, released: Floats, scale: float) -> Floats:
 
 
 def _blocks(lengths: Codes, target: Codes, targets: int, records: int) -> Iterator[tuple[int, int]]:
-    """Ranges of targets that fit into memory together, at least one target each."""
+    """Yields ranges of targets that fit into memory together, at least one target each."""
     work = np.bincount(target, lengths, targets)
     first, most = 0, max(1, _CELLS // max(1, records))
     while first < targets:
@@ -234,7 +234,7 @@ def known_ratings(
     day: str | None = "day",
     bits: Bits | None = None,
 ) -> Columns:
-    """Returns a table of what is known about everybody: some of their ratings, wrong by a little.
+    """Returns a table of what is known about each person: some of their ratings, wrong by a little.
 
     Each person's items are drawn evenly without replacement (all of them for a person with fewer); every rating is off
     by a number spread evenly over plus or minus `rating_error`, every date by a whole number of days spread evenly over
@@ -272,7 +272,7 @@ def known_ratings(
 def sampled_ratings(
     ratings: Ratings, *, items: int, rating_error: float, days: int, bits: Bits | None = None
 ) -> Ratings:
-    """Returns some ratings of everybody with errors, as in `known_ratings`."""
+    """Returns some ratings of each person with errors, as in `known_ratings`."""
     count, reach = check.integer(items=items, at_least=1), check.integer(days=days, at_least=0)
     wrong, source = float(check.not_negative(rating_error=rating_error)), source_of(bits)
     some = at_random(ratings, count, source)
@@ -289,7 +289,7 @@ def sampled_ratings(
 
 
 def at_random(ratings: Ratings, count: int, bits: Bits) -> Ratings:
-    """Returns so many ratings of everybody, drawn evenly; all of those who have fewer."""
+    """Returns so many ratings of each person, drawn evenly; all ratings of those who have fewer."""
     order = np.lexsort((uniforms(len(ratings.user), bits=bits), ratings.user))
     sizes = np.bincount(ratings.user, minlength=len(ratings.users))
     rank = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)

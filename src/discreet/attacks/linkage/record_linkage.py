@@ -36,12 +36,12 @@ Pairs = NDArray[np.intp]
 
 @dataclass(frozen=True, kw_only=True)
 class Linkage(Finding):
-    """Who in a release has which name.
+    """Reports which rows of a release get which names.
 
     Attributes:
         matches: pairs of a released row and a named one that are equal in all shared columns.
         confirmed: matches that are unique in the release, in the list and, where it is given, in the population.
-        ambiguous: released rows that match somebody and are not confirmed.
+        ambiguous: released rows that match a named person and are not confirmed.
         overstated: matches unique in the release and the list that the population shows to be shared; None without one.
         right: the share of confirmed matches that are right; None without the truth.
         told: for how many named people all matching rows have the same sensitive value; None without such a column.
@@ -73,7 +73,7 @@ class Linkage(Finding):
         return tuple(known)
 
     def spec(self) -> Spec:
-        """Returns the shares of released rows that are confirmed and ambiguous, beside chance."""
+        """Returns the shares of released rows that are confirmed and ambiguous, next to chance."""
         named = {} if self.right is None else {"named rightly": self.success}
         found = named | {"confirmed": self.confirmed / self.targets, "ambiguous": self.ambiguous / self.targets}
         shown = {name: wilson_interval(share, self.targets) for name, share in found.items()}
@@ -137,14 +137,14 @@ def linkage(
 ) -> Linkage:
     """Joins a release without names with a list that has them.
 
-    A match is confirmed only if nobody else in the release and nobody else on the list has the same values, and, where
-    the population is given, exactly one person there. A missing value matches nothing.
+    A match is confirmed only if no other row of the release and no one else on the list has the same values, and, where
+    the population is given, exactly one person there has them. A missing value matches nothing.
 
     Args:
         released: the rows without names.
         named: the rows with names.
         on: the columns that both have.
-        population: everybody, if it is known: the same columns.
+        population: all people, if they are known: the same columns.
         sensitive: a column of the release; with it, values that all matching rows share are counted.
         truth: a column of both that says who is who, used to keep score only. With it, success is the share of
             released rows that get the right name, else the share that is confirmed.
@@ -213,14 +213,14 @@ def _pairs(place: list[Codes], sure: NDArray[np.bool_]) -> Pairs:
 
 
 def _count_disclosed(place: list[Codes], counts: Codes, value: Codes) -> int:
-    """Named people whose class in the release has one sensitive value only."""
+    """Counts named people whose class in the release has one sensitive value only."""
     cells = np.unique(np.column_stack([place[0], value]), axis=0)
     kinds = np.bincount(cells[:, 0], minlength=len(counts))
     return int(np.sum(kinds[place[1]] == 1))
 
 
 def _chance(left: Columns, right: Columns, truth: str | None) -> float:
-    """Returns the share of rows that get the right name if everyone is given a name of the list at random."""
+    """Returns the share of rows that get the right name if each row is given a name of the list at random."""
     names = len(next(iter(right.values())))
     if truth is None:
         return 1 / names

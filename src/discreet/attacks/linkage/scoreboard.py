@@ -1,4 +1,4 @@
-"""The scoreboard: records named by a few known ratings, if the best record stands out."""
+"""The scoreboard names records by a few known ratings, if the best record is far enough above the second."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ from discreet.report.render import chart
 
 @dataclass(frozen=True, kw_only=True)
 class Scoreboard(Finding):
-    """Whose records were named.
+    """Reports the share of targets whose records were named.
 
     Attributes:
-        wrong: the share of targets named wrongly; None where nobody keeps score.
-        silent: the share of targets for whom no record stands out.
-        soft: the mean probability that the soft version gives to the right record; None where nobody keeps score.
+        wrong: the share of targets named wrongly; None without the truth.
+        silent: the share of targets who get no record: the best is too close to the second.
+        soft: the mean probability that the soft version gives to the right record; None without the truth.
         eccentricity: by target, by how many standard deviations of all scores the best one beats the second.
         lineup: by target, its best records with their probabilities in the soft version.
         recovered: by target, the record that was named, or None.
@@ -52,10 +52,10 @@ class Scoreboard(Finding):
     def details(self) -> tuple[str, ...]:
         """Returns what happens to the others."""
         wrong = () if self.wrong is None else (f"{rate(self.wrong)} are named wrongly.",)
-        return (*wrong, f"For {rate(self.silent)} no record stands out.")
+        return (*wrong, f"For {rate(self.silent)} the best record is too close to the second.")
 
     def spec(self) -> Spec:
-        """Returns what becomes of targets, beside chance."""
+        """Returns the shares of targets named rightly, wrongly and not at all, next to chance."""
         parts = {"named rightly" if self.wrong is not None else "named": self.success, "named wrongly": self.wrong}
         found = {name: wilson_interval(share, self.targets) for name, share in parts.items() if share is not None}
         found["no answer"] = wilson_interval(self.silent, self.targets)
@@ -78,9 +78,9 @@ def scoreboard(
 ) -> Scoreboard:
     """Names the records of ratings that fit what is known about some people.
 
-    A record is named if its score beats the second best by `eccentricity` standard deviations of all scores, else
-    nobody is (Narayanan, Shmatikov 2008). The printed formula of the paper lacks the minus sign and the absolute
-    value; its weight 1 / ln(support) has no value for an item of one record, hence `smoothed_weight`, or `capped`.
+    A record is named if its score beats the second best by `eccentricity` standard deviations of all scores, else none
+    is (Narayanan, Shmatikov 2008). The printed formula of the paper lacks the minus sign and the absolute value; its
+    weight 1 / ln(support) has no value for an item of one record, hence `smoothed_weight`, or `capped`.
 
     Args:
         ratings: the release without names: one row a rating, a user is a pseudonym.
@@ -93,7 +93,7 @@ def scoreboard(
         rating_scale: the difference at which a rating counts 1 / e.
         day_scale: the number of days at which a date counts 1 / e.
         weight: of an item, from the number of records that have it.
-        eccentricity: from where on a match stands out.
+        eccentricity: how many standard deviations a match must be above the second.
 
     >>> rated = {
     ...     "user": [1, 1, 2, 2, 3],
@@ -146,7 +146,7 @@ def _score_matches(released: Ratings, known: Ratings, found: Matches, least: flo
 
 @dataclass(frozen=True, kw_only=True)
 class KnownItems:
-    """The scoreboard by the number of known items, for several errors of dates.
+    """Reports the scoreboard's success by the number of known items, for several errors of dates.
 
     Attributes:
         findings: by days off and number of items.
@@ -218,7 +218,7 @@ def scoreboard_by_items(
 
     Args:
         ratings: the release without names.
-        items: how many ratings of everybody are known.
+        items: how many ratings of each person are known.
         days: the most a known date is off.
         rating_error: the most a known rating is off.
         user: the name of the column.
@@ -226,7 +226,7 @@ def scoreboard_by_items(
         rating: the name of the column; None if it is not to be compared.
         day: the name of the column; None if it is not to be compared.
         weight: of an item, from the number of records that have it.
-        eccentricity: from where on a match stands out.
+        eccentricity: how many standard deviations a match must be above the second.
         bits: the source of randomness.
 
     Raises:

@@ -31,7 +31,7 @@ _SIZES = ((1, 1), (2, 2), (3, 5), (6, 10), (11, 100), (101, None))
 
 @dataclass(frozen=True, slots=True)
 class CoarseningEffect:
-    """What a coarser form of one column would do.
+    """Describes what a coarser form of one column would do.
 
     Attributes:
         column: its name.
@@ -50,7 +50,7 @@ class CoarseningEffect:
 
 @dataclass(frozen=True, kw_only=True)
 class Uniqueness(Finding):
-    """Classes of people who are equal in all quasi-identifiers.
+    """Counts classes of people who are equal in all quasi-identifiers.
 
     Attributes:
         quasi: names of the quasi-identifiers.
@@ -98,10 +98,10 @@ def compare(
     rounds: int = 10,
     bits: Bits | None = None,
 ) -> Comparison:
-    """Looks everybody up by their quasi-identifiers and guesses the sensitive value, in several releases.
+    """Looks each person up by their quasi-identifiers and guesses the sensitive value, in several releases.
 
     The releases are the rows, k-anonymous rows, counts without small ones, and private counts; see `compare_lookups`
-    for the bound. Nothing in it needs names: it is what somebody learns who knows a person's quasi-identifiers.
+    for the bound. Nothing in it needs names: knowing a person's quasi-identifiers is enough.
 
     Args:
         table: one row a person.

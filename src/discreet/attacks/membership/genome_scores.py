@@ -18,7 +18,7 @@ from discreet.errors import InvalidParameter
 
 @dataclass(frozen=True, slots=True)
 class GenomeScores:
-    """What a method makes of a release.
+    """Scores genomes against a release by one method.
 
     Attributes:
         candidates: scores of those judged.
@@ -37,7 +37,7 @@ class GenomeScores:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttackSetting:
-    """What the attacker knows beside the release.
+    """Holds what the attacker knows in addition to the release.
 
     Attributes:
         ploidy: copies of a site in a person.
@@ -55,7 +55,7 @@ class AttackSetting:
 
 
 def _population(start: Floats, ploidy: int) -> Floats:
-    """Frequencies of the reference, which half an allele of either kind keeps off 0 and 1."""
+    """Returns frequencies of the reference; half an added allele of either kind keeps them off 0 and 1."""
     return np.asarray((start.sum(axis=0) + 0.5) / (ploidy * len(start) + 1))
 
 
@@ -70,7 +70,7 @@ def _usable(frequencies: Floats, population: Floats, rarest: float) -> NDArray[n
 def _likelihood_ratio(
     frequencies: Floats, start: Floats, stop: Floats, judged: Floats, setting: AttackSetting
 ) -> GenomeScores:
-    """Returns the weights of alleles are ln(f/p) - ln((1-f)/(1-p)); what is the same for everybody is left out.
+    """Returns the weights of alleles, ln(f/p) - ln((1-f)/(1-p)); the part that is equal for all people is left out.
 
     Of a noisy frequency the attacker takes the best guess, which lies nearer to p the more noise there is.
     """
@@ -115,7 +115,7 @@ def _without(values: Floats, directions: Floats) -> Floats:
 
 
 def _distance(frequencies: Floats, start: Floats, stop: Floats, judged: Floats, setting: AttackSetting) -> GenomeScores:
-    """T = mean / (sd / sqrt(m)) of |y - p| - |y - f| over m sites."""
+    """Returns T = mean / (sd / sqrt(m)) of |y - p| - |y - f| over m sites."""
     population = _population(start, setting.ploidy)
     used = _usable(frequencies, population, setting.rarest)
     p, f = population[used], frequencies[used]
@@ -147,7 +147,7 @@ def correlations(haplotypes: Any) -> Floats:
 
 
 def _correlations(matrix: Floats, start: Floats, stop: Floats, judged: Floats, setting: AttackSetting) -> GenomeScores:
-    """T = sum over i < j of (r_group - r_reference)_ij s_i s_j = s'Ws / 2, the diagonal of W being 0."""
+    """Returns T = sum over i < j of (r_group - r_reference)_ij s_i s_j = s'Ws / 2, the diagonal of W being 0."""
     population = _population(start, setting.ploidy)
     used = _usable(np.diag(matrix), population, setting.rarest)
     weights = (matrix - correlations(start))[np.ix_(used, used)]

@@ -176,11 +176,11 @@ def genome(
         released: a frequency for each site (NaN where none was released), or a matrix of correlations.
         reference: genotypes of people of the same population, one row each, none of them in the group.
         candidates: genotypes of those to judge.
-        n: how many people are in the group; None if nobody knows: scores then take as many as the reference has, and
+        n: how many people are in the group; None if that is unknown: scores then take as many as the reference has, and
             nothing is predicted.
         method: which score.
         ploidy: copies of each site in a person: 2, or 1 for haplotypes.
-        members: which candidates are in the group, to keep score: a mask or places; None if nobody knows.
+        members: which candidates are in the group, to keep score: a mask or places; None if that is unknown.
         noise: standard deviation of the noise of a released frequency.
         rarest: sites whose rarer allele is less frequent than this in the reference are left out: chance rules there.
         ancestry: how many main directions in which the reference varies the likelihood ratio ignores; a mixed

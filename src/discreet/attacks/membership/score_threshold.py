@@ -1,4 +1,4 @@
-"""Scores of membership and their thresholds: whoever scores above one that strangers set is taken for a member.
+"""Scores of membership and their thresholds: a score above what strangers reach means a member.
 
 Symbols: d coordinates (or sites), n people in the group, r people in the reference, R the matrix of correlations of the
 coordinates, sigma the noise of a released mean per coordinate, alpha the rate of false positives, z its quantile.
@@ -30,12 +30,12 @@ from discreet.report.display import rate
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-ENOUGH = 200  # strangers whose inner products tell the effective number within a percent or so
+ENOUGH = 200  # strangers whose inner products give the effective number within a percent or so
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tracing(Finding):
-    """Who was accused of being in a group.
+    """Reports who was accused of being in a group.
 
     `recovered` holds the places of the accused among the candidates. Success is the share of members accused; where it
     is not known who is a member, the share of candidates accused.
@@ -46,7 +46,7 @@ class Tracing(Finding):
         false_positives: the share of candidates outside the group who were accused; None if unknown.
         strangers: how many candidates outside the group that share was measured on.
         coordinates: how many numbers of the release were used.
-        effective: how many independent coordinates tell as much, for the prediction.
+        effective: how many independent coordinates carry as much information, for the prediction.
 
     >>> from discreet.attacks import trace
     >>> from discreet.noise import SeededBits
@@ -74,7 +74,7 @@ class Tracing(Finding):
         return wrong, used
 
     def spec(self) -> Spec:
-        """Returns the chart as a dictionary of Vega-Lite: members accused beside strangers accused."""
+        """Returns the chart as a dictionary of Vega-Lite: members accused next to strangers accused."""
         if self.false_positives is None:
             return super().spec()
         found = {
@@ -97,10 +97,10 @@ def accuse(
 ) -> Tracing:
     """Returns the finding from scores of candidates and of people known to be outside.
 
-    Formal guarantee: the threshold is the ceil((1 - alpha)(k + 1))-th smallest of k control scores, so that somebody
-    outside who is exchangeable with the controls is accused with probability at most alpha, whatever the law of the
-    score (Vovk, Gammerman, Shafer 2005). The power against a release with a guarantee is then at most 1 - f(alpha), f
-    the trade-off function of its event, on average over groups drawn from the same population.
+    Formal guarantee: the threshold is the ceil((1 - alpha)(k + 1))-th smallest of k control scores, so that an outsider
+    who is exchangeable with the controls is accused with probability at most alpha, whatever the law of the score
+    (Vovk, Gammerman, Shafer 2005). The power against a release with a guarantee is then at most 1 - f(alpha), f the
+    trade-off function of its event, on average over groups drawn from the same population.
     """
     threshold = threshold_of(controls, false_positives)
     accused = scores > threshold
@@ -179,8 +179,8 @@ def power(
         coordinates: d.
         n: people in the group.
         noise: sigma, in standard deviations of the coordinate.
-        reference: people whose mean stands for that of the population.
-        effective: how many independent coordinates tell as much; None if all are independent.
+        reference: people whose mean replaces that of the population.
+        effective: how many independent coordinates carry as much information; None if all are independent.
         false_positives: alpha.
 
     >>> round(power(1000, 100), 3), round(power(5000, 100, noise=0.5), 3)
@@ -192,7 +192,7 @@ def power(
 
 
 def effective_number(products: Floats) -> float:
-    """Returns how many independent coordinates tell as much as these, from inner products of standardised strangers.
+    """Returns how many independent coordinates equal these in information, from products of standardised strangers.
 
     For two strangers E<z, z'>^2 = |R|^2, the sum of all squared correlations, so that d^2 / |R|^2 follows from the
     spread of the products off the diagonal; d is the mean of those on it.
@@ -207,7 +207,7 @@ def effective_number(products: Floats) -> float:
 
 
 def split(reference: Floats, controls: Any, bits: Bits | None) -> tuple[Floats, Floats]:
-    """Returns who stands for the population, and who sets the threshold; without controls, a half each."""
+    """Returns the rows for the population and the rows that set the threshold; without controls, a half each."""
     if controls is not None:
         return reference, people(reference.shape[1], controls=controls)
     if len(reference) < 4:
@@ -227,7 +227,7 @@ def people(width: int | None = None, **parameter: Any) -> Floats:
     if table.ndim != 2 or not table.size or not np.isfinite(table).all():
         raise InvalidParameter(name, table.shape, "to be rows of finite numbers", "One row for each person.")
     if width is not None and table.shape[1] != width:
-        raise InvalidParameter(name, table.shape, f"to have {width} columns", "The same coordinates for everybody.")
+        raise InvalidParameter(name, table.shape, f"to have {width} columns", "Give all people the same columns.")
     return table
 
 
@@ -245,7 +245,7 @@ def mask_of(members: Any, candidates: int) -> Mask | None:
         hint = "Pass a mask over the candidates, or the places of members among them."
         raise InvalidParameter("members", members, f"to choose among {candidates} candidates", hint)
     if not mask.any():
-        raise InvalidParameter("members", members, "to name somebody", "Pass None if nobody knows the members.")
+        raise InvalidParameter("members", members, "to name at least one person", "Pass None if members are unknown.")
     return mask
 
 

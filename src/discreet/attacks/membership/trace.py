@@ -1,4 +1,4 @@
-"""Tracing from means: whoever is in the group pulls its mean towards themselves, a little in every coordinate.
+"""Tracing from means: a member pulls the group's mean towards themselves, a little in every coordinate.
 
 The private sides of comparisons are sums that a person moves in every coordinate, with noise for all of them together.
 """
@@ -42,7 +42,7 @@ Law = Literal["laplace", "gaussian"]
 
 @dataclass(frozen=True, slots=True)
 class Guarantee:
-    """A mechanism for sums, with its guarantee as the bounds of attacks take it.
+    """Holds a mechanism for sums, with its guarantee in the form that bounds of attacks take.
 
     Attributes:
         mechanism: adds the noise.
@@ -57,7 +57,7 @@ class Guarantee:
 
 @dataclass(frozen=True, slots=True)
 class PrivateSums:
-    """Private sums, with the noise of each and what the whole release is for a person."""
+    """Holds private sums, with the noise of each and the guarantee of the whole release for a person."""
 
     values: NDArray[np.float64]
     noise: float
@@ -96,7 +96,7 @@ STEPS = 1024  # of the grid on which sums are protected, to the width of the bou
 
 @dataclass(frozen=True, slots=True)
 class _Means:
-    """A release of means: with the noise of each, in its units, and the guarantee."""
+    """Holds released means, with the noise of each in its units, and the guarantee."""
 
     values: Floats
     noise: float = 0.0
@@ -182,7 +182,7 @@ def compare(
 def _private(
     group: Floats, bounds: tuple[float, float], law: Law, *, epsilon: float, delta: check.Number, bits: Bits
 ) -> _Means:
-    """Means of clipped values on a grid, from sums with noise."""
+    """Returns means of clipped values on a grid, from sums with noise."""
     low, high = bounds
     step = float(Grid.finer_than(Fraction(high - low) / STEPS).step)
     levels = math.floor((high - low) / step)
@@ -216,8 +216,8 @@ def trace(
         released_mean: one number for each coordinate.
         reference: people of the same population, one row each, none of them in the group.
         candidates: whom to judge, one row each.
-        n: how many people are in the group, for the prediction; None if nobody knows.
-        members: which candidates are in the group, to keep score: a mask or places; None if nobody knows.
+        n: how many people are in the group, for the prediction; None if that is unknown.
+        members: which candidates are in the group, to keep score: a mask or places; None if that is unknown.
         noise: standard deviation of the noise of each released number, for the prediction.
         controls: people outside who set the threshold; None takes half of the reference.
         false_positives: how many of those outside may be accused.
@@ -248,7 +248,7 @@ def trace(
     size = None if n is None else check.integer(n=n, at_least=1)
     spread = float(check.not_negative(noise=noise, floats="exact"))
     centre, scale = start.mean(axis=0), start.std(axis=0, ddof=1)
-    used = scale > 0  # where everybody known is the same, nothing is told
+    used = scale > 0  # a coordinate in which all known people agree says nothing about membership
     if not used.any():
         raise InvalidParameter("reference", start.shape, "to vary in some coordinate", "Pass more people.")
     weights = np.where(used, (mean - centre) / np.where(used, scale, 1.0) ** 2, 0.0)

@@ -1,4 +1,4 @@
-"""Membership in the training data of a model: whoever it has seen, it is surer of.
+"""Membership in the training data of a model: a model is surer of the rows it was trained on.
 
 Shadow models, copies of an estimator trained on random halves, show how members look to a model.
 """
@@ -33,7 +33,7 @@ LEAST_SPREAD = 1e-3  # of confidences about their mean
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """Rows with labels."""
+    """Holds rows and their labels."""
 
     features: NDArray[Any]
     labels: NDArray[Any]
@@ -48,7 +48,7 @@ class Pool:
 
 @dataclass(frozen=True, slots=True)
 class Shadows:
-    """How sure shadow models are of the right label: a row for each model, a column for each row of the pool.
+    """Holds how sure shadow models are of the right label: a row for each model, a column for each row of the pool.
 
     Attributes:
         sure: logits of confidences.
@@ -60,7 +60,7 @@ class Shadows:
 
 
 def clone(model: Any, bits: Bits) -> Any:
-    """Returns an untrained copy, with a seed of its own if it takes one: experiments repeat, and protect nobody.
+    """Returns an untrained copy, with a seed of its own if it takes one: experiments repeat, and protect no data.
 
     Raises:
         MissingExtra: without scikit-learn.
@@ -116,12 +116,12 @@ Score = Callable[[Floats, int | None], Floats]
 
 
 def by_loss(seen: Shadows) -> Score:  # noqa: ARG001 - shadows only set the threshold
-    """Scores by the loss: the surer a model is of a row, the likelier the row was trained on."""
+    """Returns scores by the loss: the surer a model is of a row, the likelier the row was trained on."""
     return lambda sure, _: sure
 
 
 def by_likelihood_ratio(seen: Shadows) -> Score:
-    """Scores by log N(sure; in) - log N(sure; out), a mean for each row, one variance each (Carlini et al. 2022).
+    """Returns log N(sure; in) - log N(sure; out), a mean for each row, one variance each (Carlini et al. 2022).
 
     The paper takes common variances where there are few shadow models, as here.
     """
@@ -154,10 +154,10 @@ RATES = (0.05, 0.01)  # of false positives at which the power is reported
 
 @dataclass(frozen=True, kw_only=True)
 class Membership(Finding):
-    """Who was taken for a member of the training data, among as many strangers.
+    """Reports who was taken for a member of the training data, among as many strangers.
 
-    `recovered` holds the places of the accused, members first, then others. Success is the mean of the shares of
-    members and of others told rightly.
+    `recovered` holds the places of the accused, members first, then others. Success is the mean of two shares: members
+    called members, and others called others.
 
     Attributes:
         gap: by how much the model is righter on members than on others.
@@ -208,8 +208,8 @@ def compare(
 
     Half of the rows, at random, are the training data. Formal guarantee of the private models, which are trees of
     `discreet.learn.DecisionTreeClassifier`: epsilon-DP for one row replaced by another. Training data with a member and
-    with a stranger in the member's place are such neighbours, so that nobody tells members from strangers with more
-    than e^epsilon / (1 + e^epsilon).
+    with a stranger in the member's place are such neighbours, so that no attack separates members from strangers with
+    more success than e^epsilon / (1 + e^epsilon).
 
     Args:
         features: one row for each person.
@@ -293,14 +293,14 @@ def membership(
     event: Event | None = None,
     bits: Bits | None = None,
 ) -> Membership:
-    """Tells members of a model's training data from strangers by how sure the model is of them.
+    """Separates members of a model's training data from strangers by how sure the model is of them.
 
-    "loss" accuses whoever the model is sure enough of (Yeom, Giacomelli, Fredrikson, Jha 2018). Its predicted success
-    is 1/2 + gap/2: whoever accuses those that are labelled rightly reaches this exactly, gap being the model's accuracy
-    on members less that on others (their Theorem 2). "likelihood_ratio" compares how sure the model is of a row with
-    how sure shadow models are that were, and were not, trained on it (Carlini et al. 2022). Shadow models are untrained
-    copies of the model fitted to random halves of members and others together, and set all thresholds: the attacker
-    knows these rows and how the model is made, but not which rows it was trained on.
+    "loss" accuses those the model is sure enough of (Yeom, Giacomelli, Fredrikson, Jha 2018). Its predicted success is
+    1/2 + gap/2: an attacker who accuses those that the model labels correctly reaches this exactly, gap being the
+    model's accuracy on members less that on others (their Theorem 2). "likelihood_ratio" compares how sure the model is
+    of a row with how sure shadow models are that were, and were not, trained on it (Carlini et al. 2022). Shadow models
+    are untrained copies of the model fitted to random halves of members and others together, and set all thresholds:
+    the attacker knows these rows and how the model is made, but not which rows it was trained on.
 
     Args:
         model: a trained classifier of scikit-learn's kind.
@@ -323,7 +323,7 @@ def membership(
     >>> rows = (features[:40], labels[:40]), (features[40:], labels[40:])
     >>> print(membership(model, *rows, method="loss", shadows=4, bits=bits))
     Membership by loss
-    attack succeeds (95 % interval)  75 % (65 % to 83 %) of 80 members and strangers told apart
+    attack succeeds (95 % interval)  75 % (65 % to 83 %) of 80 members and strangers separated
     by guessing                      50 %
     as predicted                     75 %
     verdict                          better than a guess; no guarantee limits it
@@ -347,7 +347,7 @@ def membership(
     gap = accuracy(model, inside) - accuracy(model, outside)
     return Membership(
         attack=NAMES[method],
-        goal="members and strangers told apart",
+        goal="members and strangers separated",
         success=float(accused[: len(inside)].mean() + 1 - accused[len(inside) :].mean()) / 2,
         baseline=0.5,
         targets=len(pool),
@@ -361,7 +361,7 @@ def membership(
 
 
 def _best_threshold(inside: Floats, outside: Floats) -> float:
-    """Returns the score above which accusations tell shadow models' members from others best."""
+    """Returns the score above which accusations separate shadow models' members from others best."""
     places = np.unique(np.concatenate([inside, outside]))
     found = [1 - np.searchsorted(np.sort(part), places, side="right") / len(part) for part in (inside, outside)]
     return float(places[np.argmax(found[0] - found[1])])
@@ -379,6 +379,6 @@ def _pool(**parameter: Any) -> Pool:
 def _together(inside: Pool, outside: Pool) -> Pool:
     if inside.features.shape[1] != outside.features.shape[1]:
         widths = (inside.features.shape[1], outside.features.shape[1])
-        raise InvalidParameter("others", widths, "to have the features of members", "The same columns for everybody.")
+        raise InvalidParameter("others", widths, "to have the features of members", "Pass the same columns for both.")
     features = np.concatenate([inside.features, outside.features])
     return Pool(features, np.concatenate([inside.labels, outside.labels]))

@@ -28,7 +28,7 @@ _FINENESS = 1 << 20  # steps of the public grid between two bounds
 
 @dataclass(frozen=True, kw_only=True)
 class Inference(Finding):
-    """A number that was inferred, or one for each trial.
+    """Reports a number that was inferred, or one for each trial.
 
     Attributes:
         tolerance: how near to the truth counts as right.
@@ -133,7 +133,7 @@ def sensible(found: Floats, ends: tuple[Fraction, Fraction], tolerance: float) -
 
     What was inferred, kept inside them.
 
-    If each is right by itself with probability p, and by chance with probability b <= 1/2, these are right with
+    If each alone is right with probability p, and by chance with probability b <= 1/2, these are right with
     probability 1 - (1 - p) (1 - b): next to an end, one side of the noise does no harm. Where nothing was inferred
     (NaN), the middle is guessed.
     """
@@ -149,7 +149,7 @@ def by_chance(ends: tuple[Fraction, Fraction], tolerance: float) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClippedValues:
-    """Values clipped to public bounds and put on a public grid, as whole numbers of its steps.
+    """Holds values clipped to public bounds and rounded to a public grid, as whole numbers of its steps.
 
     Attributes:
         bounds: public.
@@ -176,7 +176,7 @@ class ClippedValues:
         """Returns totals with exact noise, in the units of the values.
 
         Formal guarantee: epsilon-DP when one value is replaced, for totals that belong together; an array may hold
-        several releases side by side, each of which is epsilon-DP by itself.
+        several releases side by side, and each alone is epsilon-DP.
 
         Args:
             totals: in steps.

@@ -50,7 +50,7 @@ def _compare_totals(
     In every trial the one who leaves has a number of its own, spread evenly over `prior`. A private release clips
     values to the bounds, adds exact Laplace noise to their sum, and divides by the number of people, which is public.
     Those who stay are in both averages, so that each average has half of epsilon, and epsilon is for all that is
-    released about anybody, when one number is *replaced*.
+    released about a person, when one number is *replaced*.
 
     The bound: a window that holds a share b of the prior holds at most b e^epsilon / (1 - b + b e^epsilon) of what is
     known after the release, whatever was known about the others.
@@ -149,7 +149,7 @@ def _difference(
 
 
 def _total(name: str, release: Any) -> Any:
-    """Exactly for numbers; in floats for arrays of trials."""
+    """Returns the total, exact for numbers and in floats for arrays of trials."""
     if isinstance(release, tuple):
         if len(release) != 2:
             raise InvalidParameter(name, release, "to be a pair (people, average)", f"Pass e.g. {name}=(10, 50_000).")
@@ -161,12 +161,12 @@ def _total(name: str, release: Any) -> Any:
 
 
 def _predicted_rate(tolerance: float, scale: float, chance: float) -> float:
-    """Of sensible guesses after two Laplace draws."""
+    """Returns the expected rate of sensible guesses after two Laplace draws."""
     return 1 - (1 - near_twice(tolerance, scale)) * (1 - chance)
 
 
 def _withhold_small(before: Any, after: Any, size: int, smallest: int) -> tuple[Any, Any]:
-    """Averages of too few people are NaN."""
+    """Replaces averages of too few people by NaN."""
     check.integer(smallest=smallest, at_least=1)
     return before if size >= smallest else before * np.nan, after if size > smallest else after * np.nan
 
@@ -174,7 +174,7 @@ def _withhold_small(before: Any, after: Any, size: int, smallest: int) -> tuple[
 def _numbers(values: Any) -> Any:
     found = np.asarray(values, dtype=np.float64)
     if found.ndim != 1 or not found.size or not np.isfinite(found).all():
-        raise InvalidParameter("others", found.shape, "to be a list of numbers", "Pass those of everybody who stays.")
+        raise InvalidParameter("others", found.shape, "to be a list of numbers", "Pass the numbers of all who stay.")
     return found
 
 
@@ -198,8 +198,8 @@ def _compare_weights(
 
     In every trial the person's outcome is spread evenly over `prior`; features are public. Private weights come from
     X'y of clipped outcomes with exact Laplace noise. Those who stay are in both regressions, so that each has half of
-    epsilon, and epsilon is for all that is released about anybody, when one outcome is *replaced*: X'y moves by at most
-    the largest L1 norm of a row times the width of the bounds.
+    epsilon, and epsilon is for all that is released about a person, when one outcome is *replaced*: X'y moves by at
+    most the largest L1 norm of a row times the width of the bounds.
 
     The bound: a window that holds a share b of the prior holds at most b e^epsilon / (1 - b + b e^epsilon) of what is
     known after the release.
@@ -280,9 +280,9 @@ def _leverage(
 ) -> Inference:
     """Infers a person's outcome from the weights of a least-squares regression with this person, and without.
 
-    With x the person's features and h = x' (X'X)^-1 x their leverage, adding the person moves the prediction at x by
-    h (y - x'w): hence y = x'w + (x'v - x'w) / h, with w the weights without and v those with the person. Only features
-    are needed, nobody else's outcome.
+    With x the person's features and h = x' (X'X)^-1 x their leverage, adding the person moves the prediction at x by h
+    (y - x'w): hence y = x'w + (x'v - x'w) / h, with w the weights without and v those with the person. Only features
+    are needed, not the others' outcomes.
 
     Args:
         before: weights with the person.
@@ -333,7 +333,7 @@ def _rows(features: Any) -> Floats:
 
 
 def _place(person: int, rows: Floats) -> int:
-    """Returns a row that is not needed to tell the columns apart, and is not empty."""
+    """Returns a row that is not needed for full column rank, and is not empty."""
     place = check.integer(person=person, at_least=0, at_most=len(rows) - 1)
     if not rows[place].any() or np.linalg.matrix_rank(np.delete(rows, place, axis=0)) < rows.shape[1]:
         condition = "to have features, and to leave enough people for a regression"

@@ -24,7 +24,7 @@ Exactly = NDArray[np.object_]
 
 @dataclass(frozen=True, kw_only=True)
 class Isolation(Finding):
-    """People whose numbers follow from the answers exactly.
+    """Reports people whose numbers follow from the answers exactly.
 
     Attributes:
         exposed: their places.
@@ -100,7 +100,7 @@ def _compare(
 
 
 def _isolate(queries: Any, answers: Any = None, *, truth: Any = None, tolerance: float = 0.5) -> Isolation:
-    """Tells which people's numbers follow from totals of overlapping groups, and by which combination.
+    """Finds the people whose numbers follow from totals of overlapping groups, and the combination that does it.
 
     The decision is exact: a person is exposed if and only if the unit vector of this person is a rational combination
     of the queries, which elimination on whole numbers of any size decides.
@@ -108,13 +108,13 @@ def _isolate(queries: Any, answers: Any = None, *, truth: Any = None, tolerance:
     Args:
         queries: a row of whole weights for each query, with a column for each person; 0 and 1 for totals of groups.
         answers: exact or noisy, one for each query; None to ask who would be exposed.
-        truth: everybody's number, to keep score.
+        truth: each person's number, to keep score.
         tolerance: how near counts as right.
 
     Raises:
         InvalidParameter: if shapes do not fit.
 
-    Nobody asks about one person alone, but all wards together, A and B, B and C, and A and C:
+    No query is about one person alone: they are about all wards together, A and B, B and C, and A and C:
 
     >>> found = isolate([[1, 1, 1], [1, 1, 0], [0, 1, 1]], [100, 30, 95])
     >>> found.exposed, found.recovered
@@ -126,7 +126,7 @@ def _isolate(queries: Any, answers: Any = None, *, truth: Any = None, tolerance:
         return known
     right = np.asarray(truth, dtype=np.float64)
     if right.shape != (asked.shape[1],) or answers is None:
-        raise InvalidParameter("truth", right.shape, f"to be {asked.shape[1]:,} numbers beside answers")
+        raise InvalidParameter("truth", right.shape, f"to be {asked.shape[1]:,} numbers, with answers")
     reach = float(check.not_negative(tolerance=tolerance))
     hits = sum(abs(float(known.recovered[person]) - right[person]) <= reach for person in known.exposed)
     return _with(known, success=hits / len(right), measured=True)
@@ -157,9 +157,9 @@ def _isolate_people(asked: Exactly, answers: list[Fraction] | None) -> Isolation
 
 
 def _combinations(asked: Exactly) -> dict[int, tuple[Fraction, ...]]:
-    """By person, the factors that leave this person alone.
+    """Returns, by person, the factors that leave this person alone.
 
-    Elimination brings the queries, beside the unit matrix that records what was done, to reduced echelon form. A unit
+    Elimination brings the queries, next to the unit matrix that records what was done, to reduced echelon form. A unit
     vector is in the row space if and only if it is a row of that form: any vector of the space is the sum of the form's
     rows, each times the vector's entry in the row's pivot.
     """

@@ -50,7 +50,7 @@ _DELTA = 1e-6
 
 @dataclass(frozen=True, kw_only=True)
 class Reconstruction(Finding):
-    """Bits that were rebuilt from answers.
+    """Reports the bits that were rebuilt from answers.
 
     Attributes:
         method: the way back.
@@ -169,7 +169,7 @@ def _reconstruct(
 ) -> Reconstruction:
     """Rebuilds a secret bit of each person from answers about subsets.
 
-    Least squares is the default; a linear program stands a few arbitrarily wrong answers; with at most 20 people all
+    Least squares is the default; a linear program tolerates a few arbitrarily wrong answers; with at most 20 people all
     databases can be tried; n orthogonal queries of +1 and -1 are inverted at once ("hadamard").
 
     Args:
@@ -316,7 +316,7 @@ Line = tuple[tuple[float, float], ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Curves:
-    """Measured rates over the curves that theory draws.
+    """Shows measured rates over the curves that theory predicts.
 
     Attributes:
         found: by series, pairs of a place and the rate there with its interval.
@@ -409,11 +409,11 @@ def reconstruction_by_guarantee(
     runs: int = 10,
     bits: Bits | None = None,
 ) -> Curves:
-    """Measures what least squares rebuilds from answers under mu-Gaussian DP, below what anybody could.
+    """Measures what least squares rebuilds from answers under mu-Gaussian DP, below the bound for every attack.
 
     For m random subsets, noise of sqrt(m) / mu gives least squares Phi(mu sqrt(1 - n / m) / 4), hence at most
     Phi(mu / 4) however many queries there are; noise for the subsets that were asked has mu sqrt(2) in its place.
-    Nobody guesses more than Phi(mu / 2) of evenly spread bits.
+    No attack guesses more than Phi(mu / 2) of evenly spread bits.
 
     Args:
         people: n, each with a random bit.
@@ -426,7 +426,7 @@ def reconstruction_by_guarantee(
     >>> curves = reconstruction_by_guarantee(32, per_person=4, mus=(0.5, 2), runs=8, bits=SeededBits(1))
     >>> [(mu, round(share, 2)) for mu, (share, low, high) in curves.found["least squares"]]
     [(0.5, 0.6), (2, 0.69)]
-    >>> [round(curves.expected["most that anybody can guess"][end][1], 2) for end in (0, -1)]
+    >>> [round(curves.expected["most that any attack can guess"][end][1], 2) for end in (0, -1)]
     [0.6, 0.84]
     """
     source, size = source_of(bits), check.integer(people=people, at_least=2)
@@ -443,9 +443,9 @@ def reconstruction_by_guarantee(
         expected={
             "least squares": tuple((mu, solvers.phi(mu * math.sqrt(1 - 1 / per_person) / 4)) for mu in places),
             "least squares, many queries": tuple((mu, solvers.phi(mu / 4)) for mu in places),
-            "most that anybody can guess": tuple((mu, right_guess_gaussian(mu)) for mu in places),
+            "most that any attack can guess": tuple((mu, right_guess_gaussian(mu)) for mu in places),
         },
-        headline=f"A guarantee for all answers together ends reconstruction: at mu {at:.2g} nobody gets more than "
+        headline=f"A guarantee for all answers together ends reconstruction: at mu {at:.2g} no attack gets more than "
         f"{rate(right_guess_gaussian(at))}",
         across="mu of all answers together (log scale)",
     )

@@ -24,7 +24,7 @@ MOST = 14  # people: every possible column of the table, 2^people, is tried at e
 
 @dataclass(frozen=True, kw_only=True)
 class PairCountReconstruction(Finding):
-    """Tables of people that have the released counts.
+    """Reports the tables of people that have the released counts.
 
     `recovered` is such a table, one row for each person in falling order: the counts do not say who is who. None if no
     table has these counts.
@@ -143,7 +143,7 @@ def _tables(counts: Integers, n: int) -> Iterator[Integers]:
             yield table
             return
         fits = (possible @ table == counts[site, :site]).all(axis=1) & (possible.sum(axis=1) == counts[site, site])
-        same = (table[1:] == table[:-1]).all(axis=1)  # people not yet told apart: ones come first among them
+        same = (table[1:] == table[:-1]).all(axis=1)  # people who are equal so far: ones come first among them
         falling = (possible[:, :-1] >= possible[:, 1:])[:, same].all(axis=1)
         for column in possible[fits & falling]:
             yield from extend_table(np.column_stack([table, column]))

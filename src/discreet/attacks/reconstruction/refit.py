@@ -1,4 +1,4 @@
-"""What a published model says about one person: the attacker knows everybody else and fits it with each possible value.
+"""A published model can reveal one person: the attacker knows all others and fits it with each possible value.
 
 The strongest position there is (Balle, Cherubin, Hayes 2022): against it only a guarantee helps.
 """
@@ -30,7 +30,7 @@ _STEPS = 100
 
 @dataclass(frozen=True, kw_only=True)
 class Refit(Finding):
-    """Which of the possible values a release fits.
+    """Reports which of the possible values a release fits best.
 
     Attributes:
         distances: from the release to what each candidate would have given.
@@ -94,7 +94,7 @@ def _compare(
         right, wrong = np.linalg.norm(published - released, axis=-1), np.linalg.norm(published - others, axis=-1)
         return Refit(
             attack="Refitting",
-            goal="labels told",
+            goal="labels guessed correctly",
             success=float(np.mean((right < wrong) + (right == wrong) / 2)),
             baseline=0.5,
             targets=right.size,
@@ -111,7 +111,7 @@ def _compare(
     ]
     for epsilon, law in zip(budgets, laws, strict=True):
         sigma, mu = float(law.sigma), float(law.sensitivity / law.sigma)
-        published = law.release(np.tile(released, (often, len(tried), 1)), bits=source)  # each model by itself
+        published = law.release(np.tile(released, (often, len(tried), 1)), bits=source)  # each model is published alone
         finding = score_weights(published, float(np.mean(special.ndtr(gaps / (2 * sigma)))), right_guess_gaussian(mu))
         found.append(Trial(defence=f"epsilon {float(epsilon):g}", epsilon=float(epsilon), finding=finding))
     return compare_trials(
@@ -128,7 +128,7 @@ def _refit(
     noise: float | None = None,
     bound: float | None = None,
 ) -> Refit:
-    """Tells which of several data sets a release was computed from: the one whose own release is nearest.
+    """Finds which of several data sets a release was computed from: the one whose own release is nearest.
 
     The candidates are the data with each possible value of one person, or with and without this person. Anything that
     can be fitted again will do: an average, a regression, the weights or the predictions of a classifier.
@@ -163,7 +163,7 @@ def _refit(
         success = float(best == check.integer(truth=truth, at_least=0, at_most=len(candidates) - 1))
     return Refit(
         attack="Refitting",
-        goal="value told",
+        goal="value guessed correctly",
         success=success,
         baseline=chance,
         targets=1,

@@ -26,11 +26,11 @@ _BLOCK = 1 << 22  # answers of candidates that are held at once
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReconstructedBits:
-    """What a way back found.
+    """Holds the bits that a solver found.
 
     Attributes:
         bits: of each person, 0 or 1.
-        expected: the share of bits that should be right, as far as it can be told without the truth; None if it cannot.
+        expected: the share of bits that should be right, as far as that follows without the truth; None if it does not.
         certain: the share of bits that must be right, by a theorem about errors of at most alpha; None without one.
     """
 
@@ -242,7 +242,7 @@ def _every_subset(queries: Floats) -> bool:
 
 
 def _likelihoods(errors: Floats, least: float, rows: int, noise: float | None) -> Floats:
-    """Of each database, up to a factor; the variance of the errors is that of the best one's where nobody tells."""
+    """Returns likelihoods up to a factor; unknown noise gets the variance of the best database's errors."""
     variance = least / rows if noise is None else noise**2
     if variance < 1e-9:  # exact answers, up to the rounding of floats
         return (errors <= least + 1e-6).astype(np.float64)

@@ -50,7 +50,7 @@ Answers = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answerer:
-    """Answers subset counts; this one tells the truth.
+    """Answers subset counts, exactly unless a subclass protects them.
 
     Guarantees are about one person whose bit is *replaced*. That moves the answers as far as adding or removing a
     person who has a 1 does, by the weights of the person's column, so that noise for the one is noise for the other.
@@ -90,15 +90,15 @@ class Answerer:
         return np.asarray(self._answers(hidden, asked, source_of(bits)), dtype=np.float64)
 
     def noise(self, queries: Any) -> float | None:
-        """Returns the standard deviation of an answer's error, if it is the same for all; None if it is not told."""
+        """Returns the standard deviation of an answer's error, if it is the same for all; None if it is not public."""
         return self._noise(matrix(queries))
 
     def guess_bound(self, queries: Any, *, prior: float = 0.5) -> float | None:
-        """Returns the largest share of bits that anybody guesses rightly; None without a guarantee.
+        """Returns the largest share of bits that any attack guesses correctly; None without a guarantee.
 
         Args:
             queries: all that are answered.
-            prior: how often the commoner value is the right one, as everybody knows it.
+            prior: how often the commoner value is the right one; this is public.
         """
         return self._guess_bound(matrix(queries), prior)
 
@@ -255,7 +255,7 @@ def all_subsets(people: int) -> Whole:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExactAnswerer(Answerer):
-    """Tells the truth.
+    """Answers with the exact counts.
 
     >>> ExactAnswerer().answer([1, 0, 1, 1], [[1, 1, 0, 0], [1, 1, 1, 1]]).tolist()
     [1.0, 3.0]
@@ -409,7 +409,7 @@ class GaussianAnswerer(Answerer):
     """Answers all queries together under mu-Gaussian DP, with normal noise rounded to whole numbers.
 
     Formal guarantee: mu-GDP when one person's bit is replaced (Dong, Roth, Su 2022), for the largest L2 norm of a
-    person's column. One who does not look at the queries takes sqrt(m), as if somebody were in all m subsets: `blind`.
+    person's column. Without a look at the queries the norm is sqrt(m), as if a person were in all m subsets: `blind`.
 
     >>> from discreet.noise import SeededBits
     >>> queries = random_subsets(100, 20, bits=SeededBits(1))

@@ -1,8 +1,8 @@
 """Exact laws of added noise on neighbouring values: Laplace, staircase, Gaussian, and tests with a threshold.
 
-Two laws stand side by side, piece by piece, in enclosures, from which the largest privacy loss follows, and delta at an
-epsilon. A piece is a set of outputs of equal loss, or one output, with its probability on either dataset. Whatever is
-not listed is bounded by the rest. No float takes part.
+Two laws are listed side by side, piece by piece, in enclosures. The largest privacy loss follows from them, and delta
+at an epsilon. A piece is a set of outputs of equal loss, or one output, with its probability on either dataset.
+Whatever is not listed is bounded by the rest. No float takes part.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Recipe = Callable[[int], "LawPair"]
 
 @dataclass(frozen=True, slots=True)
 class OutputMass:
-    """`count` outputs, each with probability p on the one dataset and q on the other."""
+    """Holds `count` outputs, each with probability p on the one dataset and q on the other."""
 
     p: Enclosure
     q: Enclosure
@@ -43,7 +43,7 @@ class OutputMass:
 
 @dataclass(frozen=True, slots=True)
 class LawPair:
-    """Two laws.
+    """Holds two laws as pieces with their masses on either dataset.
 
     Attributes:
         listed: all outputs but those of the rest.
@@ -103,7 +103,7 @@ class LawPair:
 
 
 def _log(one: OutputMass) -> Ends:
-    """ln(p / q) outwards; a probability that may be zero for all the digits has no lower end."""
+    """Returns ln(p / q) rounded outwards; a probability that may be zero for all the digits has no lower end."""
     if one.p.low <= 0 or one.q.low <= 0:
         return Fraction(-(10**6)), Fraction(10**6)
     low, high = (one.p / one.q).log().fractions()
@@ -139,7 +139,7 @@ def normalize_pieces(p: Sequence[Enclosure], q: Sequence[Enclosure], counts: Seq
 
 
 def power(rate: Fraction, exponent: int | Fraction, digits: int) -> Enclosure:
-    """Returns e^(-rate exponent)."""
+    """Returns an enclosure of e^(-rate exponent)."""
     return Enclosure.of(-rate * exponent, digits).exp()
 
 

@@ -99,13 +99,13 @@ def one_run_chance(canaries: int, guesses: int, correct: int, *, epsilon: float,
 
     g_k = P(B >= v) P(B < k) / (k P(B = k)) for k <= v, and smaller for k > v. *Proof.* Flip a random set of coins
     together with the guesses about them, and permute the canaries: the mixture is as private, and as often right. So
-    every answer with w right guesses may be taken to have one probability, and a_w = P(right = w) tells all. Two inputs
-    that differ in one coin give the answers in which that coin is guessed rightly an excess of (1/m) sum_w (w a_w -
-    e^epsilon (r - w + 1) a_(w-1))_+ <= delta. Write w a_w = e^epsilon (r - w + 1) a_(w-1) + s_w - d_w with s, d >= 0
-    and sum s <= m delta. This recursion is linear: a is a multiple of the binomial law plus, for each k, (s_k - d_k) /
-    k times that law from k on, divided by P(B = k). With sum a = 1, P(right >= v) = P(B >= v) + sum_k (s_k - d_k) g_k,
-    g_k >= 0. For k > v, g_k = P(B < v) P(B >= k) / (k P(B = k)), which falls in k, as B is log-concave. For delta = 0
-    it is Proposition 5.1 of Steinke, Nasr, Jagielski 2023.
+    every answer with w right guesses may be taken to have one probability, and a_w = P(right = w) is all that matters.
+    Two inputs that differ in one coin give the answers in which that coin is guessed rightly an excess of (1/m) sum_w
+    (w a_w - e^epsilon (r - w + 1) a_(w-1))_+ <= delta. Write w a_w = e^epsilon (r - w + 1) a_(w-1) + s_w - d_w with s,
+    d >= 0 and sum s <= m delta. This recursion is linear: a is a multiple of the binomial law plus, for each k, (s_k -
+    d_k) / k times that law from k on, divided by P(B = k). With sum a = 1, P(right >= v) = P(B >= v) + sum_k (s_k -
+    d_k) g_k, g_k >= 0. For k > v, g_k = P(B < v) P(B >= k) / (k P(B = k)), which falls in k, as B is log-concave. For
+    delta = 0 it is Proposition 5.1 of Steinke, Nasr, Jagielski 2023.
     """
     reached = float(special.bdtrc(correct - 1, guesses, special.expit(epsilon))) if correct else 1.0
     extra = canaries * delta * reached * _steepest(guesses, correct, epsilon) if delta else 0.0

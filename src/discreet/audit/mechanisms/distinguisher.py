@@ -1,4 +1,4 @@
-"""Audits by runs: many runs on each of two datasets, or many canaries in one run; can anybody tell them apart?"""
+"""Audits by runs: many runs on each of two datasets, or many canaries in one run, and a test that separates them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from discreet.privacy.events import Event
 CONFIDENCE = Fraction(19, 20)
 _FEWEST = 40  # runs: ten to fit, ten to choose, twenty to count
 _MOST = 10**8
-_TRIED = 1000  # events, about: rare ones that only seem to tell the datasets apart are left alone
+_TRIED = 1000  # events, about: rare ones that separate the datasets only by chance are left alone
 
 
 def distinguish(
@@ -212,7 +212,7 @@ def one_run(
 
 
 class CanaryGame:
-    """The guesses of one run, fixed before it.
+    """Holds the guesses of one run, fixed before it.
 
     Args:
         canaries: the units to include or not.

@@ -1,4 +1,4 @@
-"""What a mechanism claims, and what an audit found: the certified bound beside the claim, and what neither can show.
+"""Findings of an audit: the certified bound next to the claim, and what neither can show.
 
 A claim is an epsilon at a delta, and a mu of Gaussian DP where the event is Gaussian.
 """
@@ -32,7 +32,7 @@ DELTA = Fraction(1, 10**5)  # at which a curve without a delta of its own is loo
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """An epsilon that holds at a delta, and the mu of Gaussian DP where that is claimed."""
+    """States an epsilon that holds at a delta, and the mu of Gaussian DP where that is claimed."""
 
     epsilon: float
     delta: float
@@ -89,7 +89,7 @@ def _mu(event: Event) -> float | None:
 
 @dataclass(frozen=True, kw_only=True)
 class LowerBound(DisplayMixin):
-    """A certified lower bound on epsilon, beside the claim.
+    """Reports a certified lower bound on epsilon, next to the claim.
 
     Attributes:
         mechanism: what was audited.
@@ -171,7 +171,7 @@ class LowerBound(DisplayMixin):
 
 @dataclass(frozen=True, kw_only=True)
 class Audit(LowerBound):
-    """Two datasets, many runs on each, one event: see `distinguish`.
+    """Reports many runs on each of two datasets and one event: see `distinguish`.
 
     Attributes:
         event: the event in words.
@@ -210,7 +210,7 @@ class Audit(LowerBound):
         return fell, f"As Gaussian DP: mu is at least {self.mu_lower:.3f}, claimed {self.mu_claimed:.3f}."
 
     def spec(self) -> Spec:
-        """Returns both rates of the event with their limits, and the most that the claim allows beside the second."""
+        """Returns both rates of the event with their limits, and the most that the claim allows next to the second."""
         outside = 1 - self.confidence
         shown = {}
         for name, hits in ((self.likelier_on, self.first), ("b" if self.likelier_on == "a" else "a", self.second)):
@@ -225,7 +225,7 @@ class Audit(LowerBound):
 
 @dataclass(frozen=True, kw_only=True)
 class OneRun(LowerBound):
-    """Many canaries in one run: see `one_run`.
+    """Reports guesses about many canaries in one run: see `one_run`.
 
     Attributes:
         canaries: how many there were.
@@ -244,7 +244,7 @@ class OneRun(LowerBound):
         return (f"One run with {self.canaries:,} canaries, each in or out by a fair coin: {told}.",)
 
     def spec(self) -> Spec:
-        """Returns the share of right guesses beside chance and what the claim allows on average."""
+        """Returns the share of right guesses next to chance and what the claim allows on average."""
         low, high = clopper_pearson(np.array(self.correct), self.guesses, 1 - self.confidence)
         found = {"right guesses": (self.correct / self.guesses, float(low), float(high))}
         allowed = 1 / (1 + math.exp(-min(self.epsilon_claimed, 700.0)))

@@ -42,7 +42,7 @@ LAWS: dict[type[Mechanism], Callable[[Any, Any, Any], Recipe]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExactLoss(DisplayMixin):
-    """What two neighbours really cost, beside the claim.
+    """Reports what two neighbours really cost, next to the claim.
 
     Attributes:
         mechanism: what was audited.
@@ -61,7 +61,7 @@ class ExactLoss(DisplayMixin):
 
     @property
     def passed(self) -> bool:
-        """Returns whether these two neighbours keep to the claim, as far as forty digits tell; others may not."""
+        """Returns whether these two neighbours keep to the claim, as far as forty digits show; others may not."""
         return self.delta[0] <= Fraction(self.delta_claimed)
 
     def summary(self) -> str:
@@ -114,8 +114,8 @@ def exact(
         InvalidParameter: if the law cannot be written out; `distinguish` takes every mechanism.
 
     Formal guarantee: the law is that of the parameters of the mechanism; that the code draws this law is the business
-    of `fits` and `distinguish`. For delta = 0 the claim holds for the pair exactly if no output's ratio exceeds
-    e^epsilon. Ratios that no number of digits tells from e^epsilon count as equal.
+        of `fits` and `distinguish`. For delta = 0 the claim holds for the pair exactly if no output's ratio exceeds
+        e^epsilon. Ratios that no number of digits separates from e^epsilon count as equal.
 
     >>> from discreet.mechanisms import Laplace, PermuteAndFlip
     >>> exact(Laplace(epsilon=1, sensitivity=1), 0, 1).passed

@@ -26,7 +26,7 @@ Floats = NDArray[np.float64]
 
 
 class Law(ABC):
-    """A distribution on the integers; a law of your own needs its distribution function only.
+    """Describes a distribution on the integers; a law of your own needs its distribution function only.
 
     >>> class Dice(Law):
     ...     def cdf(self, z):
@@ -200,7 +200,7 @@ _WIDE = 4096  # cells at most
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GoodnessOfFit(DisplayMixin):
-    """A sample beside the law it should have.
+    """Compares a sample with the law it should have.
 
     Attributes:
         p_value: at most this is the chance that a sample of the law strays as far from it.
@@ -292,7 +292,7 @@ def _pearson(draws: Floats, law: Law) -> float:
 
 
 def _edges(draws: Floats, law: Law) -> NDArray[Any]:
-    """Last values of cells, fixed by the law and by where draws can be at all, not by where they are."""
+    """Returns the last values of cells, fixed by the law and by where draws can be at all, not by where they are."""
     low, high = _around(law, draws.size)
     values = np.unique(np.floor(np.linspace(low, high, int(min(_WIDE, high - low + 1)))))
     kept, used = [], 0.0

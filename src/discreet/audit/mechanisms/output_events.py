@@ -1,4 +1,4 @@
-"""Events on outputs that tell two datasets apart, and the search for the one that certifies most.
+"""Events on outputs that separate two datasets, and the search for the one that certifies most.
 
 The search sees training runs only. One part of them says how likely each bin of each column is on either dataset, and
 trains a logistic regression on the logarithms of these ratios; the other part chooses among all candidates: sets of
@@ -28,12 +28,12 @@ _SHOWN = 4  # bins named in the words for an event
 _STEPS = 25  # of Newton's method
 _RIDGE = 1.0
 _SAME = 1e-9  # of two scores: equal outputs have equal scores but for rounding
-_WIDEST = 24  # columns of the regression, those that tell most
+_WIDEST = 24  # columns of the regression, those that separate most
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ColumnBins:
-    """A column cut into bins: one for each value if they are few, else at quantiles; the last one is for the rest."""
+    """Cuts a column into bins: one for each value if they are few, else at quantiles; the last one is for the rest."""
 
     name: str
     values: Column | None
@@ -113,7 +113,7 @@ def _word(value: object) -> str:
 
 
 class OutputEvent(ABC):
-    """A set of outputs.
+    """Describes a set of outputs that is likelier on one of two datasets.
 
     Attributes:
         first: whether it is likelier on the first dataset.
@@ -132,7 +132,7 @@ class OutputEvent(ABC):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BinEvent(OutputEvent):
-    """One column lies in some of its bins."""
+    """Holds where one column lies in some of its bins."""
 
     bins: ColumnBins
     chosen: Mask
@@ -150,7 +150,7 @@ class BinEvent(OutputEvent):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoreEvent(OutputEvent):
-    """A weighted sum of the log-likelihood ratios of several columns reaches a cut."""
+    """Holds where a weighted sum of the log-likelihood ratios of several columns reaches a cut."""
 
     bins: tuple[ColumnBins, ...]
     ratios: tuple[Floats, ...]
@@ -177,7 +177,7 @@ def _logs(bins: ColumnBins, ratio: Floats, columns: Columns, runs: int) -> Float
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Runs:
-    """The columns of runs on both datasets, the first half of them from the first."""
+    """Holds the columns of runs on both datasets, the first half of them from the first."""
 
     columns: Columns
     each: int

@@ -28,14 +28,14 @@ Atoms = Iterator[tuple[str, float | str]]
 
 ROOT = "output"
 _ENTRIES = 16  # of an array or a mapping; beyond, only its length, its sum and its keys count
-_KINDS = 256  # as many different outputs may be told one by one
+_KINDS = 256  # as many different outputs may have columns of their own
 _NO_GRAIN = 9999.0  # of zero, which has no lowest digit
 _LOW = 16  # low bits are looked at modulo this
 
 
 @dataclass(frozen=True, slots=True)
 class ErrorOutput:
-    """A run that ended in an error: its type is an output like any other."""
+    """Represents a run that ended in an error: its type is an output like any other."""
 
     kind: str
 
@@ -121,7 +121,7 @@ def _parts(output: Any, path: str) -> Atoms:
 
 @_parts.register
 def _(_output: ErrorOutput | None, _path: str) -> Atoms:
-    """Its kind tells all."""
+    """Yields nothing: the kind of this output says all."""
     yield from ()
 
 

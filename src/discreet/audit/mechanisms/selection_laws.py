@@ -72,7 +72,7 @@ def permute_and_flip(mechanism: PermuteAndFlip, a: Any, b: Any) -> Recipe:
 
 
 def _expected_share(coins: list[Enclosure], digits: int) -> Enclosure:
-    """E[1 / (1 + number of heads)] from the law of that number."""
+    """Returns E[1 / (1 + number of heads)] from the law of that number."""
     heads = [Enclosure.of(1, digits)]
     for coin in coins:
         missed = [chance * (1 - coin) for chance in heads]
@@ -157,7 +157,7 @@ def partition_selection(mechanism: PartitionSelection, a: Any, b: Any) -> Recipe
     """
     one, other = (np.ravel(np.asarray(value)).astype(np.int64).tolist() for value in (a, b))
     if len(one) != len(other):
-        hint = "List the same keys for both, with 0 where there is nobody."
+        hint = "List the same keys for both, with 0 where there are no people."
         raise InvalidParameter("b", f"{len(other)} keys", f"to have as many keys as a, {len(one)}", hint)
     part = {"optimal": _selection_law, "truncated": _cut}.get(mechanism.method, _noisy_count_law)
     return product([part(mechanism, x, y) for x, y in zip(one, other, strict=True) if x != y])
@@ -172,14 +172,14 @@ def _selection_law(mechanism: PartitionSelection, x: int, y: int) -> Recipe:
 
 
 def _noisy_count_law(mechanism: PartitionSelection, x: int, y: int) -> Recipe:
-    """Noisy counts from the threshold on, in the terms of the shifted laws; what is below comes to one piece."""
+    """Returns noisy counts from the threshold on, in the terms of the shifted laws; all below become one piece."""
     scale, threshold = mechanism.scale, mechanism.threshold
 
     def recipe(digits: int) -> LawPair:
         low, high = sorted((x, y))
         points, rest = _points(mechanism.method, scale, (low, high), threshold, digits)
         zero, one = Enclosure.of(0, digits), Enclosure.of(1, digits)
-        if low == 0:  # a key that nobody has is never shown
+        if low == 0:  # a key without people is never shown
             points = [OutputMass(zero, point.q, point.count) for point in points]
         shown = [total((getattr(point, side) * point.count for point in points), digits) for side in ("p", "q")]
         dropped = OutputMass(_low_by(one - shown[0], rest), _low_by(one - shown[1], rest))
@@ -190,7 +190,7 @@ def _noisy_count_law(mechanism: PartitionSelection, x: int, y: int) -> Recipe:
 
 
 def _cut(mechanism: PartitionSelection, x: int, y: int) -> Recipe:
-    """Noisy counts above the longest noise, each with its mass; what is below comes to one piece."""
+    """Returns noisy counts above the longest noise, each with its mass; all below become one piece."""
     most = mechanism.threshold - 1
     if max(x, y) + 2 * most > MOST_PIECES:
         raise InvalidParameter("b", "another value", "to have counts near those of a and the threshold")
@@ -272,7 +272,7 @@ def sparse_vector(mechanism: SparseVector, a: Any, b: Any) -> Recipe:
 
 
 def _or_more(known: Enclosure, beyond: Enclosure) -> Enclosure:
-    """Returns a sum of which only that much may be missing."""
+    """Returns a sum that lacks at most the part beyond."""
     return Enclosure(known.low, (known + beyond).high, known.digits)
 
 

@@ -14,7 +14,7 @@ from discreet.privacy.events import Event
 
 
 class TrainingRun(Protocol):
-    """What knows its own cost: a `deep.Trainer` after its loop, or anything else with an event and a delta."""
+    """Describes what knows its own cost: a `deep.Trainer` after its loop, or any object with an event and a delta."""
 
     @property
     def event(self) -> Event:
@@ -26,7 +26,7 @@ class TrainingRun(Protocol):
 
 
 class _Examples(Sequence[Any]):
-    """A dataset: examples with a length, each found by its number."""
+    """Describes a dataset: examples with a length, each found by its number."""
 
     def __init__(self, data: Sequence[Any], more: list[Any]) -> None:
         self._data, self._more = data, more
@@ -48,7 +48,7 @@ def training(
     confidence: Number = CONFIDENCE,
     bits: Bits | None = None,
 ) -> OneRun:
-    """Certifies a lower bound on the epsilon of a training run, beside what its trainer says that it cost.
+    """Certifies a lower bound on the epsilon of a training run, next to the cost that its trainer reports.
 
     Each canary is added to the data by a fair coin, and the run is made once. The more a canary moves the model, the
     better it shows: choose examples that no others resemble, and whose gradients are longer than the bound.

@@ -56,7 +56,7 @@ def fit(
     bits: Bits | None = None,
     progress: Progress | None = None,
 ) -> QueryAudit:
-    """Fits a learner on a table and on its neighbours, and tells whether anything but noise tells the models apart.
+    """Fits a learner on a table and on its neighbours, and checks whether anything but noise separates the models.
 
     One person must change no more rows of the learner's input than it accounts for; every number that a mechanism is
     given must move no farther than the mechanism says that it hides; all of them together must cost no more than was
@@ -102,14 +102,14 @@ def fit(
 
 
 class _Recorder(Releaser):
-    """A releaser that fits learners whose mechanisms are watched.
+    """Fits learners whose mechanisms are watched.
 
     Args:
         bits: of the noise.
         common: rows that both neighbours have, and how often.
         frozen: what came out of a neighbour's mechanisms.
         alone: how many rows one person may have.
-        seed: of what a learner draws beside noise: the same on both tables, as it is public.
+        seed: of what a learner draws besides noise: the same on both tables, as it is public.
     """
 
     def __init__(
@@ -121,7 +121,6 @@ class _Recorder(Releaser):
         self.model: Any = None
 
     def fit_rows(self, learner: Any, X: NDArray[np.float64], y: NDArray[Any] | None) -> Any:
-        """See `Releaser`."""
         order = _common_first(rows_of(X, y), self.common)
         if learner.random_state is None:
             learner.set_params(random_state=self.seed)
@@ -147,7 +146,7 @@ def _common_first(rows: Sequence[Any], common: Counter[Any]) -> list[int]:
 
 @dataclass
 class _Trial:
-    """Pairs of neighbours, one after the other."""
+    """Tries pairs of neighbours, one after the other."""
 
     given: Subject
     asked: AuditedFit
@@ -236,7 +235,7 @@ def _read_training_rows(curator: Curator, engine: RecordingEngine, asked: Audite
 
 
 def _fit_and_record(curator: Curator, engine: RecordingEngine, asked: AuditedFit, recorder: _Recorder) -> FitRecord:
-    """Fits, and tells what happened."""
+    """Fits a learner and returns what happened."""
     before = len(curator.entries())
     twin = observe_curator(curator, engine=engine, releaser=recorder, salt=SALT)
     estimator, sql, target, rows_per_unit = asked.arguments

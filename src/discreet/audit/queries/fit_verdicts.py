@@ -1,4 +1,4 @@
-"""Whether two fits on neighbours could be told apart by anything but noise, and whether the noise was paid for.
+"""Checks that only noise separates fits on two neighbours, and that the noise was paid for.
 
 With outputs frozen, what a pair of neighbours costs follows from its inputs: |a - b|_1 epsilon / sensitivity for
 Laplace noise, |a - b|_2 epsilon / sensitivity for K-norm noise, |a - b|_2^2 / (2 sigma^2) of rho for Gaussian noise,
@@ -80,7 +80,7 @@ def _(mechanism: Gaussian | DiscreteGaussian, one: Any, other: Any) -> Move:
 
 @_measure_move.register
 def _(mechanism: KNorm, one: Any, other: Any) -> Move:
-    """Returns a root is rounded down: nobody is accused for a rounding."""
+    """Returns the distance in the norm; a root is rounded down, so that rounding alone is never a violation."""
     steps = [abs(step) for step in _steps(one, other)]
     if mechanism.norm is Norm.LINF:
         distance = max(steps, default=NOTHING)
@@ -141,7 +141,7 @@ def _counts(handed: MechanismCall) -> dict[Any, int]:
 
 @dataclass
 class CurrencyAmounts:
-    """Amounts in each currency: a pure epsilon, a rho of Gaussian noise, and promises of an epsilon and a delta."""
+    """Holds amounts in each currency: a pure epsilon, a rho of Gaussian noise, promises of an epsilon and a delta."""
 
     epsilon: Fraction = NOTHING
     rho: Fraction = NOTHING
@@ -225,7 +225,7 @@ def _add(found: CurrencyAmounts, event: events.Event, count: int) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditedFit:
-    """A fit, as it is asked for."""
+    """Holds a fit as it is asked for."""
 
     estimator: Any
     sql: str
@@ -234,7 +234,7 @@ class AuditedFit:
 
     @property
     def arguments(self) -> tuple[Any, str, str | None, int]:
-        """Returns what a curator is told."""
+        """Returns the arguments that a curator gets."""
         return self.estimator, self.sql, self.target, self.rows_per_unit
 
     @property
@@ -246,7 +246,7 @@ class AuditedFit:
 
 @dataclass
 class FitRecord(QueryRecord):
-    """What a fit did.
+    """Records what a fit did.
 
     Attributes:
         model: what the analyst got.
@@ -267,7 +267,7 @@ class FitRecord(QueryRecord):
 
 @dataclass(frozen=True)
 class FitComparison:
-    """A fit on two neighbours: what it did on the first, and the part of what was paid that the pair used up."""
+    """Compares a fit on two neighbours: what it did on the first, and the part of the price that the pair used up."""
 
     seen: FitRecord
     share: Fraction
@@ -347,7 +347,7 @@ def _movement(apart: Sequence[Sequence[Move]]) -> Iterator[Fault]:
 
 
 def _check_charge(seen: FitRecord, used: CurrencyAmounts, account: Account) -> Iterator[Fault]:
-    """Yields a fault unless all of a noise was charged to the account of whoever moves its input, by the ledger."""
+    """Yields a fault unless the ledger charged all of a noise to the account whose people move its input."""
     moved = used.epsilon or used.rho or used.promises
     booked = seen.charged.get(account.name, events.Composed([]))
     if moved and not costs_no_more(seen.model.event_, booked, account):

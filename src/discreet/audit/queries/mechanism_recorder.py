@@ -1,7 +1,7 @@
-"""Mechanisms that are watched: what each was given while a learner is fitted, and what came out; or comes out again.
+"""Recorded mechanisms: what each was given while a learner was fitted, and what came out, or comes out again.
 
 Learners hand exact numbers to mechanisms themselves. While one is watched, every mechanism of this process asks whether
-the context that it runs in is watched. Other threads, and everybody else's fits, are not: they release as ever.
+the context that it runs in is watched. Other threads and other users' fits are not: they release as ever.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Call = Callable[[Bits | None], Any]
 
 @dataclass(frozen=True, slots=True)
 class MechanismCall:
-    """One release: the mechanism, what it was given, what came out, and the labels that a selection is about."""
+    """Holds one release: the mechanism, what it was given, what came out, and the labels that a selection is about."""
 
     mechanism: Any
     inputs: tuple[Any, ...]
@@ -81,7 +81,7 @@ class MechanismRecorder:
         return np.array([shown.get(label, False) for label in labels], dtype=bool)
 
     def take(self, mechanism: Any, inputs: tuple[Any, ...], call: Call) -> Any:
-        """Notes a release, and says what comes out; what a mechanism does inside itself is its own."""
+        """Records a release and returns what comes out; calls inside a mechanism are not recorded."""
         if self._inside:
             return call(None)
         kept = tuple(np.array(one, copy=True) if isinstance(one, np.ndarray | list | tuple) else one for one in inputs)
@@ -110,7 +110,7 @@ class MechanismRecorder:
 
     @contextmanager
     def about(self, labels: tuple[Key, ...]) -> Iterator[None]:
-        """Within it, numbers as many as these labels are counts of them."""
+        """Marks numbers inside the context, if as many as these labels, as counts of them."""
         before, self._labels = self._labels, labels
         try:
             yield
@@ -126,7 +126,7 @@ _WATCHED: ContextVar[MechanismRecorder | None] = ContextVar("discreet.audit.quer
 
 @contextmanager
 def watch_mechanisms(recorder: MechanismRecorder) -> Iterator[None]:
-    """Within it, and in this context alone, mechanisms release through a recorder."""
+    """Makes mechanisms release through a recorder inside this context, and in it alone."""
     with _LOCK:
         undo = list(_patch_mechanisms())
         token = _WATCHED.set(recorder)
@@ -139,8 +139,8 @@ def watch_mechanisms(recorder: MechanismRecorder) -> Iterator[None]:
 
 
 def _patch_mechanisms() -> Iterator[tuple[Any, str, Any]]:
-    """Puts a question before every mechanism, and before what else is told; gives what was there."""
-    modules = ("base", "linear.perturbation", "linear.tilted_minimum")
+    """Wraps every mechanism and all else that releases, and yields what was there before."""
+    modules = ("learner", "linear.perturbation", "linear.tilted_minimum")
     labels, objective, tilted = (import_module(f"discreet.learn.{name}") for name in modules)
     places = [(kind, name) for kind in _kinds(Mechanism) for name in METHODS if name in vars(kind)]
     wrappers: list[tuple[Any, str, Callable[[Any], Any]]] = [(owner, name, _release) for owner, name in places]

@@ -1,7 +1,7 @@
-"""How far apart neighbours are where numbers meet noise, in the currency that was paid, beside what was paid.
+"""How far apart neighbours are where numbers meet noise, in the currency that was paid, next to what was paid.
 
 A point is drawn with a probability proportional to e^(-rate loss), so that a change of losses by at most m keeps its
-privacy loss in a range of 2 rate m. How far neighbours move losses is found by brute force over the points beside all
+privacy loss in a range of 2 rate m. How far neighbours move losses is found by brute force over the points next to all
 values.
 """
 
@@ -71,7 +71,7 @@ def _counts(numbers: Sequence[int]) -> dict[int, int]:
 
 
 def _measure_loss_change(pick: Pick, one: Sequence[int], other: Sequence[int], last: int) -> Fraction:
-    """Returns the largest change of a loss; losses are constant between values: a point beside each is enough."""
+    """Returns the largest change of a loss; losses are constant between values: a point next to each is enough."""
     near = [*_counts(one), *_counts(other)]
     where = {0, last, *(p for cell in near for p in (cell - 1, cell, cell + 1) if 0 <= p <= last)}
     a, b = (_losses(pick.target, numbers, last) for numbers in (one, other))
@@ -79,7 +79,7 @@ def _measure_loss_change(pick: Pick, one: Sequence[int], other: Sequence[int], l
 
 
 def _whole(target: RankTarget) -> int:
-    """By which losses are multiplied to be whole."""
+    """Returns the factor that makes losses whole."""
     return math.lcm(target.share.denominator, Fraction(target.offset).denominator)
 
 
@@ -143,7 +143,7 @@ Currency = Literal["epsilon", "rho", "groups", "people in a group"]
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """How far the inputs of one release are apart, and how far they may be.
+    """Holds how far the inputs of one release are apart, and how far they may be.
 
     Attributes:
         found: the distance.
@@ -227,10 +227,10 @@ def paid_moves(
 
 
 def _joint(listed: Sequence[tuple[Move, ...]], times: int) -> Sequence[tuple[Move, ...]]:
-    """Releases of one event, paid so often: each by itself if all are paid, else as one.
+    """Returns the moves of one event's releases: each alone if all were paid, else their sum.
 
-    Noise and draws may be paid with the same event. Noise is told in one currency, draws as they were paid and as a
-    rho: what all have in the first place is added up over all of them, the rest over those that have it.
+    Noise and draws may be paid with the same event. Noise has one currency; draws have that in which they were paid,
+    and a rho: what all have in the first place is added up over all of them, the rest over those that have it.
     """
     if len(listed) <= times:
         return listed
@@ -246,7 +246,7 @@ def _by_currency(column: Sequence[Move]) -> list[list[Move]]:
 
 def _sum(listed: Sequence[Move], times: int) -> Move:
     first = listed[0]
-    if first.currency == "people in a group":  # of each group by itself
+    if first.currency == "people in a group":  # of each group alone
         return Move(max(move.found for move in listed), first.allowed, first.currency)
     return Move(sum((move.found for move in listed), Fraction(0)), times * first.allowed, first.currency)
 

@@ -1,6 +1,6 @@
 """Neighbours of tables: one unit is taken away, added or replaced in all of them, as the account's relation has it.
 
-Whoever is added comes into all tables of an account at once, with keys that lead from each of their rows to them.
+A person who is added enters all tables of an account at once, with keys that lead from each of their rows to them.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ CLAIMS = "a stranger who claims the keys of other people's rows"
 
 
 class InventedUnits:
-    """Kinds of invented units for the tables of an account.
+    """Makes kinds of invented units for the tables of an account.
 
     A stranger has rows of one kind in every table. Where a table is on a way, the rows that it leads to get keys that
-    nobody else has, one each, and its own rows take turns with these keys: all of them are the stranger's alone. One
+    no one else has, one each, and its own rows take turns with these keys: all of them are the stranger's alone. One
     kind has rows with other people's keys instead, so that rows which are there already become the stranger's too.
 
     Args:
@@ -142,7 +142,7 @@ def _in_order(people: UnitRows) -> dict[str, TableSchema]:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What is done to a table: the places of rows that are left out, and rows that are added."""
+    """Describes a change of a table: the places of rows that are left out, and rows that are added."""
 
     without: tuple[int, ...] = ()
     more: tuple[Row, ...] = ()
@@ -154,7 +154,7 @@ Changes = Mapping[str, Change]
 
 @dataclass(frozen=True, slots=True)
 class NeighbouringTables:
-    """Two states of the tables that differ in one unit, and how, in words without values."""
+    """Holds two states of the tables that differ in one unit, and how, in words without values."""
 
     name: str
     one: Changes

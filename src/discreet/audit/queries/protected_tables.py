@@ -137,7 +137,7 @@ def audit_table(
         delta: of each; a hundredth of the account's unless it is given.
         neighbours: how many pairs of neighbouring tables are tried.
         rows: of larger tables so many rows, of whole units, are taken at random.
-        progress: told after every pair.
+        progress: called after every pair.
 
     Raises:
         UnknownTable: if no such table is declared.
@@ -153,7 +153,7 @@ def audit_table(
     ...     _ = config.write_text(table + "\nbudgets.all.epsilon = 1", encoding="utf-8")
     ...     found = audit_table(config, sql="SELECT COUNT(*) AS n FROM visits", neighbours=2)
     >>> found.headline
-    'Passed: 1 question on 2 pairs of neighbouring tables, and nothing but noise told them apart'
+    'Passed: 1 question on 2 pairs of neighbouring tables, with no difference beyond the noise'
     """
     declared = load(config)
     check_sources(declared)
@@ -188,7 +188,7 @@ def _select_table(config: Config, name: str | None, *, asked: bool) -> Protected
 
 
 def _check_is_file(name: str, source: Path | str) -> None:
-    """An audit makes many tables that differ in a person's rows: it does that here, and never on a server."""
+    """Checks that rows are in a file: an audit makes many tables that differ in a person's rows, never on a server."""
     if isinstance(source, str):
         hint = (
             "The same questions get the same numbers from a file: copy the rows to one, declare it by the same name, "

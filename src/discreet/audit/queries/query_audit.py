@@ -1,6 +1,6 @@
 """Audits of a curator's answers: the user's own questions on the user's own table, and on its neighbours.
 
-A curator is made of each of two neighbouring tables. The first answers with fresh noise, all of which is recorded; the
+A curator is made of each of two neighbouring tables. The first answers with fresh noise, and all noise is recorded; the
 second answers with the same noise. What differs then is not covered by noise, and how far apart the inputs of noise are
 is what noise must cover: both are seen exactly, and one run is enough.
 
@@ -15,7 +15,7 @@ P = prod 1 / (1 + q_i) on the first and of P e^-s on the second, with s = sum d_
 
 for all coordinates together or for any part of them. With delta = 0 that is s itself, and it is exact.
 
-For discrete Gaussian noise one number is looked at by itself, the one that moved farthest in units of its sigma: the
+For discrete Gaussian noise one number alone is looked at, the one that moved farthest in units of its sigma: the
 event that it is at least t has a probability of P on one table and P' on the other, both sums of the law's own terms,
 and epsilon >= log((P - delta) / P') for every t.
 """
@@ -68,14 +68,14 @@ def epsilon_below(one: Sequence[RecordedRelease], other: Sequence[RecordedReleas
 
 
 def _laplace(pairs: Sequence[tuple[RecordedRelease, RecordedRelease]], delta: Fraction) -> float:
-    """Of all numbers together, or of those that moved farthest."""
+    """Returns the bound from all numbers together, or from those that moved farthest."""
     moves = sorted((move for pair in pairs for move in _moves(*pair, "laplace")), key=lambda move: -move[0])
     if not delta:
         return max(0.0, float_below(sum((ratio for ratio, _ in moves), Fraction(0))))
     best, total, chance = 0.0, 0.0, 1.0
     for ratio, scale in moves:
         total += float_below(ratio)
-        chance /= 1 + math.exp(-1 / scale)
+        chance /= 1 + math.exp(-1 / scale)  # P(Z >= 0) of discrete Laplace noise
         if chance * (1 - 1e-9) <= delta:  # rounded to the safe side
             break
         best = max(best, (total + math.log1p(-float(delta) / (chance * (1 - 1e-9)))) * (1 - 1e-9))
@@ -83,7 +83,7 @@ def _laplace(pairs: Sequence[tuple[RecordedRelease, RecordedRelease]], delta: Fr
 
 
 def _gaussian(pairs: Sequence[tuple[RecordedRelease, RecordedRelease]], delta: Fraction) -> float:
-    """Of the number that moved farthest; 0 where sigma is too large to add up its law term by term."""
+    """Returns the bound from the number that moved farthest; 0 where sigma is too large to sum its law term by term."""
     moves = [move for pair in pairs for move in _moves(*pair, "gaussian")]
     ratio, sigma = max(moves, default=(Fraction(0), math.inf))
     if not delta or sigma > LARGEST_SIGMA:
@@ -119,7 +119,7 @@ NEIGHBOURS, ROWS = 50, 2000
 _SEED = 1
 
 Progress = Callable[[int, int], None]
-"""Told how many pairs are done, and of how many."""
+"""Called with the number of pairs that are done, and the number of all."""
 
 
 def query(
@@ -137,7 +137,7 @@ def query(
     bits: Bits | None = None,
     progress: Progress | None = None,
 ) -> QueryAudit:
-    """Asks questions on a table and on its neighbours, and tells whether anything but noise tells them apart.
+    """Asks questions on a table and on its neighbours, and checks whether anything but noise separates them.
 
     What is found is a proof of a fault; that nothing is found proves nothing about tables that were not tried.
 
@@ -160,11 +160,11 @@ def query(
             relation of the account.
         rows: of larger tables so many rows of each account, of whole units, are taken at random.
         bits: of these choices; seeded unless they are given.
-        progress: told after every pair.
+        progress: called after every pair.
 
     Raises:
-        InvalidParameter: if a curator protects somebody (its noise is not seeded), or keeps its ledger in a file; or if
-            a question reads protected tables that are not given.
+        InvalidParameter: if a curator protects real data (its noise is not seeded), or keeps its ledger in a file; or
+            if a question reads protected tables that are not given.
         UnsupportedQuery: if a question is refused.
     """
     wanted = check.integer(neighbours=neighbours, at_least=1, at_most=10**6)
@@ -198,7 +198,7 @@ def query(
 
 @dataclass
 class _Tally:
-    """What is known of one question so far."""
+    """Collects what is known of one question so far."""
 
     answered: int = 0
     replayed: int = 0
@@ -241,7 +241,7 @@ def used_share(moves: Sequence[Sequence[Move]]) -> Fraction:
 
 @dataclass
 class _Trial:
-    """Pairs of neighbours, one after the other."""
+    """Tries pairs of neighbours, one after the other."""
 
     given: Subject
     questions: Sequence[AuditedQuery]

@@ -27,10 +27,10 @@ SHOWS = (
     "same noise came out: answers and models, groups, notes, refusals, prices, the number of reads."
 )
 CANNOT_SHOW = (
-    "That other pairs of tables would do as well: only these were tried.",
-    "That noise has exactly the law it should have, and that nobody can foresee it: here only its size is looked at.",
-    "How long answers take, and what else leaves by another way than the answer.",
-    "That what you declared is wise: who one unit is, whether bounds and keys were known before anybody saw the data.",
+    "That other pairs of tables would pass as well: only these were tried.",
+    "That noise has exactly the right law and cannot be predicted: only its size is checked here.",
+    "What leaves by other ways than the answer, such as the time that answers take.",
+    "That your declarations are right: who one unit is, and that bounds and keys were fixed before you saw the data.",
 )
 _COLUMNS = ("question", "outcome", "used of what was paid", "epsilon at least")
 _MOST_SHOWN = 10  # violations in a text
@@ -42,7 +42,7 @@ _RELATIONS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryVerdict:
-    """One question on all pairs of neighbours.
+    """Reports one question on all pairs of neighbours.
 
     Attributes:
         sql: the question.
@@ -79,7 +79,7 @@ class QueryVerdict:
 
 @dataclass(frozen=True, kw_only=True)
 class QueryAudit(DisplayMixin):
-    """The verdict on a curator's answers to some questions.
+    """Reports the verdict on a curator's answers to some questions.
 
     Attributes:
         questions: one by one.
@@ -89,7 +89,7 @@ class QueryAudit(DisplayMixin):
         relation: what makes them neighbours.
         unit: who is protected, in words.
         table: its name.
-        violations: everything that told neighbours apart and no noise covers.
+        violations: all that separates neighbours and that no noise covers.
         subject: what each of them is, a question or a fit.
 
     >>> from discreet import Budget, Curator
@@ -101,12 +101,12 @@ class QueryAudit(DisplayMixin):
     ...     curator.protect(rows, name="a", types={"age": "int"}, bounds={"age": (0, 120)}, budget=Budget(epsilon=9))
     ...     return curator
     >>> print(query(held, "SELECT AVG(age) AS age FROM a", [{"age": 40}, {"age": 50}], neighbours=4))
-    a: Passed: 1 question on 4 pairs of neighbouring tables, and nothing but noise told them apart
+    a: Passed: 1 question on 4 pairs of neighbouring tables, with no difference beyond the noise
     question                       outcome   used of what was paid  epsilon at least
     -----------------------------  --------  ---------------------  ----------------
     SELECT AVG(age) AS age FROM a  answered                  100 %                 1
     - Each question claims epsilon 1.
-    - Only these pairs of tables were tried; summary() tells what an audit cannot show.
+    - Only these pairs of tables were tried; summary() says what an audit cannot show.
     """
 
     questions: tuple[QueryVerdict, ...]
@@ -121,7 +121,7 @@ class QueryAudit(DisplayMixin):
 
     @property
     def unanswered_queries(self) -> tuple[QueryVerdict, ...]:
-        """Returns questions of which nothing was learned, because they were never answered."""
+        """Returns questions about which nothing was learned, because they were never answered."""
         return tuple(each for each in self.questions if not each.answered)
 
     @property
@@ -165,7 +165,7 @@ class QueryAudit(DisplayMixin):
         asked = f"{len(self.questions)} {self.subject}{'s' * (len(self.questions) != 1)}"
         tried = f"{self.neighbours} pairs of neighbouring tables"
         if self.passed:
-            return f"Passed: {asked} on {tried}, and nothing but noise told them apart"
+            return f"Passed: {asked} on {tried}, with no difference beyond the noise"
         if not self.violations:
             return f"Not audited: {len(self.unanswered_queries)} of {asked} were never answered"
         kinds = ", ".join(dict.fromkeys(violation.kind for violation in self.violations))
@@ -203,7 +203,7 @@ class QueryAudit(DisplayMixin):
             + (f" and delta {_number(self.delta_claimed)}." if self.delta_claimed else "."),
             *map(str, self.violations[:_MOST_SHOWN]),
             *([f"and {more} more violations"] if more > 0 else []),
-            "Only these pairs of tables were tried; summary() tells what an audit cannot show.",
+            "Only these pairs of tables were tried; summary() says what an audit cannot show.",
         ]
         title = f"{self.table}: {self.headline}"
         return Display(title=title, columns=_COLUMNS, rows=_rows(self), numbers=_COLUMNS[2:], notes=notes)
@@ -214,31 +214,31 @@ def _number(value: Fraction) -> str:
 
 
 LEAD = (
-    "Whoever reads the answers of this system must not be able to tell whether any one person is in the data. Here "
-    "this was tried out: the same questions were put to pairs of tables that differ in one person only."
+    "Readers of this system's answers must not learn whether any one person is in the data. This audit tried that "
+    "out: it asked the same questions on pairs of tables that differ in one person only."
 )
 HOW = (
-    "Answers are blurred with random noise, and how much is fixed before anybody looks at the data. For each pair the "
-    "noise of the first answer was recorded and used again for the second. So whatever still differed was not hidden "
-    "by noise; and how far apart the exact numbers behind the noise are was measured, and compared with what the noise "
+    "Random noise blurs the answers; its size is fixed before the data are read. For each pair, the audit recorded the "
+    "noise of the first answer and used it again for the second. So what still differed was not hidden by noise. The "
+    "audit also measured how far apart the exact numbers behind the noise are, and compared that with what the noise "
     "is made to hide. That is what was paid for: every question costs a part of a budget, and more noise costs less."
 )
 EPSILON = (
     "Epsilon says how much one person's data may change what is published: no outcome may become more than e^epsilon "
     "times likelier through them, and smaller is safer. The last column is a proven lower limit of the true epsilon, "
-    "where one can be told from these pairs; it must not be larger than what the question may cost."
+    "where these pairs prove one; it must not be larger than what the question may cost."
 )
 FULL = (
-    "To use all that was paid is what a good mechanism does: it adds the noise that is needed and no more. Only more "
-    "than that would be a violation."
+    "A good mechanism uses all that was paid: it adds the noise that is needed and no more. Only more than that "
+    "would be a violation."
 )
 KEEP = "This page depends on the data, if only a little: it is for those who look after them, and not for publication."
 _FAULTS = ("what", "expected", "found", "the two tables", "question")
 _STRANGERS = (
     "real people taken away from the data, or replaced",
     "invented people at the ends of all declared bounds, with many rows and in many groups",
-    "invented people beyond all bounds: infinite numbers, dates at the ends of the calendar, groups nobody declared",
-    "invented people of whom nothing is known, or with empty and odd texts",
+    "invented people beyond all bounds: infinite numbers, dates at the ends of the calendar, and undeclared groups",
+    "invented people about whom nothing is known, or with empty and odd texts",
 )
 
 
@@ -252,7 +252,7 @@ def audit_page(audits: Sequence[QueryAudit]) -> str:
     parts = [page.verdict(word, f"{told}.", passed=passed), *(piece for audit in audits for piece in parts_of(audit))]
     cannot = page.section("cannot", "What this cannot show", page.bullets(*CANNOT_SHOW), page.paragraph(KEEP))
     how = page.section("how", "How it was tried", page.paragraph(HOW), page.bullets(*_STRANGERS))
-    return page.document("Can anybody be told apart?", *parts, how, cannot, lead=LEAD)
+    return page.document("Can one person's data be detected?", *parts, how, cannot, lead=LEAD)
 
 
 def parts_of(audit: QueryAudit) -> list[Html]:
@@ -297,7 +297,7 @@ _VERDICTS = {True: "✓\u00a0passed", False: "✗\u00a0violated", None: "not aud
 
 
 def _verdict(audit: QueryAudit, asked: QueryVerdict) -> bool | None:
-    """Whether a question passed; None if it was never answered."""
+    """Returns whether a question passed; None if it was never answered."""
     if asked.share > 1 or any(violation.question == asked.sql for violation in audit.violations):
         return False
     return True if asked.answered else None
@@ -309,7 +309,7 @@ def _rows(audit: QueryAudit) -> list[tuple[str, ...]]:
             plain(each.sql),
             "answered" if each.answered == audit.neighbours else f"{each.status}, {each.answered} times answered",
             percent(each.share),
-            f"{each.epsilon_lower:.3g}" if each.epsilon_lower else "not told",
+            f"{each.epsilon_lower:.3g}" if each.epsilon_lower else "none proven",
         )
         for each in audit.questions
     ]

@@ -52,12 +52,12 @@ REST: Key = (...,)
 """The group of all that is not shown: no value of a key is an ellipsis."""
 
 SALT = "audit"
-"""Of all watched curators: neighbours keep the same rows of everybody else."""
+"""The salt of all watched curators: neighbours keep the same rows of all other people."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AuditedQuery:
-    """A question with its budget and limits, the label of what is not shown, and the table or account that pays."""
+    """Holds a question with its budget and limits, the label of hidden groups, and the table or account that pays."""
 
     sql: str
     epsilon: Fraction
@@ -68,7 +68,7 @@ class AuditedQuery:
 
 
 class RecordingEngine(Engine):
-    """An engine that remembers what was read."""
+    """Reads through an engine and remembers what was read."""
 
     def __init__(self, inner: Engine) -> None:
         super().__init__()
@@ -86,7 +86,7 @@ class RecordingEngine(Engine):
         return self.inner.read_public(reading)
 
     def register(self, name: str, source: Any, columns: Mapping[str, Type], *, public: bool = False) -> None:
-        """Hands it on."""
+        """Registers the table with the engine behind it."""
         self.inner.register(name, source, columns, public=public)
 
     def schema_of(self, source: Any) -> dict[str, Type]:
@@ -114,7 +114,7 @@ class RecordingEngine(Engine):
 
 @dataclass
 class RecordedRelease:
-    """One release: which, its groups in order, what entered and what came out; and how many reads came before it.
+    """Holds one release, its groups in order, what entered, what came out, and how many reads came before it.
 
     What came out may be frozen; `drawn` is the noise on statistics that the curator would have added.
     """
@@ -137,7 +137,7 @@ class RecordedRelease:
 
 @dataclass
 class QueryRecord:
-    """What a question did.
+    """Records what a question did.
 
     Attributes:
         status: "answered", "refused", "failed", "crashed", or the name of another refusal.
@@ -166,7 +166,7 @@ def _whole(release: Release) -> Release:
 
 
 class RecordingReleaser(Releaser):
-    """A releaser that keeps what passes.
+    """Releases like a `Releaser` and keeps what passes.
 
     Args:
         bits: the curator's own.
@@ -185,11 +185,11 @@ class RecordingReleaser(Releaser):
         self.before = len(engine.seen)
 
     def noise(self, measure: AdditiveNoise, exact: ExactGroups) -> Integers:
-        """See `Releaser`. The second time after one read, the same noise is for all that is not shown."""
+        """Adds noise and records it; a second time after one read, the same noise is for all that is not shown."""
         reads, inputs = len(self.engine.seen) - self.before, open_exact(exact).numbers
         again = any(noise.reads == reads and _whole(noise.release) == measure for noise in self.made)
         keys = [REST] if again and self._is_private() and len(inputs) == 1 else self._keys()
-        if len(keys) != len(inputs) and not self._is_private():  # sums of public groups, told by their places
+        if len(keys) != len(inputs) and not self._is_private():  # sums of public groups, labelled by their places
             keys = [(place,) for place in range(len(inputs))]
         fresh = [tuple(int(n) for n in row) for row in super().noise(measure, exact)]
         drawn = [tuple(a - b for a, b in zip(*pair, strict=True)) for pair in zip(fresh, inputs, strict=True)]
@@ -198,7 +198,7 @@ class RecordingReleaser(Releaser):
         return np.array(out, dtype=object).reshape(len(keys), len(measure.scales))
 
     def select(self, selection: PartitionSelection, people: ExactGroups) -> NDArray[np.bool_]:
-        """See `Releaser`."""
+        """Selects groups and records what was kept."""
         keys = self._keys()
         inputs: list[Numbers] = open_exact(people).numbers
         fresh = [False] * len(keys)
@@ -209,7 +209,7 @@ class RecordingReleaser(Releaser):
         return np.array(kept, dtype=bool)
 
     def weigh(self, selection: WeightedSelection, turn: int, weights: ExactGroups) -> NDArray[np.bool_]:
-        """See `Releaser`."""
+        """Runs a round of a weighted selection and records what was kept."""
         keys = self._keys()
         inputs: list[Numbers] = open_exact(weights).numbers
         fresh = [False] * len(keys) if self.frozen is not None else super().weigh(selection, turn, weights).tolist()
@@ -222,7 +222,7 @@ class RecordingReleaser(Releaser):
     def points(
         self, groups: Mapping[Key, Histogram], picks: Sequence[Pick], look: Look, *, beside: Sequence[RankAim] = ()
     ) -> dict[Key, list[int]]:
-        """See `Releaser`."""
+        """Draws points and records them, one release for each pick."""
         inputs, keys = self._finest(groups), list(groups)
         wanted = picks if self.frozen is None else ()  # the same reads, if nothing else
         fresh = super().points(groups, wanted, look, beside=beside)
@@ -236,7 +236,7 @@ class RecordingReleaser(Releaser):
         return {key: [out[i] for out in drawn] for i, key in enumerate(keys)}
 
     def places(self, groups: Mapping[Key, Histogram], tree: QuantileTree, look: Look) -> dict[Key, list[int]]:
-        """See `Releaser`. All levels at once: what each costs depends on the places of those before."""
+        """Draws all levels at once and records them: what each costs depends on the places of those before."""
         inputs, keys = self._finest(groups), list(groups)
         nothing = [0] * len(tree.shares)
         fresh = super().places(groups, tree, look) if self.frozen is None else dict.fromkeys(keys, nothing)
@@ -248,7 +248,7 @@ class RecordingReleaser(Releaser):
         return dict(zip(keys, out, strict=True))
 
     def candidates(self, recipe: CandidateDraw, groups: ExactGroups, keys: Sequence[Key]) -> list[int]:
-        """See `Releaser`."""
+        """Draws a candidate in every group and records them."""
         counted = open_exact(groups).groups
         inputs, fresh = [counted.get(key, ()) for key in keys], [0] * len(keys)
         if self.frozen is None:
@@ -264,7 +264,7 @@ class RecordingReleaser(Releaser):
             return {key: (*h.blocks.tolist(), *h.counts.tolist()) for key, h in groups.items()}
         reading, _ = self.engine.seen[self._find_counting_read()]
         if reading.split is None:
-            raise InternalError("Points are drawn from values that nobody counted.")
+            raise InternalError("Points are drawn from values that were not counted.")
         fine = open_exact(self.engine.inner.read(replace(reading, split=replace(reading.split, shift=0)))).groups
         for key, histogram in groups.items():
             numbers = fine.get(key, ())
@@ -308,11 +308,11 @@ def ask(
     beside: RecordingEngine | None = None,
     bits: Bits | None = None,
 ) -> QueryRecord:
-    """Asks, and tells what happened.
+    """Asks a question and returns what happened.
 
     Args:
         curator: of one table, for tests.
-        engine: which stands before the curator's own, or is it.
+        engine: wraps the curator's own, or is the curator's own.
         question: what to ask.
         frozen: what came out of a neighbour's noise, and comes out again.
         beside: the neighbour's engine: groups that only one of the two has get no noise and are not selected, as noise
@@ -357,5 +357,5 @@ def attempt_call(call: Callable[[], T]) -> tuple[str, str, T | None]:
         return "refused" if error.reason and error.hint else "refused in silence", str(error), None
     except DiscreetError as error:
         return type(error).__name__, str(error), None
-    except Exception as error:  # noqa: BLE001 - an error that nobody foresaw is a finding; its text may hold data
+    except Exception as error:  # noqa: BLE001 - an unforeseen error is a finding; its text may hold data
         return "crashed", type(error).__name__, None

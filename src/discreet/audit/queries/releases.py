@@ -19,7 +19,7 @@ from discreet.privacy import events
 
 @dataclass(frozen=True)
 class PointRelease:
-    """One point in every group, on a grid that ends at `last` and is read in blocks of 2^shift points.
+    """Describes the release of one point in every group, from a grid up to `last` read in blocks of 2^shift points.
 
     Points that are drawn in one go share a read, whose number is `read`.
     """
@@ -42,7 +42,7 @@ class PointRelease:
 
 @dataclass(frozen=True)
 class QuantileLevelRelease:
-    """One level of several quantiles, in every group; the outputs of a recorded one are the places of all levels."""
+    """Describes the release of one level of several quantiles, in every group; recorded outputs hold all levels."""
 
     tree: QuantileTree
     level: int
@@ -63,7 +63,7 @@ class QuantileLevelRelease:
 
 @dataclass(frozen=True)
 class CandidateRelease:
-    """One candidate in every group, from the counts of a read."""
+    """Describes the release of one candidate in every group, from the counts of a read."""
 
     recipe: CandidateDraw
     read: int
@@ -81,7 +81,7 @@ class CandidateRelease:
 
 @dataclass(frozen=True)
 class SelectionRound:
-    """One round of a weighted selection, from the weights of all groups that are left."""
+    """Describes the release of one round of a weighted selection, from the weights of all groups that are left."""
 
     selection: WeightedSelection
     turn: int

@@ -1,4 +1,4 @@
-"""What an audit is given: tables, what is declared about them, and how curators are made of their neighbours."""
+"""An audit needs tables, what is declared about them, and a way to make curators of their neighbours."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Factory = Callable[[Any], Curator]
 
 @dataclass(frozen=True, kw_only=True)
 class Subject:
-    """Tables and the curators that are made of them.
+    """Holds tables and makes curators of them.
 
     Attributes:
         factory: makes a curator of the tables, in the form in which they were given.
@@ -92,7 +92,7 @@ class Subject:
         return " or ".join(dict.fromkeys(unit_name(list(groups[account].values())) for account in self.accounts))
 
     def check_read(self, tables: Iterable[str]) -> None:
-        """Refuses a question whose neighbours would differ in a part of one person's rows only, or in nobody's.
+        """Refuses a question whose neighbours would differ in only a part of one person's rows, or in no rows.
 
         Raises:
             InvalidParameter: if it reads a protected table that is not given.
@@ -103,7 +103,7 @@ class Subject:
             raise InvalidParameter("table", ", ".join(self.schemas), f"to come with {lacking[0]!r}", hint)
 
     def sample(self, most: int, bits: Bits) -> Subject:
-        """Returns at most so many rows of each account, of whole units; rows of nobody are kept only where all are."""
+        """Returns at most so many rows of each account, of whole units; rows without an id stay only where all do."""
         kept = dict(self.copies)
         for own in by_account(self.schemas.values()).values():
             people = UnitRows({name: self.copies[name] for name in own}, own)
@@ -129,7 +129,7 @@ class Subject:
         """Returns a curator of the tables with some changes.
 
         Raises:
-            InvalidParameter: if it protects somebody, or its ledger is a file.
+            InvalidParameter: if it protects real data, or its ledger is a file.
         """
         done = changes or {}
         nothing = Change()
@@ -162,12 +162,12 @@ def _observable(made: Curator) -> Curator:
     """Returns a curator that may be observed.
 
     Raises:
-        InvalidParameter: if it protects somebody, or its ledger is a file, which must never be charged for an audit.
+        InvalidParameter: if it protects real data, or its ledger is a file, which must never be charged for an audit.
     """
     curator = check_observable(made)
     if not is_in_memory(curator):
         curator.close()
-        hint = "Leave the ledger out: an audit must charge nobody."
+        hint = "Leave the ledger out: an audit must not charge a real account."
         raise InvalidParameter("curator_factory", "a ledger in a file", "to keep its ledger in memory", hint)
     return curator
 

@@ -35,10 +35,10 @@ def ids_of(schema: TableSchema) -> tuple[str, ...]:
 
 
 class UnitRows:
-    """The people of one account, and the rows that are theirs in all of its tables.
+    """Finds the people of one account, and their rows in all of its tables.
 
-    A row on a way belongs to everybody who has a row with its key in the table that the way leads to, as every engine
-    reads it: to several people, if they share the key, and to nobody, if nobody has it.
+    A row on a way belongs to all people who have a row with its key in the table that the way leads to, as every engine
+    reads it: to several people, if they share the key, and to no one, if no one has it.
 
     Args:
         copies: the tables of the account, by name.
@@ -56,11 +56,11 @@ class UnitRows:
         self.rows: dict[Any, Places] = {}
         for name, owners in self.owners.items():
             for place, own in enumerate(owners):
-                if len(own) == 1:  # what is others' as well stays when somebody goes
+                if len(own) == 1:  # a row that others share stays when a person goes
                     self.rows.setdefault(next(iter(own)), {}).setdefault(name, []).append(place)
 
     def unit_of(self, row: Row, name: str) -> Any:
-        """Returns whose row of a table with ids it is, as every engine reads it; None if it is nobody's."""
+        """Returns whose row of a table with ids it is, as every engine reads it; None if it has no owner."""
         schema = self.schemas[name]
         parts = [cell(row, part, schema.columns[part].type) for part in ids_of(schema)]
         return put_together(parts) if len(parts) > 1 else normalize_id(parts[0])
@@ -101,7 +101,7 @@ class UnitRows:
 
     def _find_owners(self, name: str, reach: UnitLink) -> list[frozenset[Any]]:
         if reach.table not in self.schemas:
-            hint = f"Pass a mapping of tables that has {reach.table!r} as well: it tells whose rows {name!r} has."
+            hint = f"Pass a mapping of tables that has {reach.table!r} as well: it says whose rows {name!r} has."
             raise InvalidParameter("table", name, f"to come with {reach.table!r}", hint)
         self._find(reach.table)
         keys = self.values(reach.table, reach.key)
@@ -178,7 +178,7 @@ def invented_units(schema: TableSchema, bits: Bits) -> dict[str, Callable[[], li
 
 
 def fresh_ids(schema: TableSchema, known: Callable[[Row], bool]) -> Iterator[Row]:
-    """Yields ids that nobody has, as the columns that they are; few, where a column has few values."""
+    """Yields unused ids, as the columns that they are; few, where a column has few values."""
     names = ids_of(schema)
     for place in count():
         made = {name: _id(schema.columns[name].type, place) for name in names}
@@ -224,9 +224,9 @@ def _greedy(columns: Sequence[ColumnSchema], places: Sequence[int], end: int) ->
 
 
 def _beyond(columns: Sequence[ColumnSchema], places: Sequence[int], end: int) -> list[Row]:
-    """Returns numbers beyond one end of their bounds, in groups that were declared, and in one that nobody declared."""
+    """Returns numbers beyond one end of their bounds, in groups that were declared, and in one that was not."""
     rows = [_in_groups(columns, place // IN_EACH, end, _outside) for place in places]
-    nowhere = {c.name: "nobody declared this" for c in columns if c.type is Type.TEXT}
+    nowhere = {c.name: "an undeclared group" for c in columns if c.type is Type.TEXT}
     return [*rows, *({**row, **nowhere} for row in rows[:IN_EACH])]
 
 
@@ -259,7 +259,7 @@ def _at_end(column: ColumnSchema, end: int, group: int) -> Any:
 
 
 def _outside(column: ColumnSchema, end: int, group: int) -> Any:
-    """Just outside the bounds, far outside, or infinite, by turns."""
+    """Returns a value just outside the bounds, far outside, or infinite, by turns."""
     turn = group % 3
     if column.type is Type.FLOAT:
         low, high = (0.0, 0.0) if column.bounds is None else _ends(column.type, column.bounds)

@@ -1,4 +1,4 @@
-"""Whether two neighbours could be told apart by anything but noise, and whether the noise is what was paid for.
+"""Checks that only noise separates two neighbours, and that the noise is what was paid for.
 
 Noise is also looked at by its size, coarsely and cheaply: that finds noise that is missing, or several times too small
 or too large; `audit.distinguish` and `audit.exact` look closer at one mechanism.
@@ -38,7 +38,7 @@ from discreet.plan.analysis.stability import QueryContribution
 from discreet.privacy import Neighbours, PureDP, events
 
 SMALLEST = 2
-"""The smallest scale that is looked at: below, most noise is zero and tells little."""
+"""The smallest scale that is looked at: below, most noise is zero and shows little."""
 
 FALSE_ALARM = 1e-12
 """The chance that honest noise is called wrong."""
@@ -46,7 +46,7 @@ FALSE_ALARM = 1e-12
 
 @dataclass
 class NoiseSize:
-    """The sum of |noise| in units of its mean, over so many draws."""
+    """Sums |noise| in units of its mean, over so many draws."""
 
     total: float = 0.0
     count: int = 0
@@ -105,7 +105,7 @@ ROUNDING = 1 + 1e-9  # the conversion of rho is rounded up, and the way back rou
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """Something by which neighbours can be told apart that no noise covers, or noise that covers less than was paid.
+    """Describes a difference of neighbours that no noise covers, or noise that covers less than was paid.
 
     Attributes:
         kind: of what, in a word or two.
@@ -147,7 +147,7 @@ Fault = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class QueryComparison:
-    """A question on two neighbours: what it did on the first, and how far apart the inputs of each release are."""
+    """Compares a question on two neighbours: what it did on the first, and how far apart each release's inputs are."""
 
     seen: QueryRecord
     other: QueryRecord
@@ -156,7 +156,7 @@ class QueryComparison:
 
 
 class CuratorPair:
-    """Two curators of neighbouring tables, each with the engine that it is watched through.
+    """Holds two curators of neighbouring tables, each with the engine that it is watched through.
 
     Args:
         one: the first.
@@ -359,7 +359,7 @@ def _alone(first: QueryRecord, second: QueryRecord) -> Iterator[Fault]:
 
 
 def paid_by(account: Account, seen: QueryRecord) -> Iterator[Fault]:
-    """Yields violations unless all of a noise was charged to the account of whoever moves its input, by the ledger."""
+    """Yields violations unless the ledger charged all of a noise to the account whose people move its input."""
     answer = seen.answer
     if answer is None or answer.replayed:
         return

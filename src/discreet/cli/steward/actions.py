@@ -33,7 +33,7 @@ Seen = TypeVar("Seen")
 def _run_action(
     call: CommandInvocation, declared: Config, request: Request[Any], look: Callable[[Ledger], Seen]
 ) -> tuple[Seen, Seen] | None:
-    """Does an action on the declared ledger, of which no table is opened: what the file says of them may be wrong now.
+    """Does an action on the declared ledger, and opens no table: what the file declares about tables may be outdated.
 
     Returns:
         What was seen before and after; None if the result was printed as JSON instead.
@@ -73,19 +73,19 @@ def renew(call: CommandInvocation) -> None:
 
 @command(Unlock)
 def unlock(call: CommandInvocation) -> None:
-    """Give everybody's failure credits on an account back, after a look at why questions failed."""
+    """Give back the failure credits of all people on an account; find out first why questions failed."""
     request = call.request(Unlock)
     if seen := _run_action(call, load(call.config), request, lambda ledger: ledger.standing(request.account)):
         before, _ = seen
-        who = ", ".join(name or "names without a role" for name in before.stopped) or "nobody"
+        who = ", ".join(name or "names without a role" for name in before.stopped) or "no one"
         failed = f"Account {before.account!r} had {before.failures} failed questions"
         say(f"{failed}, and {who} was stopped; now all may ask again.")
-        say("A failure tells one bit about the data that nobody paid for: find out why before the next time.")
+        say("Each failure reveals one bit about the data for free. Find out why before the next one.")
 
 
 @command(Appoint, optional=("role",))
-def appoint(call: CommandInvocation) -> None:
-    """Give somebody a role on an account, and perhaps a cap; from the first analyst on, only those appointed ask."""
+def grant(call: CommandInvocation) -> None:
+    """Give a person a role on an account, and perhaps a cap; with the first analyst, all others lose access."""
     declared = load(call.config)
     request = call.request(Appoint, role=call.values["role"] or Role.ANALYST.value)
     name, account, given = request.who, request.account, Role(request.role)
@@ -98,7 +98,7 @@ def appoint(call: CommandInvocation) -> None:
 
 
 @command(Allot)
-def allot(call: CommandInvocation) -> None:
+def set_cap(call: CommandInvocation) -> None:
     """Give a project a cap on an account: questions asked for the project count against both."""
     declared, request = load(call.config), call.request(Allot)
     project, account, cap = request.project, request.account, request.cap
@@ -111,7 +111,7 @@ def allot(call: CommandInvocation) -> None:
 
 
 def _describe_role(ledger: Ledger, name: str, account: str) -> tuple[str, bool]:
-    """What somebody is, in words, and whether only those may ask who were appointed."""
+    """Returns a person's role in words, and whether only appointed people may ask."""
     role = ledger.role(account, name)
     if not account:
         return "without a role" if role is None else role.value, False
@@ -149,7 +149,7 @@ def _contradiction(path: Path, place: str, declared: Loss | None, cap: Loss | No
 
 
 def _amounts(loss: Loss) -> dict[str, str]:
-    """The amounts above 0 as one writes them: as decimals where these are exact."""
+    """Returns the amounts above 0 as people write them: as decimals where these are exact."""
     amounts = {name: Fraction(amount) for name, amount in write_loss(loss).items()}
     return {name: _format_amount(amount) for name, amount in amounts.items() if amount}
 

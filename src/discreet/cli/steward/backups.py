@@ -1,4 +1,4 @@
-"""`discreet anchor`, `backup` and `restore`: copies of the ledger, and what tells whether one has forgotten something.
+"""`discreet anchor`, `backup` and `restore`: copies of the ledger, and the anchor, which shows what a copy lacks.
 
 The anchor is in the state folder, by the ledger's id, or where `anchor` in discreet.toml says. Every command that opens
 the ledger compares both and brings the anchor up to date, so that an older copy in its place is noticed, however it got
@@ -37,29 +37,28 @@ from discreet.postgres_url import is_postgres
 Target = Annotated[str, typer.Argument(metavar="TARGET", help="A new file, a folder, or an empty database.")]
 Source = Annotated[str, typer.Argument(metavar="SOURCE", help="A backup: a file, or postgresql://host/database.")]
 AcceptLoss = Annotated[
-    bool, typer.Option("--accept-loss", help="Take an older copy; what the anchor knows beyond it counts as spent.")
+    bool, typer.Option("--accept-loss", help="Accept an older copy. What only the anchor knows counts as spent.")
 ]
 Anchored = Annotated[
-    str | None, typer.Option("--anchor", metavar="SEQ:HASH", help="A head that was printed, if the anchor is lost.")
+    str | None,
+    typer.Option("--anchor", metavar="SEQ:HASH", help="A head that was printed earlier, if the anchor is lost."),
 ]
 NewPlace = Annotated[
-    str | None, typer.Option(metavar="LEDGER", help="Where the ledger shall be, instead of what discreet.toml says.")
+    str | None, typer.Option(metavar="LEDGER", help="Where to put the ledger, instead of the place in discreet.toml.")
 ]
 LedgerPlace = Annotated[
-    str | None, typer.Argument(metavar="[LEDGER]", help="A file or an address; that of discreet.toml unless given.")
+    str | None, typer.Argument(metavar="[LEDGER]", help="A file or an address. Default: the ledger of discreet.toml.")
 ]
 AnchorFile = Annotated[
     str | None, typer.Option("--file", metavar="FILE", help="The anchor, if it is not in the state folder.")
 ]
 Join = Annotated[
-    str | None, typer.Option(metavar="SEQ:HASH", help="Make an anchor here, by the head that another machine prints.")
+    str | None, typer.Option(metavar="SEQ:HASH", help="Make an anchor here from the head that another machine prints.")
 ]
-Accept = Annotated[
-    bool, typer.Option("--accept-missing", help="Make a new anchor for one that is lost; needs --by and --reason.")
-]
-Note = Annotated[str, typer.Option(help="Why; kept in the ledger.")]
-Who = Annotated[str | None, typer.Option(metavar="NAME", help="The steward who answers for it.")]
-Reason = Annotated[str, typer.Option(metavar="TEXT", help="Why the anchor is not there; every report shows it.")]
+Accept = Annotated[bool, typer.Option("--accept-missing", help="Replace a lost anchor. Needs --by and --reason.")]
+Note = Annotated[str, typer.Option(help="The reason, kept in the ledger.")]
+Who = Annotated[str | None, typer.Option(metavar="NAME", help="The steward who is responsible.")]
+Reason = Annotated[str, typer.Option(metavar="TEXT", help="Why the anchor is missing. Every report shows it.")]
 
 
 def anchor(
@@ -94,7 +93,7 @@ def anchor(
 
 
 def _places(ledger: str | None, file: str | None, config: ConfigFile) -> tuple[str, str | None, str]:
-    """The ledger, the file of its anchor if it has a place of its own, and where earlier versions kept it."""
+    """Returns the ledger, the file of its anchor if that is given, and where earlier versions kept it."""
     if ledger is not None:
         return ledger, file, ""
     declared = load(config)
@@ -117,7 +116,8 @@ def backup(target: Target, *, config: ConfigFile = HERE) -> None:
     say(f"Copied {head.sequence} entries to {place}, readable by its owner only, and verified them.")
     if isinstance(ledger, AnchoredLedger):
         say(
-            f"The anchor {ledger.anchor_file} knows the copy. Keep both apart: a backup beside its anchor shows nothing."
+            f"The anchor {ledger.anchor_file} knows the copy. Store both in different places: restored together, "
+            "they cannot show what is missing."
         )
     typer.echo(str(head))
 
@@ -177,7 +177,7 @@ def _tell(done: RestoreReport, ledger: str) -> None:
 
 
 def _place(target: str, ledger: str, entries: int) -> str:
-    """A file with the number of entries in its name, if the target is a folder."""
+    """Returns the target, or a file with the number of entries in its name if the target is a folder."""
     if is_postgres(target) or not os.path.isdir(target):
         return target
     name = "discreet.ledger" if is_postgres(ledger) else os.path.basename(ledger)

@@ -49,7 +49,7 @@ def account_of(ledger: Ledger, name: str) -> str:
 
 
 def show(standing: Standing) -> None:
-    """Prints an account, and below it everybody on it; cells fold on narrow terminals."""
+    """Prints an account, and below it all people and projects on it; cells fold on narrow terminals."""
     say(f"Account {standing.account}")
     console = Console(highlight=False)
     console.print(_grid(("", ""), standing.facts.items()))

@@ -39,7 +39,8 @@ _COLUMNS = ("sequence", "time", "kind", "account", "who", "project", "what", "sq
 Anchor = Annotated[str | None, typer.Option(metavar="SEQ:HASH", help="A head that was printed earlier.")]
 Out = Annotated[Path, typer.Option(help="The page, readable by its owner only.", dir_okay=False)]
 Since = Annotated[
-    str | None, typer.Option(metavar="DATE|7d", help="Only from this day (UTC) on, or of so many hours, days or weeks.")
+    str | None,
+    typer.Option(metavar="DATE|7d", help="Only entries since this day (UTC), or of the last hours, days or weeks."),
 ]
 
 
@@ -90,7 +91,7 @@ def report(*, out: Out = _PAGE, anchor: Anchor = None, config: ConfigFile = HERE
 
 
 def parsed_head(text: str) -> Head:
-    """Returns the head that somebody passed as --anchor.
+    """Returns the head that was passed as --anchor.
 
     Raises:
         InvalidParameter: if it is none.
@@ -103,7 +104,7 @@ def parsed_head(text: str) -> Head:
 
 
 def _start(since: str) -> str:
-    """The first moment that is shown, as the ledger writes moments; they are there for people, and order no entries."""
+    """Returns the first moment to show, in the ledger's format; moments are for people and do not order entries."""
     ago = _AGO.fullmatch(since)
     try:
         if ago is not None:

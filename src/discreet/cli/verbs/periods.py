@@ -21,7 +21,9 @@ def stream() -> None:
     """Publish again and again for one charge: running totals of a question, released one period at a time."""
 
 
-Period = Annotated[str | None, typer.Option(help="The period that is meant: the next one, or one that was released.")]
+Period = Annotated[
+    str | None, typer.Option(help="The period to release: the next one, or an earlier one to show again.")
+]
 
 _NAMED = ("name", "confidence", "state", "analyst", "json", "csv", "config")
 
@@ -59,7 +61,7 @@ def show(call: CommandInvocation) -> None:
 
 
 def _first(start: str | None) -> int | None:
-    """The first number of periods that are numbers."""
+    """Returns the first number of periods that are numbers."""
     if start is None:
         return None
     try:

@@ -25,10 +25,10 @@ else:  # which `ask` does not need
 Questions = Annotated[
     list[str] | None, typer.Argument(metavar="SQL", help="One SELECT, or several that share the epsilon of one charge.")
 ]
-File = Annotated[Path | None, typer.Option(help="Questions in a file, with a semicolon after each.")]
-Bounds = Annotated[tuple[str, str] | None, typer.Option(help="Without a question: of the values of a mean.")]
+File = Annotated[Path | None, typer.Option(help="A file of questions, each followed by a semicolon.")]
+Bounds = Annotated[tuple[str, str] | None, typer.Option(help="Without a question: the bounds of the values of a mean.")]
 
-_EXAMPLE = """e.g. discreet ask "SELECT COUNT(*) AS n FROM visits" --epsilon 0.1, or name a --file with some"""
+_EXAMPLE = """e.g. discreet ask "SELECT COUNT(*) AS n FROM visits" --epsilon 0.1, or name a --file of questions"""
 
 
 @command(Ask, AskMany, without=("sql", "questions"))
@@ -51,7 +51,7 @@ def _texts(questions: list[str] | None, file: Path | None) -> list[str]:
     if file is None:
         found = list(questions or ())
     elif questions:
-        raise InvalidParameter("--file", str(file), "without questions beside it", "Write them into the file.")
+        raise InvalidParameter("--file", str(file), "without typed questions", "Write them into the file.")
     else:
         try:
             found = statements(file.read_text(encoding="utf-8"))
@@ -71,7 +71,7 @@ def _check_several(call: CommandInvocation) -> None:
         InvalidParameter: naming the option.
     """
     for name, value in call.beyond(AskMany, Ask).items():
-        raise InvalidParameter(name, value, "with one question alone", "Ask that one by itself.")
+        raise InvalidParameter(name, value, "with one question alone", "Ask that question alone.")
     groups, rows = call.values["limits_groups"], call.values["limits_rows"]
     if (groups is None) != (rows is None):
         hint = "Name both limits, or have them chosen, or leave both to the tables."

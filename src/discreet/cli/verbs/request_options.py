@@ -40,7 +40,7 @@ class OptionForm:
         parts: its options, if it has several.
         repeated: whether the option is repeated although the argument is no list.
         metavar: what help shows for a value.
-        positional: whether a required argument stands without the name of an option.
+        positional: whether a required argument is written without the name of an option.
     """
 
     type: Any = str
@@ -70,13 +70,13 @@ def _limits(_: str, given: Mapping[str, Any]) -> Any:
 
 
 _LIMITS = (
-    OptionPart("limits_groups", int, "Groups that one unit may enter."),
-    OptionPart("limits_rows", int, "Rows that one unit may have in each."),
-    OptionPart("choose_limits", bool, "Find limits out privately, with a fifth of epsilon."),
+    OptionPart("limits_groups", int, "The most groups that one unit may count in."),
+    OptionPart("limits_rows", int, "The most rows of one unit in each group."),
+    OptionPart("choose_limits", bool, "Choose limits privately, with a fifth of epsilon."),
 )
 _BUDGET = (
     OptionPart("epsilon", str, "{help} Kept exactly: 0.1 is one tenth."),
-    OptionPart("delta", str, "Beside epsilon or rho."),
+    OptionPart("delta", str, "With epsilon or rho."),
     OptionPart("rho", str, "Instead of epsilon."),
 )
 
@@ -104,7 +104,7 @@ def _values(_: str, given: list[str]) -> Any:
 
 
 def _value(text: str) -> object:
-    """A number, truth value, date, moment or quoted text as discreet.toml has it; anything else is a text as it is."""
+    """Reads a number, truth value, date, moment or quoted text as in discreet.toml; anything else is a plain text."""
     try:
         found = tomllib.loads(f"value = {text}")
     except tomllib.TOMLDecodeError:
@@ -179,7 +179,7 @@ def options(
 
     Args:
         request: whose arguments they are.
-        positional: arguments that stand without the name of an option, beside required names and queries.
+        positional: arguments that are written without the name of an option, besides required names and queries.
         optional: arguments that the command line does not require.
     """
     for argument, form in offered_arguments(request):
@@ -201,7 +201,7 @@ def _option(argument: Argument, form: OptionForm, *, required: bool, placed: boo
         info: Any = typer.Argument(metavar=shown, **described)
     else:
         if listed:
-            described["help"] = f"{described['help'].removesuffix('.')}; repeat it for each."
+            described["help"] = f"{described['help'].removesuffix('.')}. Repeatable."
         word = (arg.option or argument.name).replace("_", "-")
         info = typer.Option(f"--{word}", metavar=form.metavar, **described)
     kind = list[form.type] if listed else form.type  # type: ignore[name-defined]
@@ -222,7 +222,7 @@ def _parameter(name: str, kind: Any, info: Any, default: Any) -> Parameter:
 
 
 def _default(argument: Argument) -> Any:
-    """The default of a request as somebody would write it."""
+    """Returns the default of a request as a person would type it."""
     default = None if argument.is_required else argument.default
     if isinstance(default, Fraction):
         return write_amount(default)

@@ -14,9 +14,10 @@ from discreet.lazy import load, pq
 from discreet.requests.table_requests import Synthesize, SynthesizeTables
 
 Out = Annotated[Path, typer.Option(help="The file to write: .parquet or .csv.", dir_okay=False)]
-EventsOut = Annotated[Path | None, typer.Option(help="Where synthetic events go.", dir_okay=False)]
+EventsOut = Annotated[Path | None, typer.Option(help="The file to write synthetic events to.", dir_okay=False)]
 Report = Annotated[
-    Path | None, typer.Option(help="Also write a page: columns, worst pairs, what it is good for.", dir_okay=False)
+    Path | None,
+    typer.Option(help="Also write a page: columns, worst pairs, what the table is good for.", dir_okay=False),
 ]
 
 _FORMS = (".parquet", ".csv")

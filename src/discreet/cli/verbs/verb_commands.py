@@ -31,10 +31,13 @@ from discreet.requests.question_requests import Explain
 from discreet.requests.request import R, Request
 from discreet.requests.verb_table import VERBS, Permission, Verb
 
-Analyst = Annotated[str, typer.Option(help="Who asks, and pays from their cap.")]
-Project = Annotated[str, typer.Option(help="Whose cap it counts against, too.")]
-By = Annotated[str, typer.Option(help="Who acts: a steward; the owner of the ledger, unless given.")]
-Key = Annotated[str | None, typer.Option(help="A word of yours: asked again with it, it is charged once.")]
+Analyst = Annotated[str, typer.Option(help="The analyst who asks, and whose cap pays.")]
+Project = Annotated[str, typer.Option(help="The project whose cap pays as well.")]
+By = Annotated[str, typer.Option(help="The steward who acts. Default: the owner of the ledger.")]
+Key = Annotated[
+    str | None,
+    typer.Option(help="An idempotency key of your own: the same question with the same key is charged once."),
+]
 
 _KEY_BITS = 64
 _ROWS = ("answer", "answers", "choices", "entries", "stream")  # documents of results that are rows, too
@@ -42,7 +45,7 @@ _ROWS = ("answer", "answers", "choices", "entries", "stream")  # documents of re
 
 @dataclass(frozen=True, slots=True)
 class CommandInvocation:
-    """What somebody typed.
+    """A command as it was typed.
 
     Attributes:
         values: of all options, by their names.
@@ -108,7 +111,7 @@ def _with_whole_limits(curator: Curator, request: Any, call: CommandInvocation) 
 
 @contextmanager
 def _provide_key(caller: Caller, *, charges: bool) -> Iterator[Caller]:
-    """Yields a caller with a key, or one that nobody has: whoever stops the question is told how it goes on."""
+    """Yields the caller with a key, given or new; a person who stops the question is shown how to go on with it."""
     if not charges:
         yield caller
         return
@@ -153,7 +156,7 @@ def command(
         positional: arguments that stand without the name of an option.
         optional: arguments that the command line does not require.
         without: options that are left out.
-        only: those that are not, beside the function's own, if it has few.
+        only: options that are kept, besides the function's own, if there are few.
     """
 
     def decorate(run: Callable[..., None]) -> Callable[..., None]:

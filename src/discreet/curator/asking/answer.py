@@ -47,7 +47,7 @@ _LARGEST = (1 << 63) - 1  # of the integers that every frame can hold
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Answer(DisplayMixin):
-    """What an analyst gets.
+    """The answer that an analyst gets.
 
     Every released number `x` comes with `x_low` and `x_high`, an interval of the stated confidence that includes the
     noise and what rounding to public grids can have moved.
@@ -127,14 +127,14 @@ class Answer(DisplayMixin):
 
     @property
     def _about(self) -> str:
-        """What intervals are about, and which columns are about the whole table where not all of them are."""
+        """Returns what intervals are about, and which columns are about the whole table where not all of them are."""
         some = [name for name in answers.AnswerShape.of(self.columns).numbers if name in self.whole]
         more = f"; of {', '.join(some)}: whole table" if some and self.scope != "whole table" else ""
         return f"{self.scope}{more}"
 
     @property
     def descriptions(self) -> dict[str, str]:
-        """Returns for each number what it is: its interval, what that is about, and what is left out of it."""
+        """Returns for each number what it is: its interval, what that is about, and what it leaves out."""
         told = {}
         for name in answers.AnswerShape.of(self.columns).numbers:
             about = "the whole table" if name in self.whole else "what was counted"
@@ -241,7 +241,7 @@ class Answer(DisplayMixin):
 
     @property
     def _printed_rows(self) -> list[dict[str, Any]]:
-        """The rows with totals told from groups of NULL."""
+        """Returns the rows with totals marked, so that they differ from groups of NULL."""
         totals = self.totals or (frozenset[str](),) * len(self.records)
         return [record | dict.fromkeys(left, TOTAL) for record, left in zip(self.records, totals, strict=True)]
 
@@ -260,7 +260,7 @@ def whole(program: Program) -> frozenset[str]:
 
 
 def _alike(values: Any) -> Any:
-    """Numbers of one kind: floats as soon as one is a float or does not fit into 64 bits. Arrays are as they are."""
+    """Returns numbers of one kind: floats if one is a float or does not fit into 64 bits. Arrays stay as they are."""
     if isinstance(values, np.ndarray):
         return values
     kinds = set(map(type, values))
@@ -299,7 +299,7 @@ def records(rows: Sequence[dict[str, Cell]]) -> ColumnarRows[Any]:
 
 
 def _spread(cells: Sequence[Cell]) -> tuple[Any, ...]:
-    """A column of cells as one of plain values, or as three if they have intervals."""
+    """Returns a column of cells as one of plain values, or as three if they have intervals."""
     if isinstance(cells, NoisyColumn):
         return cells.value, cells.low, cells.high
     kinds = set(map(type, cells))
@@ -323,7 +323,7 @@ def _plain(part: float | Fraction | None, rounded: Callable[[Fraction], float]) 
 # ---------------------------------------------------------------------------------------------------------- adjustment
 #
 # Numbers that fit each other, on request: totals that are the sums of their parts, counts that are not negative.
-# Post-processing: it costs nothing, and the raw values stay beside it. Adjusted values are nearer to the truth on the
+# Post-processing: it costs nothing, and the raw values stay with it. Adjusted values are nearer to the truth on the
 # whole, but they are no longer unbiased one by one.
 
 MOST_ROWS = 5000  # that are made to fit each other
@@ -352,7 +352,7 @@ class AdjustedStatistics(ReleasedStatistics):
         self._fit = _fitting(raw) if consistent and apart else None
 
     def groups(self, outside: Fraction) -> ColumnarRows[Cell]:
-        """See `ReleasedStatistics.groups`."""
+        """Returns keys and adjusted aggregates of each group; see `ReleasedStatistics.groups`."""
         rows = self._raw.groups(outside)
         found = dict(rows.columns)
         for aggregate in self.program.question.aggregates:
@@ -383,7 +383,7 @@ def _fit_cells(cells: Sequence[NoisyNumber], fit: Floats) -> list[NoisyNumber]:
 
 
 def _fitting(raw: ReleasedStatistics) -> Floats:
-    """The projection on numbers whose totals are sums of their parts."""
+    """Returns the projection on numbers whose totals are sums of their parts."""
     if raw.program.reading.bounding is not None:
         hint = "Their totals are answers to other questions; leave consistent out."
         raise InvalidParameter("consistent", True, "for rows that are units: people count in each grouping", hint)
@@ -399,14 +399,14 @@ def _fitting(raw: ReleasedStatistics) -> Floats:
 
 
 def _levels(raw: ReleasedStatistics) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
-    """Each grouping with those that are the next finer."""
+    """Returns each grouping with those that are the next finer."""
     sets = raw.program.question.sets
     pairs = [(one, other) for one, other in permutations(sets, 2) if set(one) < set(other)]
     return [(a, b) for a, b in pairs if not any(set(a) < set(c) < set(b) for c in sets)]
 
 
 def _demand(raw: ReleasedStatistics, coarse: tuple[int, ...], fine: tuple[int, ...]) -> list[list[int]]:
-    """For each total one row: itself less its parts."""
+    """Returns for each total one row: itself less its parts."""
     found = []
     for total in _places(raw, coarse):
         row = [0] * len(raw.keys)

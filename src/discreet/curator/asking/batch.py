@@ -1,7 +1,7 @@
 """Several questions asked as one: one plan, one charge, one outcome, and an answer to each.
 
 What happens to a batch on its way is what happens to a question: its charge is durable before anything is read; each
-release is kept under its own replay key, so that whoever asks one of the questions later pays nothing; a batch that was
+release is kept under its own replay key, so that asking one of the questions later costs nothing; a batch that was
 stopped goes on under its idempotency key, and what it has released before is not drawn again.
 """
 
@@ -46,7 +46,7 @@ MOST = 1000  # questions of one batch
 
 @dataclass(frozen=True, slots=True)
 class RequestedBatch:
-    """A batch as it was asked: the questions, what they may cost together, who pays, and how the answers are told.
+    """A batch as it was asked: the questions, what they may cost together, who pays, and the form of the answers.
 
     Args:
         questions: texts or plans.
@@ -95,11 +95,11 @@ class BatchExecutor:
         return release_once(self._ledger, paid, caller, lambda bought: self._answers(bought, asked.confidence))
 
     def _measurements(self, asked: RequestedBatch) -> list[MeasurementPlan]:
-        """The measurement of each question.
+        """Returns the measurement of each question.
 
         Raises:
             InvalidParameter: if there are no questions, or too many.
-            UnsupportedQuery: if they are about the people of several accounts, each of which would have its own charge.
+            UnsupportedQuery: if they are about people of several accounts: each account would need its own charge.
         """
         questions = asked.questions
         if isinstance(questions, str | Question) or not 1 <= len(questions) <= MOST:
@@ -116,7 +116,7 @@ class BatchExecutor:
         return found_plans
 
     def _payable(self, measurements: Sequence[MeasurementPlan], share: QueryBudget) -> list[MeasurementPlan]:
-        """The measurements; what adds up private groups stays if they are stored, or asked for in the same batch."""
+        """Returns the measurements; sums over private groups need these stored, or asked for in the same batch."""
         adding = [self._planner.is_of_shown_groups(one, share) for one in measurements]
         shown = {one.request_key(share) for one, adds in zip(measurements, adding, strict=True) if not adds}
         found: list[MeasurementPlan] = []
@@ -127,7 +127,7 @@ class BatchExecutor:
         return found
 
     def _answers(self, bought: PricedResult[BatchResult], confidence: Fraction) -> list[Answer]:
-        """An answer to each question; those that the charge paid for say what it was, and for how many."""
+        """Returns an answer to each question; those that the charge paid for say what it was, and for how many."""
         batch, results = bought.result
         layout, found, cost = batch.layout, [], bought.cost
         paid = [first in layout.paid_places for first in layout.first]
@@ -148,8 +148,8 @@ BatchResult = tuple[BatchPlan, list[MeasurementResult]]
 class PaidBatch:
     """Several questions that are asked once, for one charge: see `PaidRelease`.
 
-    How the budget is shared is kept before anything is read, and each release as soon as it is made. Whoever runs the
-    charge again takes what is there, and draws the rest only.
+    How the budget is shared is kept before anything is read, and each release as soon as it is made. A second run
+    of the charge takes what is there, and draws the rest only.
 
     Args:
         batch: the questions, and how they are answered.
@@ -163,12 +163,12 @@ class PaidBatch:
 
     @cached_property
     def request(self) -> ChargeRequest:
-        """The one charge of all questions."""
+        """Returns the one charge of all questions."""
         return self.batch.request
 
     @property
     def stage(self) -> str:
-        """What is planned."""
+        """Returns what is planned, in public words."""
         tables = [one.plan.table for one in self.batch.measurements]
         return stage_name(tables, probing=bool(self.batch.missing))
 
@@ -220,7 +220,7 @@ class PaidBatch:
     def _settle_program(
         self, batch: BatchPlan, place: int, found: Mapping[str, Fact | None], charge: ChargeRun
     ) -> SettledProgram:
-        """The program of a question of a batch, at what was found out."""
+        """Returns the program of a question of a batch, at what was found out."""
         measurement, facts = batch.measurements[place], batch.measurements[place].facts
         for probe in measurement.missing:
             facts = facts.having(probe, found[probe_key(probe)])
@@ -231,7 +231,7 @@ class PaidBatch:
     # --------------------------------------------------------------------------------------------------------- reading
 
     def read(self, kept: ChargedRelease) -> BatchResult | None:
-        """Returns the batch as it was run, and what each question is answered from: the same, whoever asks for it."""
+        """Returns the batch as it was run, and what each question is answered from: the same for every caller."""
         fields = json.loads(kept.payload)["batch"]
         batch = replace(self.batch, layout=BatchLayout.read(fields))
         payloads = {part: kept.beside(key) for part, key in zip(batch.layout.parts, fields["keys"], strict=True)}
@@ -240,7 +240,7 @@ class PaidBatch:
     def _result(
         self, batch: BatchPlan, place: int, payloads: Mapping[tuple[int, ...], bytes | None]
     ) -> MeasurementResult:
-        """What a question is answered from: a release of the batch, what follows from some, or what was kept before."""
+        """Returns the source of an answer: a release of the batch, what follows from some, or what was kept before."""
         first, measurement = batch.layout.first[place], batch.measurements[place]
         for part, payload in payloads.items():
             if part == (first,):
@@ -282,7 +282,7 @@ def _require_result(result: MeasurementResult | None) -> MeasurementResult:
 
 @contextmanager
 def naming(place: int) -> Iterator[None]:
-    """Has errors say which question of a batch they are about; places are counted from 1."""
+    """Makes errors say which question of a batch they are about; places are counted from 1."""
     try:
         yield
     except DiscreetError as error:

@@ -2,7 +2,7 @@
 
 Equal releases are measured once. What is kept and as good as a share of the budget would make it takes no share. A
 question whose groups are some of another's takes none either, if it then has no more noise than it would have had:
-everybody else's share is larger for it. Questions about the same rows by different keys are measured as the groupings
+the other shares are larger for it. Questions about the same rows by different keys are measured as the groupings
 of one, where no number is noisier for it. All of that follows from declarations, the budget and what was released
 before; nothing is read and nothing is spent.
 """
@@ -44,7 +44,7 @@ Find = Callable[[MeasurementPlan, QueryBudget, Law | None], MeasurementResult | 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchLayout:
-    """How a batch is answered. It is decided before the charge and kept with it: whoever runs it again runs the same.
+    """The layout of a batch's answer: decided before the charge and kept with it, so that a second run is the same.
 
     Args:
         first: for each question the place of the first that asks for the same release.
@@ -174,7 +174,7 @@ class BatchPlan:
         return self.layout.law if len(self.layout.parts) > 1 else None
 
     def cube(self, part: Sequence[int]) -> MeasurementPlan:
-        """Returns the one question of which several are groupings."""
+        """Returns the one question whose groupings are several questions."""
         first, *others = (self.measurements[place] for place in part)
         schema = describe_counted_rows(first.plan, first.schemas)
         question = cube_of([first.plan, *(other.plan for other in others)], schema)
@@ -200,7 +200,7 @@ class BatchPlan:
     # -------------------------------------------------------------------------------------------------------- decisions
 
     def _law(self) -> Law | None:
-        """Gaussian noise for shares of one rho, where all can have it and it is quieter on the whole.
+        """Returns Gaussian noise for shares of one rho, where all can have it and it is quieter on the whole.
 
         Shares of a rho have noise that grows with the root of their number, shares of an epsilon with the number.
         """
@@ -216,7 +216,7 @@ class BatchPlan:
         return "gaussian"
 
     def _merge_queries(self) -> Self:
-        """With questions about the same rows as groupings of one, where no number is noisier for it.
+        """Merges questions about the same rows into groupings of one, where no number is noisier for it.
 
         Only where each row is a unit: people's rows would be limited by other keys than a question's own.
         """
@@ -250,7 +250,7 @@ class BatchPlan:
         return found if all(quieter) else None
 
     def _drop_derivable(self) -> Self:
-        """With questions taken out one by one that follow from the others, the one with the fewest groups first."""
+        """Takes out questions that follow from the others, one by one, the one with the fewest groups first."""
         usual = {place: self.program(place) for place in self.layout.measured if self._may_follow(place)}
         best = self
         for place in sorted(usual, key=lambda place: len(usual[place].reading.public_keys or ())):
@@ -264,7 +264,7 @@ class BatchPlan:
         return best
 
     def _may_follow(self, place: int) -> bool:
-        """Whether a question may follow from another measured one, by its text alone."""
+        """Returns whether a question may follow from another measured one, by its text alone."""
         one = self.measurements[place]
         if one.missing or _is_manifold(one):
             return False
@@ -274,7 +274,7 @@ class BatchPlan:
         )
 
     def _is_as_good(self, place: int, usual: Program) -> bool:
-        """Whether a question follows from the measured ones with no more noise than it would have by itself."""
+        """Returns whether a question follows from the measured ones with no more noise than it would have alone."""
         sources = [
             _silent(self.program(other))
             for other in self.layout.measured
@@ -295,7 +295,7 @@ class BatchPlan:
 
     @property
     def missing(self) -> dict[str, Probe]:
-        """What must be found out first: each fact once, whoever needs it, by the key under which it is kept."""
+        """Returns what must be found out first: each fact once, by the key under which it is kept."""
         probes = (probe for place in self.layout.measured for probe in self.measurements[place].missing)
         return {probe_key(probe): probe for probe in probes}
 
@@ -347,7 +347,7 @@ def share_terms(terms: QueryBudget, count: int | Fraction, law: Law | None) -> Q
     (Bun, Steinke 2016, Lemma 1.7): then each gets an epsilon that its part of the largest rho of the whole implies.
 
     >>> share_terms(QueryBudget(Fraction(1), Fraction(0)), 4, None)
-    Terms(epsilon=Fraction(1, 4), delta=Fraction(0, 1))
+    QueryBudget(epsilon=Fraction(1, 4), delta=Fraction(0, 1))
     >>> float(share_terms(QueryBudget(Fraction(1), Fraction(1, 10**6)), 4, "gaussian").epsilon) > 0.47
     True
     """
@@ -367,7 +367,7 @@ def probe_key(probe: Probe) -> str:
 
 
 def _rho(parts: Sequence[events.Event]) -> Fraction | None:
-    """The rho of all of it; None if there is a delta in it, or something else than concentrated noise."""
+    """Returns the rho of all of it; None if there is a delta in it, or something else than concentrated noise."""
     try:
         total = compose(listed(events.Composed(list(parts))))
     except UnsupportedEvent:
@@ -376,25 +376,25 @@ def _rho(parts: Sequence[events.Event]) -> Fraction | None:
 
 
 def _badness(programs: Sequence[Program]) -> Fraction:
-    """The product of the variances of all aggregates: smaller is better, whatever the units."""
+    """Returns the product of the variances of all aggregates: smaller is better, whatever the units."""
     parts = [part for program in programs for part in (program, *program.beside)]
     return math.prod((e.variance(part.noise) for part in parts for e in part.estimators.values()), start=Fraction(1))
 
 
 def _is_quieter(part: Program, usual: Program) -> bool:
-    """Whether no aggregate is noisier; both have them in the order in which releases are stored."""
+    """Returns whether no aggregate is noisier; both have them in the order in which releases are stored."""
     pairs = zip(part.estimators.values(), usual.estimators.values(), strict=True)
     return all(one.variance(part.noise) <= other.variance(usual.noise) for one, other in pairs)
 
 
 def _is_manifold(one: MeasurementPlan) -> bool:
-    """Whether a question has several groupings or parts, or groups that nothing else tells."""
+    """Returns whether a question has several groupings or parts, or groups that no other question has."""
     plan = one.plan
     return bool(plan.sets or plan.beside or plan.rest or plan.bands)
 
 
 def _silent(program: Program) -> ReleasedStatistics | None:
-    """A release with the noise of a program and numbers of nobody; None if its groups are private."""
+    """Returns a release with the noise of a program and zeros as numbers; None if its groups are private."""
     if program.selection is not None:
         return None
     keys = program.reading.public_keys if program.question.keys else ((),)

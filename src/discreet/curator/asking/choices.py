@@ -52,7 +52,7 @@ class BudgetChoice:
 
     @property
     def words(self) -> str:
-        """The risk in a sentence."""
+        """Returns the risk in a sentence."""
         wrong, found = (_in_100(share) for share in (self.risk.false_positives, self.risk.power))
         prior, sure = (_in_100(share) for share in (self.risk.prior, self.risk.posterior))
         but = f", but for a chance of {float(self.risk.chance):g}" if self.risk.chance else ""
@@ -78,27 +78,27 @@ class Choices(DisplayMixin):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The names of the numbers whose errors are told."""
+        """Returns the names of the numbers whose errors are shown."""
         return tuple(self.choices[0].errors)
 
     @property
     def records(self) -> tuple[dict[str, Any], ...]:
-        """A row for each budget as plain values; an error without a bound is None."""
+        """Returns a row for each budget as plain values; an error without a bound is None."""
         return tuple(_record(choice) for choice in self.choices)
 
     @property
     def about(self) -> str:
-        """What the errors are errors of."""
+        """Returns what the errors are errors of."""
         return f"Errors are those of {percent(self.confidence)} intervals in a group of {self.rows:,} rows."
 
     @property
     def headings(self) -> tuple[str, ...]:
-        """The columns of a table for people."""
+        """Returns the columns of a table for people."""
         return ("budget", *(f"error of {name}" for name in self.columns), *_RISKS)
 
     @property
     def cells(self) -> tuple[tuple[str, ...], ...]:
-        """The rows of a table for people."""
+        """Returns the rows of a table for people."""
         return tuple(_cells(choice) for choice in self.choices)
 
     def _display(self) -> Display:
@@ -140,7 +140,7 @@ def choose_epsilon(
     neighbours: Neighbours | str = Neighbours.ADD_REMOVE,
     confidence: check.Number = CONFIDENCE,
 ) -> Choices:
-    """Tells what budgets buy and give away, where no table is at hand: for a count, and a mean between bounds.
+    """Returns what budgets buy and give away, without a table: for a count, and for a mean between bounds.
 
     Args:
         candidates: epsilons, or budgets.
@@ -210,7 +210,7 @@ def terms_of(candidate: Candidate, delta: Fraction) -> QueryBudget:
 def _choice(
     terms: QueryBudget, found: Mapping[str, float], event: events.Event, neighbours: Neighbours
 ) -> BudgetChoice:
-    """The posterior may be exceeded with ten times delta: with delta itself anything may be told."""
+    """Returns one budget; its posterior may be exceeded with ten times delta: with delta, anything may be revealed."""
     chance = min(max(_LEAST_CHANCE, 10 * terms.delta), _LARGEST_CHANCE)
     budget = ApproxDP(terms.epsilon, terms.delta) if terms.delta else PureDP(terms.epsilon)
     return BudgetChoice(budget=budget, errors=found, risk=risk(event, chance=chance, neighbours=neighbours))
@@ -227,7 +227,7 @@ def _example_schema(
 
 
 def _questions(schema: TableSchema) -> list[Question]:
-    """Each asked alone, with the whole budget."""
+    """Returns the questions, each to be asked alone with the whole budget."""
     asked = [_COUNT, _MEAN] if _COLUMN in schema.columns else [_COUNT]
     return [parse(sql, {_TABLE: schema}) for sql in asked]
 
@@ -251,5 +251,5 @@ def _cells(choice: BudgetChoice) -> tuple[str, ...]:
 
 
 def _in_100(share: float | Fraction) -> str:
-    """Never less than it is: ends are rounded up to a tenth of one in a hundred."""
+    """Returns a rate in 100, never less than it is: ends are rounded up to a tenth."""
     return f"{math.ceil(round(1000 * float(share), 6)) / 10:g}"

@@ -18,7 +18,7 @@ from discreet.sql.frame import TableFrame
 
 
 class QueryHandler(Protocol):
-    """What a frame asks: a curator, whose methods take a question and the options that they take."""
+    """The methods that a frame calls, as a curator has them: each takes a question and its options."""
 
     def ask(self, *question: Any, **options: Any) -> Answer:
         """Answers a question; see `Curator.ask`."""
@@ -119,7 +119,7 @@ class CuratedFrame(TableFrame):
         analyst: str = OWNER,
         confidence: Number = CONFIDENCE,
     ) -> Answer:
-        """Returns the shape of the answer, on made-up rows; see `Curator.rehearse`."""
+        """Returns the shape of the answer, on synthetic rows; see `Curator.rehearse`."""
         return self.curator.rehearse(
             self.question,
             epsilon=epsilon,

@@ -1,4 +1,4 @@
-"""What a question would read, what it would cost and how wrong its answer would be: public facts only."""
+"""Explains a question before it is asked: what it would read, its cost and its errors, from public facts only."""
 
 from __future__ import annotations
 
@@ -76,17 +76,17 @@ class Explanation(DisplayMixin):
 
     @property
     def limits(self) -> Limits:
-        """How much one unit counts."""
+        """Returns how much one unit counts."""
         return self.program.contribution.limits
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What limits and bounds mean for the answer."""
+        """Returns what limits and bounds mean for the answer."""
         return (*notes(self.program), *self.remarks)
 
     @property
     def facts(self) -> dict[str, str]:
-        """Cost, noise, limits, unit and groups, a line each."""
+        """Returns cost, noise, limits, unit and groups, a line each."""
         return {
             **({} if self.refusal is None else {"refused": f"Terms now, it would be refused. {self.refusal}"}),
             **({} if self.free is None else {"free": self.free}),
@@ -104,7 +104,7 @@ class Explanation(DisplayMixin):
 
     @property
     def _groups(self) -> str:
-        """Whose keys they have, how many there are, and what that saves."""
+        """Says whose keys they have, how many there are, and what that saves."""
         if self.program.selection is not None:
             return "private"
         if not self.program.question.keys:
@@ -133,7 +133,7 @@ def explanation(
     confidence: Fraction,
     rows: int = ROWS,
 ) -> Explanation:
-    """Returns the explanation of a question whose account stands as it does."""
+    """Returns the explanation of a question, given the present state of its account."""
     program, found = forecast(measurement, terms, confidence=confidence, rows=rows)
     account, event = ledger.account(measurement.account), measurement.price(terms)
     remaining = RemainingBudget.of(state.spent, state.budget).loss
@@ -184,7 +184,7 @@ def with_offers(
 
 
 def _precision_gain(measurement: MeasurementPlan, terms: QueryBudget, now: Program) -> float:
-    """The least ratio of standard deviations, over all numbers, by limits alone and now."""
+    """Returns the least ratio of standard deviations, over all numbers, by limits alone and now."""
     if measurement.missing or not now.question.keys:
         return 1.0
     before = measurement.program(terms, measurement.facts, edition=ReleaseFormat.BY_LIMITS)
@@ -205,19 +205,19 @@ def forecast(
 
 
 def errors(program: Program, *, confidence: Fraction, rows: int) -> dict[str, float]:
-    """Tells for each released number how far it may be from the truth, in an imagined group; infinite if anywhere."""
+    """Returns for each number how far it may be from the truth, in an example group; infinite if without limit."""
     answer = example_answer(program, confidence=confidence, rows=rows)
     return {name: _error(cell) for name, cell in answer.items() if isinstance(cell, Measured)}
 
 
 def example_answer(program: Program, *, confidence: Fraction, rows: int) -> dict[str, Cell]:
-    """Returns the answer for a group of so many rows in the middle of their bounds, before noise: nobody's data."""
+    """Returns the answer for an example group with values in the middle of their bounds, before noise."""
     first, *others = _example_release(program, rows).rows(confidence)
     return {name: max((row[name] for row in (first, *others)), key=_width) for name in first}
 
 
 def _example_release(program: Program, rows: int) -> ReleasedStatistics:
-    """One group, with one of each question beside."""
+    """Returns the release of one group, with one group of each question that is released with it."""
     steps = [step for step in program.question.steps if not isinstance(step, FilterGroups)]
     alone = tuple(map(_of_one_group, steps))
     question = replace(program.question, having=None, order=(), limit=None, offset=0, steps=alone)
@@ -230,7 +230,7 @@ def _example_release(program: Program, rows: int) -> ReleasedStatistics:
 
 
 def _of_one_group(step: PostProcessingStep) -> PostProcessingStep:
-    """The step as it works if the one group is what it looks for: of equal keys, and of those that a FILTER takes."""
+    """Returns the step for one example group that has equal keys and passes every FILTER."""
     if isinstance(step, AttachQuestion):
         return replace(step, on=())
     if not isinstance(step, Regroup):
@@ -241,19 +241,19 @@ def _of_one_group(step: PostProcessingStep) -> PostProcessingStep:
 
 
 def _unfiltered_argument(argument: Expression | None) -> Expression | None:
-    """What an aggregate takes of groups that satisfy its FILTER, which is CASE WHEN it holds."""
+    """Returns what an aggregate takes of groups that satisfy its FILTER, which is CASE WHEN it holds."""
     return argument.arguments[1] if isinstance(argument, FunctionCall) and argument.function == "if" else argument
 
 
 def _in_the_middle(measure: AdditiveNoise, rows: int) -> list[int]:
-    """What meets noise of such a group."""
+    """Returns what meets noise of such a group."""
     exact = [_middle(statistic, rows) for statistic in measure.form.statistics]
     pairs = zip(exact, grains_of([measure]), strict=True)
     return [int(round_column(column_of([total]), grain)[0]) for total, grain in pairs]
 
 
 def _middle(statistic: Statistic, rows: int) -> int:
-    """Of rows that all have a value, half way between its bounds."""
+    """Returns the statistic of rows that all have a value, half way between its bounds."""
     each = _middle_term(statistic) if statistic.kind in ("sum", "product", "distinct_sum") else 1
     return 0 if statistic.kind == "nulls" else rows * statistic.times * each
 

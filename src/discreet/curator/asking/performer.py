@@ -82,7 +82,7 @@ class ReleaseExecutor:
 
     @property
     def private(self) -> bool:
-        """Tells whether its noise protects somebody, or is seeded for a test."""
+        """Returns whether its noise is private; False if it is seeded for a test."""
         return self._releaser.bits.private
 
     def release(self, measurement: MeasurementPlan, settled: SettledProgram, bought: QueryBudget) -> ReleaseOutcome:
@@ -98,7 +98,7 @@ class ReleaseExecutor:
     def probe(self, probe: Probe, epsilon: Fraction, charge: ChargeRun) -> Fact | None:
         """Returns what a probe found, kept under a key of its own; if its charge was run before, what was found then.
 
-        It is kept at once, so that nobody pays for it again, even if the question fails.
+        It is kept at once, so that it is never paid again, even if the question fails.
 
         Raises:
             InternalError: if what was kept then cannot be read.
@@ -147,12 +147,12 @@ class PaidQuestion:
 
     @cached_property
     def request(self) -> ChargeRequest:
-        """The one charge of the question and its profile."""
+        """Returns the one charge of the question and its profile."""
         return with_profile(self.measurement.request(self.terms), self.profile)
 
     @property
     def stage(self) -> str:
-        """What is planned."""
+        """Returns what is planned, in public words."""
         return stage_name([self.measurement.plan.table], probing=bool(self.measurement.missing))
 
     def find(self) -> MeasurementResult | None:

@@ -54,7 +54,7 @@ _ANY = QueryBudget(Fraction(1), Fraction(0))
 
 
 class RequestedBudget(Protocol):
-    """What a question may cost, as it was asked: an epsilon, or an error with a cap."""
+    """The cost that a question may have, as it was asked: an epsilon, or an error with a cap."""
 
     @property
     def epsilon(self) -> Fraction | None:
@@ -137,7 +137,7 @@ class Planner:
         """Returns what is to be found or charged for: the question itself, or one of the same groups that is stored.
 
         Raises:
-            UnsupportedQuery: if it adds up groups of which only some are shown, and these are not stored.
+            UnsupportedQuery: if it adds up groups, only some are shown, and these are not stored.
         """
         if not self.is_of_shown_groups(measurement, terms) or self._replay.find(measurement, terms) is not None:
             return measurement
@@ -151,12 +151,12 @@ class Planner:
         raise refusal_of_shown_groups(measurement, accepts)
 
     def is_of_shown_groups(self, measurement: MeasurementPlan, terms: QueryBudget) -> bool:
-        """Tells whether a question adds up groups of which only those large enough are shown."""
+        """Returns whether a question adds up groups although only those large enough are shown."""
         several = any(adds_up_groups(one) for one in (measurement.plan, *measurement.plan.beside))
         return several and is_of_shown_groups(measurement.planned_program(terms))
 
     def _is_payable(self, sql: str, *, limits: Limits | None, terms: QueryBudget) -> bool:
-        """Whether a text could be asked at these terms."""
+        """Returns whether a text could be asked at these terms."""
         try:
             other = self.plan(self._read(sql), limits=limits)
             other.price(terms)
@@ -208,13 +208,13 @@ class Planner:
         if refused is not None:
             raise refused
         raise UnsupportedQuery(
-            "The error of a mean depends on how many values each group has, and no released count tells of any.",
+            "The error of a mean depends on how many values each group has, and no released count shows it yet.",
             "Release a COUNT first: ask the same question with COUNT(x) in place of AVG(x), precisely enough that its "
             "interval lies above zero.",
         )
 
     def _fewest(self, measurement: MeasurementPlan, program: Program, outside: Fraction) -> Iterator[Fewest]:
-        """Tells how many values each mean has at least, by what was released: the oldest first, for it stays first.
+        """Yields how many values each mean has at least, by released counts: the oldest first, since it stays first.
 
         A budget that is solved again, for the same idempotency key, is then solved alike.
         """
@@ -311,7 +311,7 @@ _SHOWN_ALONE = (
 )
 
 Accepts = Callable[[str], bool]
-"""Tells whether a text could be asked in the place of a question."""
+"""Returns whether a text could be asked in the place of a question."""
 
 
 def refusal_of_shown_groups(measurement: MeasurementPlan, accepts: Accepts) -> UnsupportedQuery:
@@ -332,13 +332,13 @@ def refusal_of_shown_groups(measurement: MeasurementPlan, accepts: Accepts) -> U
         if groups
         else "",
     ]
-    usual = "declare the keys, or ask for each SELECT with GROUP BY by itself"
+    usual = "declare the keys, or ask for each SELECT with GROUP BY on its own"
     told = "; or ".join(filter(None, ways)) or usual
     return UnsupportedQuery(_SHOWN_ALONE, f"{told[0].upper()}{told[1:]}.")
 
 
 def _rewrites(measurement: MeasurementPlan) -> Rewrites:
-    """What the text suggests; nothing if there is none, or it has parameters."""
+    """Returns what the text suggests; nothing if there is none, or it has parameters."""
     try:
         return rewrites(measurement.sql, measurement.schemas) if measurement.sql else Rewrites()
     except DiscreetError:

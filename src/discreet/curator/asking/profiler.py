@@ -39,7 +39,7 @@ class Profiler:
         engine: which reads.
         releaser: which adds noise.
         replay: which finds what is kept.
-        salt: tells the secret by which rows of an account's people are kept.
+        salt: returns the secret by which rows of an account's people are kept.
     """
 
     def __init__(
@@ -97,12 +97,12 @@ class Profiler:
     def reserve_profile(
         self, measurement: MeasurementPlan, terms: QueryBudget, profile: Number | None, coverage: Number | None
     ) -> tuple[QueryBudget, ProfileRequest]:
-        """Returns what is left for a question itself, and the profile that is bought with it.
+        """Returns the remaining terms for a question itself, and the profile that is bought with it.
 
         Args:
             measurement: the question.
             terms: what may be spent on it.
-            profile: what a profile of its table may cost beside that.
+            profile: what a profile of its table may cost in addition.
             coverage: which part of its epsilon is for a profile of its own rows.
 
         Raises:
@@ -125,7 +125,7 @@ class Profiler:
         return release_once(self._ledger, paid, caller, lambda bought: bought.result)
 
     def buy_missing(self, wanted: ProfileRequest | None, caller: Caller) -> None:
-        """Buys a profile alone that is not kept, for a question whose answer is."""
+        """Buys a missing profile alone, for a question whose answer is."""
         if wanted is not None and not wanted.kept:
             self.buy(wanted, replace(caller, key=None))
 
@@ -150,7 +150,7 @@ class PaidProfile:
 
     @cached_property
     def request(self) -> ChargeRequest:
-        """The charge of a profile alone."""
+        """Returns the charge of a profile alone."""
         plan, program = self.wanted.plan, self.wanted.program
         return ChargeRequest(
             accounts=(self.account,),
@@ -162,7 +162,7 @@ class PaidProfile:
 
     @property
     def stage(self) -> str:
-        """What is planned."""
+        """Returns what is planned, in public words."""
         return f"Reading {self.wanted.plan.table} and adding noise"
 
     def find(self) -> Profile | None:
@@ -184,7 +184,7 @@ class PaidProfile:
 
 
 def _serves(known: Profile, wanted: ProfilePlan, epsilon: Fraction) -> bool:
-    """Whether a profile is about all that is asked for, with no more noise."""
+    """Returns whether a profile is about all that is asked for, with no more noise."""
     about = set(wanted.columns) <= set(known.plan.columns) and set(wanted.by) <= set(known.plan.by)
     return about and known.epsilon >= epsilon
 

@@ -1,4 +1,4 @@
-"""Rehearsals: the shape of an answer on made-up rows, from declarations and the question's own text alone."""
+"""Rehearsals: the shape of an answer on synthetic rows, from declarations and the question's own text alone."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from discreet.plan.model.readings import Reading
 from discreet.plan.model.schema import ColumnBounds, ColumnSchema, TableSchema
 from discreet.plan.model.types import Type
 
-NOTE = "Made-up rows: nothing was read and nothing was spent. Columns, types and errors are those of a real answer."
+NOTE = "Synthetic rows: nothing was read and nothing was spent. Columns, types and errors are those of a real answer."
 SALT = "rehearsal"
 
 INVENTED = ColumnBounds(Fraction(0), Fraction(4))
@@ -49,7 +49,7 @@ def rehearse_query(measurement: MeasurementPlan, terms: QueryBudget, rows: int) 
 
 
 def _made_up(probe: Probe) -> Fact:
-    """What a probe finds out in a rehearsal."""
+    """Returns what a probe finds out in a rehearsal."""
     if isinstance(probe, BoundsProbe):
         return probe.fallback if probe.kind.is_time else INVENTED
     return probe.assumed_fact
@@ -73,18 +73,18 @@ def rehearsal(program: Program, tables: Sequence[TableSchema], rows: int) -> Rel
 
 
 class _Crowd:
-    """So many copies of a table, each about other people: every exact statistic is that many times as large."""
+    """Several copies of a table, each about other people: every exact statistic is that many times as large."""
 
     def __init__(self, engine: Memory, copies: int) -> None:
         self._engine, self._copies = engine, copies
 
     def read(self, reading: Reading) -> ExactGroups:
-        """See `Engine.read`."""
+        """Returns the statistics of all copies together; see `Engine.read`."""
         return self._engine.read(reading).times(self._copies)
 
 
 def generate_rows(schema: TableSchema, question: Question, count: int) -> list[Row]:
-    """Returns rows of nobody: keys and bounds as declared, a few words for texts, and values that the question names.
+    """Returns synthetic rows: keys and bounds as declared, a few words for texts, values that the question names.
 
     >>> from discreet.plan.model.nodes import Aggregate
     >>> visits = TableSchema(name="visits", columns={"ward": ColumnSchema(name="ward", type=Type.TEXT, keys=("A",))})
@@ -106,7 +106,7 @@ def _types(schema: TableSchema) -> dict[str, Type]:
 
 
 def _values(column: ColumnSchema, named: list[Literal]) -> list[Value]:
-    """A few values that a column may have; so few that groups are large."""
+    """Returns a few values that a column may have; so few that groups are large."""
     if column.keys is not None:
         return list(column.keys)
     asked = [literal.value for literal in named if literal.type is column.type and literal.value is not None]
@@ -126,7 +126,7 @@ _MIDNIGHT = dt.time()
 
 
 def _days(bounds: ColumnBounds) -> Iterator[dt.date]:
-    """Days within bounds; those without any are four of our own choice."""
+    """Returns days within bounds; without bounds, four of our own choice."""
     if bounds is INVENTED:
         yield from _DAYS
     else:
@@ -152,7 +152,7 @@ _IDS: dict[Type, Callable[[int], Value]] = {
 
 
 def _literals(question: Question) -> Iterator[Literal]:
-    """Every value that the question compares with, so that its filters keep something."""
+    """Returns every value that the question compares with, so that its filters keep something."""
     parts = [question.where, *(key.expression for key in question.keys)]
     parts += [aggregate.argument for aggregate in question.aggregates]
     for part in parts:

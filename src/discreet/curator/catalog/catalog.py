@@ -1,4 +1,4 @@
-"""The tables of a curator: protected ones under their accounts, and public ones beside them.
+"""The tables of a curator: protected ones under their accounts, and public ones.
 
 A question is bound to the catalog: parsed with what is declared about its tables, and given the account that pays.
 """
@@ -86,7 +86,7 @@ class Catalog:
     Args:
         ledger: where accounts are.
         engine: where tables are read.
-        today: what CURRENT_DATE stands for.
+        today: the value of CURRENT_DATE.
     """
 
     def __init__(self, ledger: Ledger, engine: Engine, today: Day = None) -> None:
@@ -100,7 +100,7 @@ class Catalog:
     # ------------------------------------------------------------------------------------------------- declarations
 
     def public(self, source: Any, *, name: str, types: Mapping[str, str] | None = None, unique: Unique = ()) -> None:
-        """Registers a table that anybody may know; see `Curator.public`."""
+        """Registers a public table; see `Curator.public`."""
         self._check_name(name, others=self._protected)
         if name in self._ledger.tables():
             raise InvalidParameter("name", name, "not to be a protected table", "Give the public table another name.")
@@ -132,7 +132,7 @@ class Catalog:
     ) -> None:
         """Puts a table under an account; see `Curator.protect`.
 
-        What stands in the ledger may be replaced if it is `replacing`, the declaration that the steward has seen.
+        The declaration in the ledger may be replaced if it is `replacing`, the one that the steward has seen.
         """
         self._check_name(name, others=self._public)
         check.label(version=version)
@@ -167,7 +167,7 @@ class Catalog:
         self._protected[name] = replace(schema, private_groups=pays)
 
     def _with_files(self, schema: TableSchema, folder: Folder) -> TableSchema:
-        """The schema of a folder, which may not lie in another account's, nor that in it: files would be paid twice.
+        """Returns the schema of a folder; accounts may not have folders inside each other's, or files had two budgets.
 
         Raises:
             InvalidParameter: if it does.
@@ -183,7 +183,7 @@ class Catalog:
 
     @property
     def folders(self) -> dict[str, Folder]:
-        """The protected tables that are folders of files."""
+        """Returns the protected tables that are folders of files."""
         return {name: source for name, (source, _) in self._sources.items() if isinstance(source, Folder)}
 
     def _attach(
@@ -209,15 +209,15 @@ class Catalog:
         self._accounts[schema.name] = account
 
     def _files(self, source: Any) -> Mapping[str, str]:
-        """Where data come from: files, or a table of a server."""
+        """Returns where data come from: files, or a table of a server."""
         return self._engine.origins(source) or files_of(source)
 
     def _describe_source(self, source: Any) -> str:
-        """A source in an error: where it is, or what it is; never what it holds."""
+        """Returns a source in an error: where it is, or what it is; never what it holds."""
         return ", ".join(self._files(source)) or type(source).__name__
 
     def _origin_with_one_budget(self, name: str, source: Any, account: str, identity: str | None) -> DataOrigin:
-        """Where data come from, if they have no budget in another account and are not public.
+        """Returns where data come from, if they have no budget in another account and are not public.
 
         Raises:
             InvalidParameter: otherwise.
@@ -225,7 +225,7 @@ class Catalog:
         origin = DataOrigin.of(self._files(source), identity)
         for table, (public, files) in self._published.items():
             if public is source or origin.is_origin_of(files.fields):
-                hint = "Anybody may know what is public; leave one of the two out."
+                hint = "A table is either public or protected: leave one of the two out."
                 raise InvalidParameter(
                     "source", self._describe_source(source), f"not to be the public table {table!r}", hint
                 )
@@ -239,7 +239,7 @@ class Catalog:
         return origin
 
     def _origin_that_is_public(self, source: Any) -> DataOrigin:
-        """Where data come from, if they are not protected.
+        """Returns where data come from, if they are not protected.
 
         Raises:
             InvalidParameter: naming the table that they are.
@@ -255,7 +255,7 @@ class Catalog:
         return origin
 
     def _check_name(self, name: str, *, others: Iterable[str]) -> None:
-        """A name means one table, whatever its letter case."""
+        """Checks that a name means one table, whatever its letter case."""
         check.label(name=name)
         taken = [known for known in (*self._protected, *self._public) if same(known, name) and known != name]
         if name in others or taken:
@@ -266,12 +266,12 @@ class Catalog:
 
     @property
     def today(self) -> dt.date:
-        """Returns the day that CURRENT_DATE stands for, or that of the clock."""
+        """Returns the day that was set as CURRENT_DATE, or that of the clock."""
         return dt.date.today() if self._today is None else self._today
 
     @property
     def schemas(self) -> dict[str, TableSchema]:
-        """All tables that a question may name."""
+        """Returns all tables that a question may name."""
         return {**self._protected, **self._public}
 
     def schema(self, name: str) -> TableSchema:
@@ -403,10 +403,10 @@ class Catalog:
             raise UnsupportedQuery(reason, "Ask them one by one.")
 
     def _add_owned_rows(self, question: Question) -> Question:
-        """A plan with the rows that it and the questions beside it are about.
+        """Returns a plan with the rows that it and the questions inside it are about.
 
         Raises:
-            UnsupportedQuery: if a question beside it has others beside itself, or its columns have names that no answer
+            UnsupportedQuery: if a question inside it has others inside itself, or its columns have names that no answer
                 may have.
         """
         for output in question.outputs:
@@ -414,14 +414,14 @@ class Catalog:
                 reason = f"A column of the answer cannot be called {output.name!a}."
                 raise UnsupportedQuery(reason, "Give it a printable name without # and the ends _low and _high.")
         if any(block.beside or block.steps for block in question.beside):
-            raise UnsupportedQuery("A question beside another one stands alone.", "Ask them one by one.")
+            raise UnsupportedQuery("A query inside another one cannot contain further queries.", "Ask them one by one.")
         for block in question.beside:
             self.schema(block.table)
         blocks = tuple(add_source(block, self.schemas) for block in question.beside)
         return add_source(replace(question, beside=blocks), self.schemas)
 
     def _supposing(self, question: str, parameters: Parameters, refused: UnsupportedQuery) -> Question:
-        """The plan of a question that lacks nothing but bounds, which may be chosen privately.
+        """Returns the plan of a question that lacks nothing but bounds, which may be chosen privately.
 
         Raises:
             UnsupportedQuery: as before, if something else is wrong; or if one person's rows are folded without bounds,

@@ -1,4 +1,4 @@
-"""What is stated before anything is read: declarations of tables by stewards, and terms of questions by analysts.
+"""Statements made before anything is read: declarations of tables by stewards, and terms of questions by analysts.
 
 Declarations are checked and made canonical; they are the only source of bounds, keys and limits. Terms are what a
 question may spend, made exact from what was asked and from the account's budget.
@@ -142,7 +142,7 @@ def declare(
 
 
 def by_column(option: str, given: Any) -> Mapping[str, Any]:
-    """Returns what is declared of columns, if it says of which.
+    """Returns what is declared of columns, by their names.
 
     Raises:
         InvalidParameter: if it is a list or a pair without the names of columns.
@@ -182,7 +182,7 @@ def _bounds(column: str, kind: Type, pair: Any, *, option: str = "bounds") -> Co
 
 
 def _moment(column: str, end: object) -> dt.date:
-    """A day or moment, or its text as YYYY-MM-DD."""
+    """Returns a day or moment, given as one or as its text YYYY-MM-DD."""
     try:
         found = dt.date.fromisoformat(end) if isinstance(end, str) else end
     except ValueError:
@@ -208,7 +208,7 @@ def _keys(column: str, kind: Type, values: Sequence[Value]) -> tuple[Value, ...]
 
 
 def _plain(option: str, kind: Type, value: Value) -> Value:
-    """A key as the plain value of its type: what numpy and pandas make of whole numbers, texts and days is converted.
+    """Returns a key as the plain value of its type; those of numpy and pandas are converted.
 
     Raises:
         InvalidParameter: if it is of another type, or one that no engine can hold.
@@ -225,7 +225,7 @@ def _plain(option: str, kind: Type, value: Value) -> Value:
 
 
 def _is_narrower(kind: Type, value: Value) -> bool:
-    """Python calls True a whole number and a moment a day; columns do not."""
+    """Returns whether a value is of a narrower type: Python calls True an int and a datetime a date, columns do not."""
     return (isinstance(value, bool) and kind is not Type.BOOL) or (isinstance(value, dt.datetime) and kind is Type.DATE)
 
 
@@ -284,7 +284,7 @@ def _written_bounds(bounds: ColumnBounds | None) -> str:
 
 
 class _WrittenKeys(NamedTuple):
-    """A list of keys as it stands in a declaration: written out, or by its digest."""
+    """A list of keys as it is in a declaration: written out, or by its digest."""
 
     text: str
     """Empty if it cannot be written out: it is longer than all that a declaration may be."""
@@ -295,7 +295,7 @@ class _WrittenKeys(NamedTuple):
 
     @property
     def short(self) -> str:
-        """What stands for it in a declaration that would be too long."""
+        """Returns its text for a declaration: the digest if the list would be too long."""
         return self.text if self.length <= LONGEST_LIST else canonical({"count": self.keys, "digest": self.digest})
 
 
@@ -312,7 +312,7 @@ def _keys_text(keys: tuple[Value, ...]) -> str:
 
 
 def _unit(schema: TableSchema) -> str | list[str] | None:
-    """A column; several; or, as a list of one, a way."""
+    """Returns the unit of a declaration: a column; several; or a way, as a list of one."""
     if schema.reach is not None:
         return [f"{schema.reach.column} {ARROW} {schema.reach.link}"]
     return list(schema.parts) if schema.parts else schema.unit
@@ -330,7 +330,7 @@ DELTA_SHARE = Fraction(1, 100)
 
 @dataclass(frozen=True, slots=True)
 class QueryBudget:
-    """What a question may spend: an epsilon, and a chance delta of more."""
+    """The budget of a question: an epsilon, and a chance delta of more."""
 
     epsilon: Fraction
     delta: Fraction
@@ -355,12 +355,12 @@ class QueryBudget:
 
     @property
     def numbers(self) -> tuple[int, int, int, int]:
-        """The two as numerators and denominators, which are quicker to look up than fractions."""
+        """Returns the two as numerators and denominators, which are quicker to look up than fractions."""
         return *self.epsilon.as_integer_ratio(), *self.delta.as_integer_ratio()
 
     @property
     def text(self) -> str:
-        """The two in one line; it never changes, because digests in ledgers are made of it."""
+        """Returns the two in one line; it never changes, because digests in ledgers are made of it."""
         return f"{self.epsilon} {self.delta}"
 
 

@@ -1,4 +1,4 @@
-"""Public tables: anybody may know them, so nothing is charged for them; protected tables take group keys from them."""
+"""Public tables: they are no secret, so nothing is charged for them; protected tables take group keys from them."""
 
 from __future__ import annotations
 
@@ -41,9 +41,10 @@ def public_schema(
 ) -> TableSchema:
     """Returns the schema of a public table; with an engine that holds it, its numbers have the bounds they keep to now.
 
-    Whoever joins the table computes with values within these bounds; privacy does not rest on it, since every argument
-    of an aggregate is clipped. They are no list of keys, as another state of the table may have others. Doubles that
-    have few decimals now may be grouped by. Rows that are people of their own are joined by columns that are `unique`.
+    Queries that join the table compute with values within these bounds. Privacy does not rest on them, since every
+    argument of an aggregate is clipped. They are no list of keys, as another state of the table may have others.
+    Doubles that have few decimals now may be grouped by. Rows that are people of their own are joined by columns that
+    are `unique`.
 
     >>> public_schema("wards", {"ward": Type.TEXT}).public
     True
@@ -72,7 +73,7 @@ def public_schema(
 
 
 def _check_unique(table: str, names: tuple[str, ...], columns: Mapping[str, Type], engine: Engine | None) -> None:
-    """Anybody may know the table, and so whether this is true of it now. NULL equals nothing."""
+    """Checks that columns are unique now; the table is public, so the result is no secret. NULL equals nothing."""
     unknown = next((name for name in names if name not in columns), None)
     if unknown is not None or not names:
         raise InvalidParameter("unique", unknown or "[]", f"to name columns of {table!r}")
@@ -91,7 +92,7 @@ def _check_unique(table: str, names: tuple[str, ...], columns: Mapping[str, Type
 def _combinations(
     engine: Engine, table: str, columns: Mapping[str, ColumnSchema], names: tuple[str, ...], last: str
 ) -> list[tuple[tuple[Value, ...], Value]] | None:
-    """The values that columns have together in some row, doubles as they are written with few decimals.
+    """Returns the values that columns have together in some row, doubles as they are written with few decimals.
 
     Returns:
         None if one has doubles of many, if there are more than `MOST_LOOKED_UP`, or if the table cannot be read.
@@ -115,7 +116,7 @@ def _combinations(
 
 
 def _count_repeats(table: str, columns: Mapping[str, Type], engine: Engine) -> dict[tuple[str, ...], int]:
-    """How many rows there are now, and how many agree in each column at most: so often a join may repeat a row.
+    """Returns how many rows there are now, and how many agree in each column at most: so often a join may repeat a row.
 
     NULL agrees with nothing. Texts agree here as ids do, which is more often, and doubles tell no rows apart. What
     cannot be read, or is more than a list of sizes holds, is left out.
@@ -132,7 +133,7 @@ def _count_repeats(table: str, columns: Mapping[str, Type], engine: Engine) -> d
 
 
 def _sizes(table: str, column: str, engine: Engine) -> tuple[int, ...]:
-    """How many rows have the same value in a column, each number once: as if the column said whose rows they are."""
+    """Returns how many rows share a value of a column, each number once: as if the column were a unit."""
     folded = UnitAggregation(BaseTable(table, column), (), (Fold(name="#rows", kind="count", type=Type.INT),))
     split = Split(argument=ColumnRef("#rows", Type.INT), exponent=0, low=0, high=_MOST_ALIKE)
     cells = engine.read_public(Reading(table=table, source=folded, split=split)).get((), ())
@@ -140,7 +141,7 @@ def _sizes(table: str, column: str, engine: Engine) -> tuple[int, ...]:
 
 
 def _as_written(value: Value, scale: float) -> Value:
-    """A double that was read as a whole number, so many times as large; everything else as it is."""
+    """Returns a double that was read as a whole number, so many times as large; everything else as it is."""
     return value / scale if scale and isinstance(value, int) else value
 
 
@@ -149,7 +150,7 @@ _COARSEST, _FINEST = 43, -60  # exponents of a step: values up to 2^63, and down
 
 
 def kept_to(table: str, column: str, kind: Type, engine: Engine | None) -> ColumnBounds | None:
-    """Limits that hold every number in a column of a public table, about a thousandth wider than they must be.
+    """Returns limits that hold every number in a column of a public table, about a thousandth wider than they must be.
 
     Returns:
         None without an engine, for other columns, and where nothing can be read or a value is beyond 2^63.
@@ -180,7 +181,7 @@ def _around(table: str, column: ColumnRef, engine: Engine) -> ColumnBounds | Non
 
 
 def _cells(table: str, column: ColumnRef, exponent: int, engine: Engine) -> tuple[int, ...]:
-    """Cells that hold a value, in ascending order; the first and the last one hold everything beyond as well."""
+    """Returns the cells that hold a value, in ascending order; the first and last hold everything beyond, too."""
     split = Split(argument=column, exponent=exponent, low=-_STEPS, high=_STEPS, shift=_SHIFT)
     numbers = engine.read_public(Reading(table=table, split=split)).get((), ())
     return numbers[: len(numbers) // 2]
@@ -257,7 +258,7 @@ def _resolve_reference(
 
 
 def _values(option: str, table: str, column: ColumnRef, engine: Engine) -> list[Value]:
-    """The distinct values of a public column in their order; NULL is no key."""
+    """Returns the distinct values of a public column in their order; NULL is no key."""
     if column.type is Type.FLOAT:
         raise InvalidParameter(option, f"{table}.{column.name}", "not to be of type float", "Group by bands instead.")
     try:

@@ -1,4 +1,4 @@
-"""Whose rows a table has: a column of ids, several columns together, or a way over keys to a table that tells."""
+"""Whose rows a table has: a column of ids, several columns together, or a way over keys to a table that has them."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ UnitLike = str | Sequence[str] | None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Owner:
-    """How a table's rows are told to be somebody's.
+    """The rule by which a table's rows belong to people.
 
     Args:
         unit: the column of ids; `UNIT` if it is none of the table's own; None if each row is a unit.
         parts: the columns that make an id together.
-        reach: the way to a table that tells.
+        reach: the way to a table that has the ids.
         column: the id, where it is no column of the table.
         people: what units are called, where no column says it.
         target: the table that a way leads to, at its end or at once.
@@ -50,7 +50,7 @@ class Owner:
 
 
 def owner(name: str, unit: UnitLike, columns: Mapping[str, Type], known: Schemas) -> Owner:
-    """Returns how the rows of a table are told to be somebody's.
+    """Returns the rule by which the rows of a table belong to people.
 
     Args:
         name: the table.
@@ -149,7 +149,7 @@ def _steps(unit: str) -> Iterator[tuple[str, UnitLink]]:
 
 
 def _end(name: str, reach: UnitLink, unit: str, known: Schemas) -> TableSchema:
-    """The table that a step leads to."""
+    """Returns the table that a step leads to."""
     if reach.table == name or name in _tables_on_path(reach.table, known):
         raise InvalidParameter("unit", unit, "not to lead back to its own table", _HINT)
     target = known.get(reach.table)
@@ -165,7 +165,7 @@ def _end(name: str, reach: UnitLink, unit: str, known: Schemas) -> TableSchema:
 
 
 def _tables_on_path(table: str, known: Schemas) -> Iterator[str]:
-    """The tables that a way goes on to."""
+    """Returns the tables that a way goes on to."""
     schema = known.get(table)
     while schema is not None and schema.reach is not None:
         yield schema.reach.table
@@ -173,13 +173,13 @@ def _tables_on_path(table: str, known: Schemas) -> Iterator[str]:
 
 
 def _check_further(unit: str, target: TableSchema, steps: Sequence[tuple[str, UnitLink]], known: Schemas) -> None:
-    """Further steps only repeat what was declared about the tables on the way."""
+    """Checks that further steps only repeat what was declared about the tables on the way."""
     at: TableSchema | None = target
     for own, step in steps:
         following = known.get(step.table)
         declared = at is not None and own in ("", at.name) and _declared_step(at, step, following)
         if not declared:
-            hint = "Leave the further steps out: the tables on the way tell them."
+            hint = "Leave the further steps out: the tables on the way declare them."
             raise InvalidParameter("unit", unit, "to go on as those tables were declared", hint)
         at = following
 

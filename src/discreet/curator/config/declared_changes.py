@@ -1,4 +1,4 @@
-"""What a file declares otherwise than the ledger, before anything is entered: for a steward to look at and decide."""
+"""Differences between a file's declarations and the ledger, for a steward to decide before anything is entered."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def declared_changes(config: Config) -> tuple[TableChange, ...]:
     try:
         with Ledger(config.ledger, read_only=True) as ledger:
             present = ledger.origins()
-    except LedgerMissing:  # a server tells it only when it is asked
+    except LedgerMissing:  # a server reports it only when it is asked
         return ()
     found = [_change(name, present, wanted[name]) for name in wanted if name in present]
     return tuple(change for change in found if change.declared or change.data)
@@ -77,7 +77,7 @@ def _change(table: str, present: Mapping[str, TableRecord], wanted: TableRecord)
 
 
 def _data(known: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterator[str]:
-    """What is new about the data; a file that is read for the first time should come with a version of its own."""
+    """Yields what is new about the data; a file that is read for the first time needs a version of its own."""
     (version,) = wanted["versions"]
     new_version = version not in known["versions"]
     if new_version:

@@ -51,7 +51,7 @@ def ledger_at(ledger: str | os.PathLike[str] | Ledger, anchor: Kept = None, *, f
     """Opens the ledger of a curator, with its anchor.
 
     A new ledger for tests has none, so that copies of it can be charged side by side; one that has an anchor is
-    compared, whoever opens it.
+    always compared with it.
     """
     if isinstance(ledger, Ledger):  # open already, which tests do
         return ledger
@@ -130,14 +130,14 @@ def enrol(
     """Hands every declaration of a file to a catalog and its ledger.
 
     Caps of analysts and projects are changed as the file says. The budget of an account is not: it belongs to the
-    people whom it protects, and whoever changes it does so on purpose.
+    people whom it protects, and is changed by a command of its own.
 
     Args:
         config: what is declared.
         catalog: of the tables.
         ledger: of the accounts.
         ledger_decides: whether budgets and caps that are in the ledger stay as they are, whatever the file says:
-            stewards change them elsewhere, and the file tells what they were at first.
+            stewards change them elsewhere, and the file has their first values.
         replacing: tables that may be declared anew.
 
     Raises:
@@ -165,10 +165,10 @@ def enrol(
 
 
 class Registry(Protocol):
-    """What takes public tables: a catalog, or a curator."""
+    """The protocol of what takes public tables: a catalog, or a curator."""
 
     def public(self, source: Any, *, name: str, types: Mapping[str, str] | None = None, unique: Unique = ()) -> None:
-        """Registers a table that anybody may know."""
+        """Registers a public table, which has no account."""
 
 
 def register(registry: Registry, public: PublicTable) -> None:
@@ -190,7 +190,7 @@ def _protect(catalog: Catalog, table: ProtectedTable, budget: Loss | None, repla
 
 
 def _folder(table: ProtectedTable) -> Folder | None:
-    """The folder that a table is; None if it is none."""
+    """Returns the folder that a table is; None if it is none."""
     if table.files is None:
         return None
     try:
@@ -216,7 +216,7 @@ def _check_budget(account: str, declared: Loss, present: Loss) -> None:
 
 @contextmanager
 def naming(place: str, *, account: str = "") -> Iterator[None]:
-    """Errors name the key of the file, not the argument of a function."""
+    """Makes errors name the key of the file, not the argument of a function."""
     try:
         yield
     except DeclarationChanged as error:
@@ -229,14 +229,14 @@ def naming(place: str, *, account: str = "") -> Iterator[None]:
 
 
 def _appoint(ledger: Ledger, analyst: Analyst) -> None:
-    """Only what is new: every appointment is an entry."""
+    """Appoints an analyst if that is new: every appointment is an entry of the ledger."""
     account, cap = analyst.account, ledger.analyst_cap(analyst.name, account=analyst.account)
     if ledger.role(account, analyst.name) is not Role.ANALYST or cap != analyst.cap:
         ledger.stewardship.appoint(analyst.name, Role.ANALYST, account=account, cap=analyst.cap)
 
 
 def _check_types(place: str, table: ProtectedTable | PublicTable, *, typed: bool) -> None:
-    """CSV carries no types: the refusal proposes a line made of the header, which is public, and of nothing else."""
+    """Checks that CSV comes with types; the refusal proposes a line from the public header alone."""
     if isinstance(table.source, str):  # a database knows its types; whether it has the table, its engine finds out
         return
     with naming(place):
@@ -253,7 +253,7 @@ def _check_types(place: str, table: ProtectedTable | PublicTable, *, typed: bool
 
 
 def _from_here(path: Path) -> Path:
-    """A file as it is called in the current folder, if it is in there."""
+    """Returns the path of a file relative to the current folder, if it is in there."""
     here = Path.cwd()
     return path.relative_to(here) if path.is_relative_to(here) else path
 

@@ -45,7 +45,7 @@ class ProtectedTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublicTable:
-    """A table that anybody may know; it has no account."""
+    """A public table; it has no account."""
 
     name: str
     source: Path | str
@@ -55,7 +55,7 @@ class PublicTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Analyst:
-    """Somebody who may ask on an account, perhaps up to a cap of their own."""
+    """A person who may ask on an account, perhaps up to a cap of their own."""
 
     name: str
     account: str
@@ -64,7 +64,7 @@ class Analyst:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Project:
-    """What a project may spend of an account."""
+    """A project that may spend from an account, up to a cap."""
 
     name: str
     account: str
@@ -185,12 +185,12 @@ def _table(name: str, given: Mapping[str, Any], folder: Path | None) -> Protecte
 
 
 def _locate_source(source: str, folder: Path | None) -> Path | str:
-    """A file in a folder, or the name or the address of a table, which stays as it is."""
+    """Returns a file's path in a folder; the name or the address of a table stays as it is."""
     return source if folder is None or "://" in source else folder / source
 
 
 def _on_their_ways(tables: Sequence[ProtectedTable]) -> tuple[ProtectedTable, ...]:
-    """Tables in an order in which each comes after the one that its unit's way leads to, and shares its account."""
+    """Sorts tables so that each comes after the one that its unit's way leads to, and shares its account."""
     waiting, ready = list(tables), dict[str, ProtectedTable]()
     while waiting:
         table = next((t for t in waiting if target_of(t.unit) in (None, *ready)), None)
@@ -275,7 +275,7 @@ def _check_budgets(tables: tuple[ProtectedTable, ...], budgets: Mapping[str, Los
 
 
 def _fields(place: str, given: Any, readers: Mapping[str, Read]) -> dict[str, Any]:
-    """The known keys of a TOML table, each through its reader; others are refused."""
+    """Returns the known keys of a TOML table, each through its reader; others are refused."""
     fields = {}
     for key, value in _mapping(place, given).items():
         full = f"{place}.{key}" if place else key
@@ -297,14 +297,14 @@ def _text(place: str, value: Any) -> str:
 
 
 def _unit(place: str, value: Any) -> str | tuple[str, ...]:
-    """A column or a way, or a list of columns."""
+    """Returns a unit: a column or a way, or a list of columns."""
     if isinstance(value, list):
         return tuple(_text(f"{place}[{i}]", part) for i, part in enumerate(value))
     return _text(place, value)
 
 
 def _unique(place: str, value: Any) -> list[str | tuple[str, ...]]:
-    """Columns one by one, or lists of those that tell rows apart together."""
+    """Returns columns one by one, or lists of those that identify rows together."""
     return [_unit(f"{place}[{i}]", part) for i, part in enumerate(_list(place, value))]
 
 
@@ -327,7 +327,7 @@ def _lists(place: str, value: Any) -> dict[str, list[Any]]:
 
 
 def _keys(place: str, value: Any) -> dict[str, list[Any] | str]:
-    """Lists, or texts that name a column of a public table."""
+    """Returns lists, or texts that name a column of a public table."""
     given = _mapping(place, value)
     return {name: inner if isinstance(inner, str) else _list(f"{place}.{name}", inner) for name, inner in given.items()}
 
@@ -339,7 +339,7 @@ def _list(place: str, value: Any) -> list[Any]:
 
 
 def _files(place: str, value: Any) -> dict[str, Any]:
-    """What is told of the files of a folder."""
+    """Returns what is declared of the files of a folder."""
     readers: dict[str, Read] = {**dict.fromkeys(("suffix", "person", "column"), _text), "shape": _list, "bounds": _list}
     return _require_fields(place, _fields(place, value, readers), "suffix", "shape")
 

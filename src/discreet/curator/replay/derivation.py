@@ -65,7 +65,7 @@ MOST_PARTS = 10_000  # released groups in one of a question's
 
 
 class _OutsideTheKeys(Exception):
-    """A column was met that the released groups do not tell."""
+    """A column was met that is not in the released groups."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ class AggregateSource:
         return len(self.released.program.noise.scales)
 
     def _combine_groups(self, count: int) -> tuple[Noise, Estimator]:
-        """The noise of so many groups side by side, and the estimator that adds them up."""
+        """Returns the noise of so many groups side by side, and the estimator that adds them up."""
         noise, width = self.released.program.noise, self._width
         return noise.repeat_for_groups(count), sum_over_groups(self.estimator, range(0, count * width, width))
 
@@ -159,33 +159,33 @@ class DerivedStatistics(ReleasedStatistics):
 
     @property
     def own_statistics(self) -> None:
-        """None, because the noise is that of other releases, and several groups may share it."""
+        """Returns None, because the noise is that of other releases, and several groups may share it."""
 
     @property
     def without_salt(self) -> ReleasedStatistics:
-        """The answer itself: it was made of programs without secrets."""
+        """Returns the answer itself: it was made of programs without secrets."""
         return self
 
     @property
     def event(self) -> events.Event:
-        """Everything that was released for it."""
+        """Returns everything that was released for it."""
         releases = {id(source.released): source.released for source in self._plain()}.values()
         return events.Composed([released.program.event for released in releases])
 
     @property
     def excess(self) -> Fraction:
-        """How many times larger the variance of its noise is than was asked for, at most; 1 or less serves."""
+        """Returns how many times larger the variance of its noise is than was asked for, at most; 1 or less serves."""
         noises = {name: self.program.estimators[name].variance(self.program.noise) for name in self.sources}
         return max((source.variance() / noises[name] for name, source in self.sources.items()), default=Fraction(0))
 
     @property
     def is_of_single_groups(self) -> bool:
-        """Tells whether no groups were put together, so that rows with other keys are missing nowhere."""
+        """Returns whether no groups were put together, so that rows with other keys are missing nowhere."""
         return all(len(places) <= 1 for source in self._plain() for places in source.parts)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Where the numbers come from, and whom they leave out."""
+        """Returns where the numbers come from, and whom they leave out."""
         said = ["The numbers follow from earlier answers, and cost nothing."]
         if not self.is_of_single_groups:
             said.append("Rows that have none of the public keys of those answers are not counted.")
@@ -214,7 +214,7 @@ def derive(wanted: Program, releases: Sequence[ReleasedStatistics]) -> DerivedSt
 
 
 def may_follow(wanted: Question, given: Question) -> bool:
-    """Tells whether the groups of a question may be unions of another's, by the two alone, before any is rebuilt."""
+    """Returns whether the groups of a question may be unions of another's, by the two alone, before any is rebuilt."""
     try:
         _assign_groups(wanted, given, ())
     except _OutsideTheKeys:
@@ -223,7 +223,7 @@ def may_follow(wanted: Question, given: Question) -> bool:
 
 
 def may_serve(wanted: Program, given: Question, header: Mapping[str, Any], *, as_precise: bool) -> bool:
-    """Tells whether the numbers of a release may answer a question that follows from it, before they are read.
+    """Returns whether the numbers of a release may answer a question that follows from it, before they are read.
 
     Args:
         wanted: the program that would answer it otherwise.
@@ -249,7 +249,7 @@ def may_serve(wanted: Program, given: Question, header: Mapping[str, Any], *, as
 
 
 def _source(aggregate: Aggregate, wanted: Program, alike: Alike) -> AggregateSource | Quotient | None:
-    """The release that tells an aggregate most precisely, if any does."""
+    """Returns the source with the most precise estimate of an aggregate, if there is one."""
     told: list[AggregateSource | Quotient] = [*_telling(aggregate, alike)]
     mean, parts = wanted.estimators[aggregate.name], aggregation(aggregate.kind).quotient
     if parts is not None and isinstance(mean, RatioEstimator):
@@ -259,7 +259,7 @@ def _source(aggregate: Aggregate, wanted: Program, alike: Alike) -> AggregateSou
 
 
 def _telling(aggregate: Aggregate, alike: Alike) -> Iterator[AggregateSource]:
-    """An aggregate from each release that has it."""
+    """Yields an aggregate from each release that has it."""
     for release, parts in alike:
         for given in release.program.question.aggregates:
             if replace(given, name=aggregate.name) == aggregate:
@@ -267,7 +267,7 @@ def _telling(aggregate: Aggregate, alike: Alike) -> Iterator[AggregateSource]:
 
 
 def _match_groups(wanted: Program, release: ReleasedStatistics) -> tuple[tuple[Key, ...], Parts] | None:
-    """The groups of a question as unions of released ones; None if they are not."""
+    """Returns the groups of a question as unions of released ones; None if they are not."""
     given = release.program
     if given.groupings or wanted.groupings:
         return None
@@ -287,7 +287,7 @@ def _match_groups(wanted: Program, release: ReleasedStatistics) -> tuple[tuple[K
 
 
 def _alike(wanted: Program, release: ReleasedStatistics, parts: Parts) -> bool:
-    """Whether contributions are bounded alike, and aggregates of unions are sums."""
+    """Returns whether contributions are bounded alike, and aggregates of unions are sums."""
     alone = all(len(places) <= 1 for places in parts)
     asked_for = [aggregation(aggregate.kind) for aggregate in wanted.question.aggregates]
     if any(each.drawn or not (alone or each.adds_up(1)) for each in asked_for):
@@ -300,7 +300,7 @@ def _alike(wanted: Program, release: ReleasedStatistics, parts: Parts) -> bool:
 
 
 def _assign_groups(wanted: Question, given: Question, keys: Sequence[Key]) -> dict[Key, list[int]]:
-    """For each group of a question the places of the released groups in it; none if its WHERE leaves all of them out.
+    """Returns for each group of a question the places of released groups in it; none if its WHERE leaves all out.
 
     Raises:
         _OutsideTheKeys: if that depends on more than the released keys.
@@ -349,7 +349,7 @@ TOGETHER = "Released together with other groupings, and fitted to them by least 
 
 @dataclass(frozen=True, slots=True)
 class PlaceInCube:
-    """Where a question stands among several groupings.
+    """The place of a question among several groupings.
 
     Args:
         place: of its grouping.
@@ -363,7 +363,7 @@ class PlaceInCube:
 
 
 def place_in(asked: Question, several: Question, schema: TableSchema) -> PlaceInCube | None:
-    """Returns where a question of one grouping stands in one of several, about the same rows; None if nowhere."""
+    """Returns the place of a question of one grouping in one of several, about the same rows; None if it has none."""
     if asked.where != several.where or asked.sets or asked.beside or asked.rest or asked.bands:
         return None
     keys = [key.expression for key in asked.keys]
@@ -388,12 +388,12 @@ def _extra_values(keys: Sequence[Expression], grouped: Sequence[Expression]) -> 
 
 
 def _is_complete(key: Expression) -> bool:
-    """Whether every row has one of its public values."""
+    """Returns whether every row has one of its public values."""
     return key.type is Type.BOOL or rest_of(key) is not None
 
 
 def complete_key(key: Expression, schema: TableSchema) -> Expression | None:
-    """Returns a key of which every row has a public value: one more, if none that is declared; None if there is none.
+    """Returns a key with a public value in every row: one more value, if no declared one fits; None if it has none.
 
     >>> from discreet.plan.model.schema import ColumnSchema
     >>> visits = TableSchema(name="visits", columns={"ward": ColumnSchema(name="ward", type=Type.TEXT, keys=("A",))})
@@ -425,12 +425,12 @@ def _matching_name(own: Aggregate, several: Question) -> str | None:
 
 
 class CubePart(ReleasedStatistics):
-    """The groups of one grouping, finished as those of a question by itself.
+    """The groups of one grouping, finished as those of a separate question.
 
     Args:
         asked: the question.
         whole: all groupings, fitted to each other.
-        found: where the question stands among them.
+        found: the place of the question among them.
     """
 
     def __init__(self, asked: Question, whole: ReleasedStatistics, found: PlaceInCube) -> None:
@@ -449,26 +449,26 @@ class CubePart(ReleasedStatistics):
 
     @property
     def own_statistics(self) -> None:
-        """None, because groups share their noise."""
+        """Returns None, because groups share their noise."""
 
     @property
     def without_salt(self) -> ReleasedStatistics:
-        """The answer itself: its program has no secrets."""
+        """Returns the answer itself: its program has no secrets."""
         return self
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """With what it was released."""
+        """Returns the note that it was released together with others."""
         return (TOGETHER,)
 
 
 def stands_alone(whole: Program) -> bool:
-    """Tells whether a grouping of several is what it would be by itself: no rows were limited by other keys."""
+    """Returns whether a grouping of several is what it would be alone: no rows were limited by other keys."""
     return whole.tables is not None and whole.reading.bounding is None
 
 
 def part_program(asked: Question, whole: Program, found: PlaceInCube) -> Program:
-    """Returns the program of one grouping of several, as that of a question by itself."""
+    """Returns the program of one grouping of several, as that of a separate question."""
     part = whole.groupings[found.place]
     estimators = {own: part.estimators[name] for own, name in found.names.items()}
     return replace(part, question=asked, estimators=estimators, event=whole.event).without_salt

@@ -1,4 +1,4 @@
-"""What earlier answers tell for nothing: the same release again, or what follows from several. Nothing is read.
+"""Free answers from earlier ones: the same release again, or what follows from several. Nothing is read.
 
 Whether something is found depends on released values and declarations alone.
 """
@@ -158,7 +158,7 @@ class Replay:
         return found
 
     def same_groups(self, measurement: MeasurementPlan, terms: QueryBudget) -> Iterator[Question]:
-        """Yields a question with what was released of its groups beside it, so that a stored release may serve it.
+        """Yields a question with what was released of its groups, so that a stored release may serve it.
 
         A SELECT over groups need not use all numbers that were released of them.
         """
@@ -306,7 +306,7 @@ class Replay:
                 yield stored.sequence, found.released
 
     def unpack_release(self, measurement: MeasurementPlan, payload: bytes) -> MeasurementResult | None:
-        """Returns a stored release, by the facts that are written beside it."""
+        """Returns a stored release, by the facts that are written with it."""
         found = self._program(measurement, read_header(payload))
         return None if found is None else found.open_release(payload, private=self._private)
 
@@ -323,7 +323,7 @@ class Replay:
 
 
 class _StoredProgram(NamedTuple):
-    """What a stored release was made by."""
+    """The program and the facts of a stored release."""
 
     program: Program
     facts: Facts
@@ -353,7 +353,7 @@ def _groups_of(plan: Question) -> tuple[object, ...]:
 
 
 def _with_numbers_of(plan: Question, other: Question) -> Question | None:
-    """A question with the aggregates of another about the same groups; None if that has not all of its own."""
+    """Returns a question with the aggregates of another about the same groups; None if that has not all of its own."""
     same = _groups_of(plan) == _groups_of(other)
     own = {replace(each, name=""): each for each in plan.aggregates}
     released = {replace(each, name=""): each for each in other.aggregates}

@@ -34,7 +34,7 @@ _LONG = 1000
 
 Written = Sequence[Any] | Mapping[str, str]
 
-_FORMER = ("keys", "noisy", "blocks")  # what an answer in one line, as all once were, has beside its header
+_FORMER = ("keys", "noisy", "blocks")  # what an answer in one line, as all once were, has in addition to its header
 
 
 def pack(
@@ -84,7 +84,7 @@ def _block(released: ReleasedStatistics) -> dict[str, Any]:
 
 
 def _written_column(values: Sequence[Any]) -> Written:
-    """A column of keys; whole numbers of a long one have 64 bits, as all keys of theirs."""
+    """Returns a column of keys; whole numbers of a long one have 64 bits, as all keys of theirs."""
     kinds = set(map(type, values))
     if kinds == {int} and len(values) >= _LONG:
         return _written_numbers(np.array(values, dtype=np.int64))
@@ -92,14 +92,14 @@ def _written_column(values: Sequence[Any]) -> Written:
 
 
 def _written_numbers(column: Integers) -> Written:
-    """A column of integers: of a long one the words, if 64 bits hold them all."""
+    """Returns a column of integers: of a long one the words, if 64 bits hold them all."""
     if column.dtype == np.int64 and len(column) >= _LONG:
         return {"int64": base64.b64encode(column.astype("<i8").tobytes()).decode()}
     return [int(value) for value in column.tolist()]
 
 
 def header_of(payload: bytes | str) -> Mapping[str, Any]:
-    """Returns the header of a release, also of one in one line: what it tells without its keys and numbers."""
+    """Returns the header of a release, also of one in one line: everything but its keys and numbers."""
     fields = read_header(payload)
     groups = {"groups": len(fields["keys"])} if "noisy" in fields else {}
     return {**groups, **{name: value for name, value in fields.items() if name not in _FORMER}}
@@ -118,7 +118,7 @@ def unpack(payload: bytes | str, rebuild: Rebuild, *, private: bool) -> Released
 
 
 def rebuild_program(fields: Mapping[str, Any], rebuild: Rebuild, *, private: bool) -> Program | None:
-    """Returns the program of a release from its header, by the rules that `edition_of` tells.
+    """Returns the program of a release from its header, by the rules that `edition_of` returns.
 
     None if this version of the library would have released it differently, or if one of the two has seeded noise: what
     a test released must never come back as a private answer.
@@ -139,7 +139,7 @@ def open_body(payload: bytes | str, program: Program) -> ReleasedStatistics:
 def _release(
     program: Program, fields: Mapping[str, Any], beside: Sequence[ReleasedStatistics] = ()
 ) -> ReleasedStatistics:
-    """A release from columns; from rows, where it is in one line."""
+    """Returns a release from columns; from rows, where it is in one line."""
     if "columns" in fields:
         length = fields["count"]
         keys = KeyRows.of_columns([_read_column(column) for column in fields["columns"]], length)
@@ -164,7 +164,7 @@ def _read_column(values: Written) -> Sequence[Any]:
 
 
 def serves(stored: Program, wanted: Program) -> bool:
-    """Tells whether a stored release has, for each aggregate, noise no larger than the one asked for.
+    """Returns whether a stored release has, for each aggregate, noise no larger than the one asked for.
 
     Where nothing but private keys is asked for, it must show groups at least as small.
     """
@@ -237,20 +237,20 @@ def law_of(fields: Mapping[str, Any]) -> Law | None:
 
 
 def was_bought_for(fields: Mapping[str, Any], terms: QueryBudget) -> bool:
-    """Tells whether a release was paid with at least this budget, probes included: asking again for it is free."""
+    """Returns whether a release was paid with at least this budget, probes included: asking again for it is free."""
     epsilon, delta = fields.get("bought", ("0", "0"))
     return Fraction(epsilon) >= terms.epsilon and Fraction(delta) >= terms.delta
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasurementResult:
-    """What may be shown: a release or what follows from some, the facts it rests on, and all that was released.
+    """A result that may be shown: a release or what follows from some, its facts, and all that was released.
 
     Args:
         released: the release.
         facts: what was found out before.
         event: all that was released.
-        private: whether its noise protects somebody, or was seeded for a test.
+        private: False if the noise was seeded, for a test.
         edition: by whose rules it was made.
     """
 

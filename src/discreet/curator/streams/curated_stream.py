@@ -32,9 +32,9 @@ from discreet.stream.stream import Stream
 
 @dataclass(frozen=True, slots=True)
 class LedgerWitness:
-    """Keeps what each period released in the ledger, beside the one charge of the stream, before it is shown.
+    """Keeps what each period released in the ledger, under the one charge of the stream, before it is shown.
 
-    A period is kept once: whoever comes second, with other noise, is told so and shows nothing.
+    A period is kept once: a second run of it, with other noise, gets an error and shows nothing.
 
     Args:
         ledger: the ledger.
@@ -53,7 +53,7 @@ class LedgerWitness:
         """Returns how many periods were released.
 
         It cannot be lost without its charge, which is in the same ledger: before the first release it is 0, and a
-        state that has a first period is one whose release nobody has seen.
+        state that has a first period is one whose release was never shown.
         """
         last = 1
         while self.ledger.read_answers(self._place(last)):
@@ -101,7 +101,7 @@ class InMemoryState:
         self._witness.testify("", self._count, {"noisy": [list(each) for each in noisy]})
 
     def close(self) -> None:
-        """Does nothing."""
+        """Does nothing: there is no file to close."""
 
 
 USUAL_DELTA = Fraction(1, 10**6)
@@ -113,10 +113,10 @@ MOST_RUNS = 3
 
 
 class UnitMemory:
-    """In how many periods each unit was counted, by keyed digests of their ids; kept with the private state.
+    """Counts of the periods of each unit, by keyed digests of their ids; kept with the private state.
 
     Args:
-        secret: of the account; without it nobody tells a digest from another.
+        secret: of the account; without it digests cannot be matched with ids.
         most: in how many periods a unit may be counted.
     """
 
@@ -125,11 +125,11 @@ class UnitMemory:
         self._counted: Counter[str] = Counter()
 
     def may_count(self, unit: Value) -> bool:
-        """Tells whether a unit may be counted once more."""
+        """Returns whether a unit may be counted once more."""
         return self._counted[self.digest(unit)] < self._most
 
     def digest(self, unit: Value) -> str:
-        """Returns what stands for an id."""
+        """Returns the keyed digest that replaces an id."""
         text = f"{type(unit).__name__} {unit}".encode()
         return hashlib.blake2b(text, key=self._secret, digest_size=16).hexdigest()
 
@@ -139,7 +139,7 @@ class UnitMemory:
 
 
 class StateKeeper(Protocol):
-    """What keeps a period with those who were counted in it."""
+    """The protocol of what keeps a period with those who were counted in it."""
 
     def take_periods(self) -> list[Entry]:
         """Returns the periods that were kept before, once."""
@@ -148,16 +148,16 @@ class StateKeeper(Protocol):
         """Keeps a period, and returns when it may be shown."""
 
     def close(self) -> None:
-        """Lets go of it."""
+        """Closes the state, so that another process may go on."""
 
 
 class RememberingKeeper:
-    """Keeps each period together with the units that were counted in it, and tells the memory of both.
+    """Keeps each period together with the units that were counted in it, and updates the memory.
 
     Args:
         kept: where periods are kept.
         memory: of who was counted.
-        remembers: whether the stream needs the memory; a period that was kept without one tells of nobody.
+        remembers: whether the stream needs the memory; a period that was kept without one names no units.
     """
 
     def __init__(self, kept: StateKeeper, memory: UnitMemory, *, remembers: bool) -> None:
@@ -168,8 +168,8 @@ class RememberingKeeper:
         """Returns the periods that were kept before; the memory is as it was after them.
 
         Raises:
-            StreamError: if somebody was counted and not remembered, as by earlier versions of this library, which took
-                ids to tell periods that they do not tell.
+            StreamError: if a unit was counted and not remembered. Earlier versions did so where they
+                wrongly took an id to determine the period.
         """
         periods = self._kept.take_periods()
         for entry in periods:
@@ -187,7 +187,7 @@ class RememberingKeeper:
         self.pending = []
 
     def close(self) -> None:
-        """Lets go of it."""
+        """Closes the state, so that another process may go on."""
         self._kept.close()
 
 
@@ -273,7 +273,7 @@ class CuratedStream:
     # ----------------------------------------------------------------------------------------------------- releases
 
     @telling
-    def release(self, *, period: Any = None, progress: Progress | None = None) -> Answer:  # noqa: ARG002 - is told
+    def release(self, *, period: Any = None, progress: Progress | None = None) -> Answer:  # noqa: ARG002 - see telling
         """Returns the sums after the next period, read from the tables as they are protected now.
 
         Args:
@@ -296,7 +296,7 @@ class CuratedStream:
             return self._answer([place], replayed=replayed)
 
     def _release(self, place: int) -> None:
-        """Reads a period, adds noise and keeps both; whoever waits for the lock finds it released."""
+        """Reads a period, adds noise and keeps both; a caller who waits for the lock finds it released."""
         self._sums.check()
         witness, reading = self._witness, self._plan.reading(place)
         step = _Period(self, place, reading)
@@ -336,18 +336,18 @@ class CuratedStream:
 
     @cached_property
     def _lifetime(self) -> str:
-        """The epsilon of all periods together, in words."""
+        """Returns the epsilon of all periods together, in words."""
         slack = "" if _is_pure(self.event) else f" at delta={float(self._delta):.3g}"
         return f"an epsilon of {self.lifetime_epsilon():.3g}{slack} over its lifetime"
 
     @property
     def _delta(self) -> Fraction:
-        """The delta of the account, of which a lifetime epsilon is told; a usual one if it has none."""
+        """Returns the delta at which a lifetime epsilon is shown: the account's, or a default if it has none."""
         budget = self._witness.ledger.balance(self._witness.receipt.account).total
         return Fraction(getattr(budget, "delta", 0) or USUAL_DELTA)
 
     def _rows(self, place: int) -> list[dict[str, Cell]]:
-        """A row for each group after a period, in the order of the question's outputs."""
+        """Returns a row for each group after a period, in the order of the question's outputs."""
         plan, estimate, scale = self._plan, self._shown[place], float(self._plan.scale)
         names = [key.name for key in plan.program.question.keys]
         ends = (np.ravel(estimate.value), np.ravel(estimate.low), np.ravel(estimate.high))
@@ -362,7 +362,7 @@ class CuratedStream:
         return rows
 
     def close(self) -> None:
-        """Lets go of the private state, so that another process may go on."""
+        """Closes the private state, so that another process may go on."""
         self._sums.close()
 
     def __enter__(self) -> Self:

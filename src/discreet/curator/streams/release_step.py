@@ -19,10 +19,10 @@ class PaidStep(Protocol[Result, Released_co]):
     """One period of a stream whose charge was made when it was opened."""
 
     def begin(self) -> bool:
-        """Counts the attempt, durably; tells whether it uses up a failure credit, as every one does after the third."""
+        """Counts the attempt durably; returns whether it uses up a failure credit, as all do after the third."""
 
     def execute(self) -> Result:
-        """Reads the period."""
+        """Reads the rows of the period, and returns their exact numbers."""
 
     def end(self) -> None:
         """Takes back the count of an attempt that has failed, and has used up a credit."""

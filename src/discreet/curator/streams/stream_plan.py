@@ -123,7 +123,7 @@ LARGEST_LINES = 10_000  # groups that are released in every period
 
 
 def period_key(plan: Question, every: object) -> Key:
-    """Returns the key of a question that tells the period of a row.
+    """Returns the key of a question that holds the period of a row.
 
     Raises:
         UnsupportedQuery: if there is not exactly one.
@@ -132,7 +132,7 @@ def period_key(plan: Question, every: object) -> Key:
     found = [key for key in plan.keys if key.expression.type in kinds]
     if len(found) != 1:
         raise UnsupportedQuery(
-            "A stream needs one key that tells the period of a row, a date or a time.",
+            "A stream needs one key with the period of each row: a date or a time.",
             f"Group by it, as in {_EXAMPLE}; of periods that are whole numbers, say how many each of them has.",
         )
     return found[0]
@@ -173,7 +173,7 @@ class StreamPlan:
 
     Args:
         bound: the question, with what is declared about its tables.
-        key: which tells the period.
+        key: which holds the period.
         calendar: of the periods.
         program: of one period, whatever its noise would be.
         periods: in how many periods one unit may count, over the whole stream.
@@ -202,7 +202,7 @@ class StreamPlan:
 
     @property
     def scale(self) -> Fraction:
-        """Returns what one unit of the statistic stands for."""
+        """Returns the value of one unit of the statistic."""
         (total,) = self.program.estimators.values()
         if not isinstance(total, TotalEstimator):
             raise UnsupportedQuery("A stream releases counts and sums of whole numbers.", f"Ask {_EXAMPLE}.")
@@ -216,7 +216,7 @@ class StreamPlan:
 
     @property
     def remembers(self) -> bool:
-        """Whether it must be known who was counted in earlier periods, so that nobody is counted too often."""
+        """Returns whether it must be known who was counted in earlier periods, so that no unit is counted too often."""
         return self.program.reading.bounding is not None and not self._in_one_period and not self._in_all
 
     @property
@@ -225,13 +225,13 @@ class StreamPlan:
 
     @property
     def _in_one_period(self) -> bool:
-        """Whether the unit's own id tells the period: then each unit is in one by construction."""
+        """Returns whether the unit's own id determines the period: then each unit is in one by construction."""
         return tells_period(self.bound, self.key)
 
     def sensitivity(self, law: Law) -> Fraction:
         """Returns how far one unit moves the numbers of one period, in the norm of the law.
 
-        Under REPLACE the periods that somebody leaves and those that somebody else enters are moved, each as if one
+        Under REPLACE the periods that one person leaves and those that another enters are moved, each as if one
         person came or went: by the triangle inequality it is twice as far, in any norm and for any factor. If neither
         contributions nor the factor, that of running sums, have negative entries, both moves have an inner product of
         at least 0, and their difference is at most sqrt(2) times as long in the L2 norm.
@@ -248,7 +248,7 @@ class StreamPlan:
         return alone * (root_above(Fraction(2)) if law == "gaussian" and positive and self.window is None else 2)
 
     def reading(self, place: int) -> Reading:
-        """Returns what is read in a period: its statistic by group and, where somebody must be remembered, by unit."""
+        """Returns what is read in a period: its statistic by group and, where units must be remembered, by unit."""
         low, high = self.calendar.ends(place)
         kind = self.key.expression.type
         inside = call(
@@ -274,7 +274,7 @@ class StreamPlan:
 
         Args:
             sealed: what was read.
-            may_count: tells of a unit whether it may be counted once more.
+            may_count: returns whether a unit may be counted once more.
         """
         groups = open_exact(sealed).groups
         if not self.remembers:
@@ -304,7 +304,7 @@ class StreamPlan:
         if self.program.reading.bounding is not None:
             said.append(f"At most {_times(limits.rows, 'row')} per {people}, period and group are counted.")
             if self._in_one_period:
-                said.append(f"The unit of privacy is one {people} in one period: their id tells the period.")
+                said.append(f"The unit of privacy is one {people} in one period: their id determines the period.")
             else:
                 most = _times(self.periods, "period")
                 said.append(f"Each {people} is counted in at most {most} of the whole stream.")
@@ -318,12 +318,12 @@ def _times(count: int, word: str) -> str:
 
 
 def tells_period(bound: BoundQuestion, key: Key) -> bool:
-    """Tells whether the id of a unit determines the period of its rows."""
+    """Returns whether the id of a unit determines the period of its rows."""
     return follows_from_id(key.expression, bound.rows)
 
 
 def _public_key_conditions(reading: Reading) -> list[Expression]:
-    """Conditions that keep the rows whose keys are public, so that nobody's limits are used up by others."""
+    """Returns conditions that keep the rows whose keys are public, so that rows with other keys use up no limits."""
     if reading.public_keys is None:
         return []
     conditions: list[Expression] = []
@@ -337,7 +337,7 @@ def _public_key_conditions(reading: Reading) -> list[Expression]:
 
 
 def without_period(plan: Question, key: Key) -> Question:
-    """Returns the question about one period: the same without the key that tells it."""
+    """Returns the question about one period: the same without the key of periods."""
     outputs = tuple(
         output
         for output in plan.outputs
@@ -350,7 +350,7 @@ def plain_program(measurement: MeasurementPlan, law: Law) -> Program:
     """Returns the program of one period, if a stream can release it.
 
     Raises:
-        UnsupportedQuery: if it needs bounds or keys that nobody declared, or several numbers.
+        UnsupportedQuery: if it needs bounds or keys that are not declared, or several numbers.
     """
     if measurement.missing:
         raise UnsupportedQuery(
@@ -389,10 +389,10 @@ def _has_keys(measurement: MeasurementPlan, key: Key) -> bool:
 
 
 def default_start(bound: BoundQuestion, key: Key, today: dt.date) -> dt.date | int:
-    """Returns where a stream begins if nobody says it: at the least declared key, or the lower bound, else today.
+    """Returns the default start of a stream: the least declared key, or the lower bound, else today.
 
     Raises:
-        InvalidParameter: if periods are whole numbers, of which no first one is known.
+        InvalidParameter: if periods are whole numbers, and no first one is known.
     """
     if isinstance(key.expression, ColumnRef):
         column = bound.rows.columns[key.expression.name]

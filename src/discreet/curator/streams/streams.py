@@ -87,23 +87,23 @@ class Streams:
         """Returns a stream of running totals, one period at a time: charged once, now, and opened again for nothing.
 
         Args:
-            question: one SELECT of a COUNT or SUM, grouped by a day, a time or a number that tells the period, and by
+            question: one SELECT of a COUNT or SUM, grouped by a day, a time or a number that is the period, and by
                 other columns with declared keys.
             every: how long a period is: "day", "week", "month", "quarter", "year", or how many whole numbers.
             horizon: how many periods there are; None if that is unknown, for a larger error.
             epsilon: what the whole stream may cost.
             delta: its chance of more; a hundredth of the account's delta unless it is given.
-            rho: instead of both, for accounts that are told in it.
+            rho: instead of both, for accounts with a budget in rho.
             start: the first day, or number; else the least declared key or bound of the column, else today.
             window: over how many periods sums go; all so far, unless given.
             periods: in how many periods of the whole stream one unit may count; the table's number of groups unless
-                given. With the horizon, everybody counts always, and nobody needs to be remembered.
+                given. With the horizon, all units always count, and none needs to be remembered.
             limits: how many groups and rows one unit may have in a period, instead of the table's.
             name: of the stream; the question and its terms make one, so that the same call opens the same stream.
             analyst: who asks, and pays from their cap.
             project: whose cap it counts against, too.
             confidence: of each interval.
-            state: the file of the private state; in a folder beside the ledger unless given, and needed if the ledger
+            state: the file of the private state; in a folder next to the ledger unless given, and needed if the ledger
                 is on a server.
 
         Raises:
@@ -197,7 +197,7 @@ class Streams:
         return self.open(told["question"], name=name, **how)
 
     def names(self) -> tuple[str, ...]:
-        """Returns the names of all streams whose state is kept beside the ledger."""
+        """Returns the names of all streams whose state is kept next to the ledger."""
         folder = self._folder
         found: list[str] = []
         for path in [] if folder is None or not folder.is_dir() else sorted(folder.glob("*.state")):
@@ -214,15 +214,16 @@ class Streams:
         return Path(f"{self._ledger.path}.streams")
 
     def _path(self, called: str, analyst: str) -> Path | None:
-        """The file of the private state of somebody's stream; None if the ledger dies with the process."""
+        """Returns the file of the private state of an analyst's stream; None if the ledger dies with the process."""
         if is_postgres(self._ledger.path):
             hint = Hint("Name a file of your own that no other machine uses: {state:...}.")
-            raise StreamError("The private state of a stream is a file beside the ledger, which is on a server", hint)
+            reason = "The private state of a stream is a file next to the ledger, and this ledger is on a server"
+            raise StreamError(reason, hint)
         digest = sha256(json.dumps([analyst, called]).encode()).hexdigest()[:32]
         return None if self._folder is None else self._folder / f"{digest}.state"
 
     def _find_start(self, called: str, analyst: str, path: Path | None) -> Start | None:
-        """Where a stream that was started before begins, as its charge says; earlier versions wrote its state alone."""
+        """Returns where a started stream begins, as its charge says; earlier versions wrote only its state."""
         told = self._read_start_settings(called, analyst)
         if not told and path is not None:
             with suppress(StreamError):
@@ -232,7 +233,7 @@ class Streams:
         return int(told["start"]) if isinstance(told["every"], int) else str(told["start"])
 
     def _read_start_settings(self, called: str, analyst: str) -> dict[str, Any]:
-        """What a stream was started with, as its charge says; nothing if there is none, or it does not say."""
+        """Returns what a stream was started with, as its charge says; nothing if there is none, or it does not say."""
         return dict(json.loads(self._ledger.restart(analyst, _key(called)) or "{}"))
 
     def _plan(
@@ -247,7 +248,7 @@ class Streams:
         periods: int | None,
         limits: Limits | None,
     ) -> StreamPlan:
-        """The stream with all that it follows from; what an engine would refuse must not be paid for."""
+        """Returns the stream with all that it follows from; what an engine would refuse must not be paid for."""
         check_plain(bound.plan)
         key = period_key(bound.plan, every)
         one = self._catalog.bind(without_period(bound.plan, key))
@@ -291,7 +292,7 @@ class Streams:
         told: dict[str, Any],
         confidence: Fraction,
     ) -> CuratedStream:
-        """A stream as it stands: at its start, or after the periods that its state and the ledger agree on."""
+        """Returns a stream at its start, or after the periods that its state and the ledger agree on."""
         kept: InMemoryState | StateFile
         runs = None
         if path is None:
@@ -306,14 +307,14 @@ class Streams:
         )
 
     def _forget_closed(self) -> None:
-        """Lets go of streams that were closed or interrupted, so that they are opened again from their states."""
+        """Closes streams that were closed or interrupted, so that they are opened again from their states."""
         for stream in self._open.values():
             if not stream.usable:
                 stream.close()
         self._open = {sign: stream for sign, stream in self._open.items() if stream.usable}
 
     def close(self) -> None:
-        """Lets go of all streams."""
+        """Closes all streams that are open."""
         for stream in self._open.values():
             stream.close()
         self._open = {}
@@ -325,7 +326,7 @@ _ROUNDING = Fraction(1, 1 << 40)  # of a noise multiplier that is found by doubl
 
 
 def _key(called: str) -> str:
-    """The idempotency key under which a stream is charged."""
+    """Returns the idempotency key under which a stream is charged."""
     return f"stream:{called}"
 
 
@@ -341,21 +342,21 @@ def _budget(
 
 
 def _is_same_noise(charged: events.Event, planned: events.Event) -> bool:
-    """Tells whether a stream was charged for the noise that is planned now, to within the rounding of its search."""
+    """Returns whether a stream was charged for the noise that is planned now, to within the rounding of its search."""
     if not isinstance(charged, events.Gaussian) or not isinstance(planned, events.Gaussian):
         return charged == planned
     return abs(charged.noise_multiplier - planned.noise_multiplier) <= planned.noise_multiplier * _ROUNDING
 
 
 def _as_charged(budget: PureDP | ApproxDP | ZCDP, charged: events.Event) -> PureDP | ApproxDP | ZCDP:
-    """The budget, with the noise that was charged for it."""
+    """Returns the budget, with the noise that was charged for it."""
     if isinstance(budget, ApproxDP) and isinstance(charged, events.Gaussian):
         return ChargedBudget(budget, charged.noise_multiplier)
     return budget
 
 
 def _amounts(budget: PureDP | ApproxDP | ZCDP) -> dict[str, str]:
-    """The budget in words that open it again."""
+    """Returns the budget in words that open it again."""
     if isinstance(budget, ZCDP):
         return {"rho": str(budget.rho)}
     delta = {"delta": str(budget.delta)} if isinstance(budget, ApproxDP) else {}
@@ -363,7 +364,7 @@ def _amounts(budget: PureDP | ApproxDP | ZCDP) -> dict[str, str]:
 
 
 def _calibration(plan: StreamPlan, sums: Stream) -> dict[str, Any]:
-    """What noise was made for: a stream goes on only if all of it is still the same."""
+    """Returns what noise was made for: a stream goes on only if all of it is still the same."""
     return {
         "start": str(plan.calendar.start),
         "lines": [list(map(str, line)) for line in plan.lines],
@@ -374,7 +375,7 @@ def _calibration(plan: StreamPlan, sums: Stream) -> dict[str, Any]:
 
 
 def _periods(bound: BoundQuestion, key: Key, program: Program, periods: int | None, horizon: int | None) -> int:
-    """In how many periods one unit counts: one, where its id tells the period; else as declared."""
+    """Returns in how many periods one unit counts: one, where its id determines the period; else as declared."""
     if program.reading.bounding is None or tells_period(bound, key):
         return 1
     wanted = program.contribution.limits.groups if periods is None else check.integer(periods=periods, at_least=1)
@@ -394,7 +395,7 @@ def _maker(
         "size": len(plan.lines),  # lines have Gaussian noise wherever there is a delta: it composes best with the rest
         "confidence": confidence,
         "bits": releaser.bits,
-        "clip": True,  # to what sums of integers hold: an error would tell of the data
+        "clip": True,  # to what sums of integers hold: an error would reveal something about the data
     }
 
     def make(keeper: Keeper | None) -> Stream:

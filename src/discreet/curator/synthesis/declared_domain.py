@@ -1,4 +1,4 @@
-"""The public domain of rows that are to be made up: from declared keys and bounds, completed by what a caller says.
+"""The public domain of rows that are to be synthesized: from declared keys and bounds, completed by what a caller says.
 
 Nothing is read: a column without any public fact is refused. Values are made small inside the engine, where every one
 becomes a declared key, a whole number of steps between declared limits, or nothing.
@@ -69,11 +69,11 @@ class DomainColumn:
 
     @property
     def key(self) -> Expression:
-        """The expression that is read of a row."""
+        """Returns the expression that is read of a row."""
         return self.part.key
 
     def decode(self, values: Sequence[Value]) -> Sequence[Any]:
-        """Decodes what was read into values, of which the domain makes codes."""
+        """Decodes what was read into values, which the domain turns into codes."""
         if isinstance(self.part, OneHot | PlainText):
             return list(values)
         if self.days:
@@ -139,7 +139,7 @@ def _column(column: RowColumn, rows: TrainingRows, given: ColumnDomain | None, c
 
 
 def _domain_from_schema(column: RowColumn, rows: TrainingRows, cut: Cut) -> ColumnDomain:
-    """The domain that declarations give a column."""
+    """Returns the domain that declarations give a column."""
     public, kind = column.schema, column.column.type
     keys = tuple(key for key in public.keys or () if key is not None)
     if kind is Type.BOOL:
@@ -171,7 +171,7 @@ def equal_bins(bounds: ColumnBounds, bins: int, *, whole: bool, within: str = "u
 
 
 def _pieces(bounds: ColumnBounds) -> Calendar:
-    """Months, if they are few, else quarters, else years; of whole years."""
+    """Returns months, if they are few, else quarters, else years; of whole years."""
     first, last = (dt.date.fromordinal(int(end)).year for end in (bounds.low, bounds.high))  # 1 is 0001-01-01
     for part, per_year in (("year_month", 12), ("quarter", 4)):
         if (last - first + 1) * per_year <= MOST_PIECES:
@@ -188,7 +188,7 @@ def _make_key_column(column: RowColumn, domain: Keys) -> DomainColumn:
 
 
 def _make_date_column(column: RowColumn, domain: Calendar) -> DomainColumn:
-    """A day, clipped to the declared years; a moment counts as its day."""
+    """Returns a day, clipped to the declared years; a moment counts as its day."""
     kind = column.column.type
     if not kind.is_time:
         _misfit(column, domain)
@@ -225,7 +225,7 @@ def _unknown(column: RowColumn, rows: TrainingRows) -> NoReturn:
     missing = "keys or bounds" if fact == "bounds" else fact
     reason = f"{name} has no public values: it is {kind.value} without declared {missing}."
     remedy = _REMEDIES.get(kind, "Bins([...])")
-    hint = f"Say in the domain what anybody may know, {remedy} for it; ask the steward to declare {fact}; "
+    hint = f"Pass public values in the domain: {remedy} for it; ask the steward to declare {fact}; "
     if kind is Type.TEXT:
         hint += "have keys found for a part of the budget, UnknownKeys(most=100) in the domain; "
     rows.source.refuse(reason, hint + "or select other columns only, such as {count}.", column.at)

@@ -40,7 +40,7 @@ class LinkedPlan:
         events: the table of their events.
         linked: what rows of both may be.
         event: what will be released.
-        key: the name of the made-up key in both tables.
+        key: the name of the synthetic key in both tables.
     """
 
     people: SynthesisPlan
@@ -51,29 +51,29 @@ class LinkedPlan:
 
     @property
     def account(self) -> str:
-        """The account that pays."""
+        """Returns the account that pays."""
         return self.people.account
 
     @property
     def generator(self) -> Generator:
-        """The generator whose budget both models share."""
+        """Returns the generator whose budget both models share."""
         return self.people.generator
 
     @property
     def domain(self) -> Domain:
-        """What an event, and whose it is, may be."""
+        """Returns what an event, and whose it is, may be."""
         return self.linked.event_domain
 
     @property
     def table(self) -> str:
-        """The tables that are read."""
+        """Returns the tables that are read."""
         return " and ".join(self.linked.names)
 
     # ------------------------------------------------------------------------------------------------------- reading
 
     @property
     def readings(self) -> tuple[Reading, Reading]:
-        """What is read of people, one row of each, and of events, each with whose they are."""
+        """Returns what is read of people, one row of each, and of events, each with whose they are."""
         return _reading(self.people, 1), _reading(self.events, self.linked.most)
 
     def encode_rows(self, people: Groups, events: Groups) -> LinkedRows:
@@ -95,14 +95,14 @@ class LinkedPlan:
 
     @property
     def question(self) -> str:
-        """What is asked, as the ledger keeps it: the events, and in what is synthesized the people."""
+        """Returns what is asked, as the ledger keeps it: the events, and in what is synthesized the people."""
         found, people = json.loads(self.events.question), json.loads(self.people.question)
         found["synthesize"] |= {"people": people, "most": self.linked.most, "key": self.key}
         return json.dumps(found, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
     @property
     def replay_key(self) -> str:
-        """The key under which they are kept: of both tables, their order, the generator and the limit."""
+        """Returns the key under which they are kept: of both tables, their order, the generator and the limit."""
         tables = [[declaration(plan.schemas[name]), plan.schemas[name].version] for plan, name in self._tables]
         parts = [self.question, tables, self.people.replay_key, self.events.replay_key]
         return f"synthesize two:{sha256(json.dumps(parts).encode()).hexdigest()}"
@@ -113,7 +113,7 @@ class LinkedPlan:
 
     @property
     def request(self) -> ChargeRequest:
-        """The charge for both."""
+        """Returns the charge for both."""
         return ChargeRequest(
             accounts=(self.account,),
             event=self.event,
@@ -125,7 +125,7 @@ class LinkedPlan:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What limits and domains mean for the tables; functions of public facts."""
+        """Returns what limits and domains mean for the tables; functions of public facts."""
         (people, events), most = self.linked.names, self.linked.most
         unit = self.people.rows.schema.people or "unit"
         said = [f"One row of {people} and at most {most} row(s) of {events} per {unit} are counted."]
@@ -138,7 +138,7 @@ class LinkedPlan:
             f"{name}: a key is found if the noisy number of those who have it reaches {threshold}."
             for name, threshold in check_selections(self.generator, self.linked).items()
         ]
-        said.append(f"{self.key} is made up: it tells which rows belong together, and nothing else.")
+        said.append(f"{self.key} is synthetic: it links the rows of the two tables, and means nothing else.")
         said.append("What is missing, or not among a column's public values, is None.")
         return tuple(said)
 
@@ -173,7 +173,7 @@ def linked_plan(people: SynthesisPlan, events: SynthesisPlan) -> LinkedPlan:
 
 
 def _key(people: SynthesisPlan, events: SynthesisPlan) -> str:
-    """The name of the unit's own column, or another that no column has."""
+    """Returns the name of the unit's own column, or another that no column has."""
     taken = {*people.domain.columns, *events.domain.columns}
     own = people.schemas[people.table].unit or ""
     names = [*([own] if own.isidentifier() else []), "id"]
@@ -188,7 +188,7 @@ def _unit(plan: SynthesisPlan) -> ColumnRef:
 
 
 def _reading(plan: SynthesisPlan, most: int) -> Reading:
-    """All rows that a unit may have, with whose they are, as the engine counts ids."""
+    """Returns all rows that a unit may have, with whose they are, as the engine counts ids."""
     whose = _unit(plan)
     limit = ContributionBounding(unit=whose.name, groups=most, rows=most, salt=plan.salt)
     keys = (whose, *(column.key for column in plan.columns))
@@ -196,7 +196,7 @@ def _reading(plan: SynthesisPlan, most: int) -> Reading:
 
 
 def _columns(plan: SynthesisPlan, groups: Groups) -> UnitColumns:
-    """The rows that were read, one by one."""
+    """Returns the rows that were read, one by one."""
     lines = [line for line, (count,) in groups.items() for _ in range(count)]
     whose, *values = list(zip(*lines, strict=True)) if lines else [()] * (len(plan.columns) + 1)
     columns: Mapping[str, Any] = {

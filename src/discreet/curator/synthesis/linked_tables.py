@@ -30,7 +30,7 @@ Columns = Mapping[str, list[Any]]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SyntheticTables:
-    """Made-up people and their events, to hand on; a made-up key says whose an event is.
+    """Synthetic people and their events, to hand on; a synthetic key says whose an event is.
 
     Attributes:
         people: the rows of people, as a pyarrow table.
@@ -63,7 +63,7 @@ class SyntheticTables:
 
         Args:
             people: how many; None is the private estimate of how many there were.
-            random_state: a seed that repeats the sample; drawing from released models protects nobody.
+            random_state: a seed that repeats the sample; drawing from released models needs no privacy.
         """
         bits = source_of(None) if random_state is None else SeededBits(check.integer(random_state=random_state))
         first, second = self.model.sample(people, key=self.key, bits=bits)
@@ -94,11 +94,11 @@ class SyntheticTables:
 
     def __str__(self) -> str:
         paid = "nothing, it was stored" if self.replayed else str(self.cost)
-        seeded = [] if self.private else ["The noise was seeded: this protects nobody."]
+        seeded = [] if self.private else ["Not private: the noise was seeded, for tests."]
         made = [
             f"{table.num_rows:,} of {name}" for table, name in zip((self.people, self.events), self.names, strict=True)
         ]
-        lines = [f"Made-up rows: {', '.join(made)}.", f"cost: {paid}; remaining: {self.remaining}", *seeded]
+        lines = [f"Synthetic rows: {', '.join(made)}.", f"cost: {paid}; remaining: {self.remaining}", *seeded]
         return "\n".join([*lines, *(f"- {note}" for note in self.notes)])
 
 

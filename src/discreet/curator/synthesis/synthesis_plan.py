@@ -93,14 +93,14 @@ class SynthesisPlan:
 
     @property
     def table(self) -> str:
-        """The protected table that is read."""
+        """Returns the protected table that is read."""
         return self.rows.schema.name
 
     # ------------------------------------------------------------------------------------------------------- reading
 
     @property
     def reading(self) -> Reading:
-        """How many people have each row of keys and steps; where each may have several, whose they are as well.
+        """Returns how many people have each row of keys and steps; where each may have several, whose they are as well.
 
         A person with several different rows keeps as many as they may have, by the keyed rule of groups. Equal rows of
         one person are counted up to the limit, and `encode_rows` keeps no more than it of all of them.
@@ -118,12 +118,12 @@ class SynthesisPlan:
 
     @property
     def _whose(self) -> tuple[ColumnRef, ...]:
-        """The id of whose row it is, as the engine counts it, if a person may have several."""
+        """Returns the id of whose row it is, as the engine counts it, if a person may have several."""
         unit = self.rows.schema.unit
         return (ColumnRef(unit, self.rows.schema.columns[unit].type),) if unit and self.rows_per_unit > 1 else ()
 
     def key_reading(self, name: str) -> Reading:
-        """How many people have each text of a column whose keys are to be found.
+        """Returns how many people have each text of a column whose keys are to be found.
 
         A person with more different texts than they may have rows keeps as many, by the same keyed rule.
         """
@@ -171,7 +171,7 @@ class SynthesisPlan:
 
     @property
     def question(self) -> str:
-        """What is asked, as the ledger keeps it."""
+        """Returns what is asked, as the ledger keeps it."""
         made: dict[str, Any] = {"generator": type(self.generator).__name__, "parameters": _parameters(self.generator)}
         version = VERSION if self.rows_per_unit == 1 else SEVERAL_ROWS
         made |= {"domain": json.loads(self.domain.to_json()), "version": version}
@@ -180,14 +180,14 @@ class SynthesisPlan:
 
     @property
     def replay_key(self) -> str:
-        """The key under which it is kept: of rows, generator, domain, declarations, versions and relation."""
+        """Returns the key under which it is kept: of rows, generator, domain, declarations, versions and relation."""
         tables = [[declaration(table), table.version] for table in read_by(self._reading_query, self.schemas)]
         parts = [self.question, tables, self.rows.schema.neighbours.value, self.rows_per_unit]
         return f"synthesize:{sha256(json.dumps(parts).encode()).hexdigest()}"
 
     @property
     def request(self) -> ChargeRequest:
-        """The charge; what it may spend is among the generator's parameters, which the question holds."""
+        """Returns the charge; what it may spend is among the generator's parameters, which the question holds."""
         return ChargeRequest(
             accounts=(self.account,),
             event=self.event,
@@ -199,7 +199,7 @@ class SynthesisPlan:
 
     @property
     def _reading_query(self) -> Question:
-        """The reading as a question, which is never answered as one."""
+        """Returns the reading as a question, which is never answered as one."""
         return Question(
             table=self.table,
             source=self.rows.relation,
@@ -212,7 +212,7 @@ class SynthesisPlan:
 
     @property
     def selections(self) -> dict[str, PartitionSelection]:
-        """How keys are found, by column."""
+        """Returns how keys are found, by column."""
         terms = selection_terms(self.domain, self.generator.epsilon, self.generator.delta)
         relation = self.generator.neighbours
         return {
@@ -222,7 +222,7 @@ class SynthesisPlan:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What limits and domains mean for the table; functions of public facts."""
+        """Returns what limits and domains mean for the table; functions of public facts."""
         said = []
         if self.rows.schema.unit is not None:
             people = self.rows.schema.people or "unit"
@@ -260,7 +260,7 @@ def synthesis(
         generator: the name of one, or one.
         terms: epsilon and delta, as they were given.
         budget: of the account.
-        domain: what is public beside declarations.
+        domain: what is public in addition to declarations.
         forbidden: combinations of values that cannot occur.
         bins: into how many declared bounds of numbers are cut.
         within: how numbers get their place within such bins back.
@@ -311,7 +311,7 @@ def unit_names(units: Sequence[Any], salt: str) -> NDArray[np.str_]:
 
 
 def _texts(values: Iterable[Any], people: Groups) -> Texts:
-    """The texts of a column, and how many people each counts for."""
+    """Returns the texts of a column, and how many people each counts for."""
     units = {str(text): count for (text,), (count,) in people.items() if is_key(text)}
     texts = tuple(sorted({value for value in values if is_key(value)} | set(units)))
     return Texts(texts, np.array([units.get(text, 0) for text in texts], dtype=np.int64))
@@ -340,7 +340,7 @@ def generator_of(
     if epsilon is not None or delta is not None:
         raise InvalidParameter("epsilon", epsilon, "to be left out", "The generator has an epsilon and a delta.")
     if given.random_state is not None:
-        raise InvalidParameter("random_state", given.random_state, "to be None", "A seed protects nobody.")
+        raise InvalidParameter("random_state", given.random_state, "to be None", "A seeded fit is not private.")
     if Neighbours(given.neighbours) not in (Neighbours.ADD_REMOVE, neighbours):
         hint = f"Leave it out, or pass neighbours={neighbours.value!r}."
         raise InvalidParameter("neighbours", given.neighbours, "to be the relation of the account", hint)
@@ -349,7 +349,7 @@ def generator_of(
 
 
 def _parameters(generator: Generator) -> dict[str, Any]:
-    """All parameters as plain data; numbers as exact fractions."""
+    """Returns all parameters as plain data; numbers as exact fractions."""
     found = {one.name: getattr(generator, one.name) for one in fields(generator)}
     exact = {name: str(check.positive(**{name: found[name]})) for name in ("epsilon", "delta")}
     written = {"neighbours": Neighbours(generator.neighbours).value, **exact}
@@ -373,12 +373,12 @@ def _check_one_table(rows: TrainingRows, schemas: Mapping[str, TableSchema]) -> 
     names = sorted({name for name in _named_tables(rows.relation) if not schemas[name].public})
     if len(names) > 1:
         reason = f"A synthetic table is made of one protected table, and these rows are of {' and '.join(names)}."
-        hint = "Synthesize each by itself, for a charge each: {count}. Their rows will not belong to each other."
+        hint = "Synthesize each on its own, for a charge each: {count}. Their rows will not belong to each other."
         rows.source.refuse(reason, hint)
 
 
 def _named_tables(relation: Relation) -> Iterator[str]:
-    """The tables that a text names; not those that tell whose rows they are."""
+    """Yields the tables that a text names; not those that only say whose rows they are."""
     if isinstance(relation, BaseTable | LinkedTable):
         yield relation.name
         return

@@ -48,7 +48,7 @@ _WHAT = "A synthetic table"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SynthesisPrice:
-    """What a synthetic table would release and cost, before anything is read.
+    """The price of a synthetic table: what it would release and cost, before anything is read.
 
     Attributes:
         generator: the name of its class.
@@ -94,7 +94,7 @@ class Synthesizer:
         ledger: where tables are charged and kept.
         engine: which reads.
         releaser: which has generators add their noise.
-        salt: tells the secret by which rows of an account's people are kept.
+        salt: returns the secret by which rows of an account's people are kept.
     """
 
     def __init__(
@@ -111,10 +111,10 @@ class Synthesizer:
         analyst: str = OWNER,
         key: str | None = None,
         project: str = "",
-        progress: Progress | None = None,  # noqa: ARG002 - it is told all along
+        progress: Progress | None = None,  # noqa: ARG002 - the decorator reports to it
         **how: Any,
     ) -> SyntheticTable:
-        """Returns made-up rows like those of a table; charged before anything is read.
+        """Returns synthetic rows like those of a table; charged before anything is read.
 
         The same again gives the stored table for nothing; another number of rows is drawn from the stored model, for
         nothing as well, and is not kept.
@@ -124,7 +124,7 @@ class Synthesizer:
             rows: how many to make up; None is the private estimate of how many there are.
             analyst: who asks, and pays from their cap.
             key: an idempotency key, as for `ask`.
-            project: whose cap it counts against, beside the analyst's and the account's.
+            project: whose cap it counts against, in addition to the analyst's and the account's.
             progress: is called with the name of every stage that begins.
             how: epsilon, delta, generator, domain, forbidden, bins, within, rows_per_unit, as `plan` takes them.
 
@@ -154,10 +154,10 @@ class Synthesizer:
         analyst: str = OWNER,
         key: str | None = None,
         project: str = "",
-        progress: Progress | None = None,  # noqa: ARG002 - it is told all along
+        progress: Progress | None = None,  # noqa: ARG002 - the decorator reports to it
         **how: Any,
     ) -> SyntheticTables:
-        """Returns made-up people and their events, linked by a made-up key; charged before anything is read.
+        """Returns synthetic people and their events, linked by a synthetic key; charged before anything is read.
 
         The same again gives the stored tables for nothing; another number of people is drawn from the stored models,
         for nothing as well, and is not kept.
@@ -168,7 +168,7 @@ class Synthesizer:
             rows: how many people to make up; None is the private estimate of how many there are.
             analyst: who asks, and pays from their cap.
             key: an idempotency key, as for `ask`.
-            project: whose cap it counts against, beside the analyst's and the account's.
+            project: whose cap it counts against, in addition to the analyst's and the account's.
             progress: is called with the name of every stage that begins.
             how: as `plan_tables` takes it.
 
@@ -261,7 +261,7 @@ class Synthesizer:
             epsilon: what the table may cost; left out if the generator has one.
             delta: its chance of more; a hundredth of the account's delta unless it is given.
             generator: "aim", "mst", "independent", or one of `discreet.synthetic`.
-            domain: public values of columns of which none are declared, or others than those, as `Domain` takes them.
+            domain: public values of columns that declare none, or others than those declared, as `Domain` takes them.
             forbidden: combinations of values that cannot occur, as `Domain` takes them.
             bins: into how many bins of equal width declared bounds of numbers are cut; 16 unless it is given.
             within: how numbers get their place within such bins back: "uniform", evenly, or "histogram", by a private
@@ -339,23 +339,24 @@ class Synthesizer:
         return found
 
     def _table(self, question: str) -> str:
-        """The protected table that a question is about."""
+        """Returns the protected table that a question is about."""
         return self._catalog.parse_rows(self._select(question)).schema.name
 
     def _select(self, question: str) -> str:
-        """A SELECT as it is; of a table's name, one of all its columns but those that say whose row it is."""
+        """Returns a SELECT as it is; of a table's name, one of all its columns but those that say whose row it is."""
         if len(question.split()) > 1 and question not in self._catalog.schemas:
             return question
         schema = self._catalog.schema(question)
         hidden = schema.ids | set(schema.parts)
         names = [name for name, column in schema.stored_columns.items() if name not in hidden and not column.link]
         if not names:
-            raise InvalidParameter("question", question, "to have columns beside ids", "There is nothing to make up.")
+            hint = "There is nothing to synthesize."
+            raise InvalidParameter("question", question, "to have columns besides ids", hint)
         columns = ", ".join(quote_name(name) for name in names)
         return f"SELECT {columns} FROM {quote_name(schema.name)}"  # noqa: S608 - read by our own parser, names quoted
 
     def _build_table(self, plan: SynthesisPlan, bought: PricedResult[KeptTable], rows: int | None) -> SyntheticTable:
-        """What is kept, with as many rows as are wanted, and what this call is about."""
+        """Returns what is kept, with as many rows as are wanted, and what this call is about."""
         kept, remaining = bought.result, bought.remaining
         if rows is not None and rows != kept.rows:
             kept = KeptTable.sample_from(kept.model, rows, self._releaser.bits)
@@ -398,12 +399,12 @@ class PaidSynthesis(Generic[TableKind]):
 
     @cached_property
     def request(self) -> ChargeRequest:
-        """The charge of the table."""
+        """Returns the charge of the table."""
         return self.plan.request
 
     @property
     def stage(self) -> str:
-        """What is planned."""
+        """Returns what is planned, in public words."""
         return f"Reading {self.plan.table} and fitting {type(self.plan.generator).__name__}"
 
     def find(self) -> TableKind | None:
@@ -446,7 +447,7 @@ def _table(keeps: type[TableKind], payload: bytes, *, private: bool) -> TableKin
 
 
 def _by_table(role: str, given: Any, names: Sequence[str]) -> Mapping[str, Any]:
-    """What is said for each of two tables."""
+    """Returns what is said for each of two tables."""
     told = {} if given is None else given
     if not isinstance(told, Mapping) or not set(told) <= set(names):
         hint = f"Have a part for each of them, {names[0]!r} and {names[1]!r}."

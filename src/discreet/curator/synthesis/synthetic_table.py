@@ -31,7 +31,7 @@ _SHOWN = 5  # rows of a table that prints itself
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SyntheticTable(DisplayMixin):
-    """Made-up rows like those of a protected table, to hand on.
+    """Synthetic rows like those of a protected table, to hand on.
 
     Attributes:
         table: the rows, as a pyarrow table.
@@ -60,7 +60,7 @@ class SyntheticTable(DisplayMixin):
 
         Args:
             rows: how many; None is the private estimate of how many there were.
-            random_state: a seed that repeats the sample; the model is released, and drawing from it protects nobody.
+            random_state: a seed that repeats the sample; the model is released, and drawing from it needs no privacy.
         """
         return self.model.sample(rows, random_state=random_state)
 
@@ -113,9 +113,9 @@ class SyntheticTable(DisplayMixin):
         return self.table.__arrow_c_stream__(requested_schema)
 
     def _display(self) -> Display:
-        seeded = "" if self.private else " The noise was seeded: this protects nobody."
+        seeded = "" if self.private else " Not private: the noise was seeded, for tests."
         return Display(
-            title=f"{len(self):,} made-up rows. {self.model}.{seeded}",
+            title=f"{len(self):,} synthetic rows. {self.model}.{seeded}",
             columns=self.table.column_names,
             rows=list(zip(*(column.to_pylist() for column in self.table.slice(0, _SHOWN).columns), strict=True)),
             facts={
@@ -188,7 +188,7 @@ def most_rows(columns: int) -> int:
 
 
 def checked_rows(rows: int | None, most: int) -> int | None:
-    """Returns a number of rows, or of people with their events, of which so many can be kept at most; or None.
+    """Returns a number of rows, or of people with their events, if no more than can be kept; or None.
 
     Raises:
         InvalidParameter: if it is none.
@@ -207,7 +207,7 @@ def plain_values(columns: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
 
 
 def read_values(domains: Mapping[str, Any], columns: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
-    """Returns the columns that `plain_values` wrote, of which days are known by their domains."""
+    """Returns the columns that `plain_values` wrote; days are known by their domains."""
     return {name: _read(columns[name], days=_are_days(domain)) for name, domain in domains.items()}
 
 

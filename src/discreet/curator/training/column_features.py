@@ -1,4 +1,4 @@
-"""How columns become a learner's numbers and labels: by public rules, value by value.
+"""Turns columns into a learner's numbers and labels, by public rules, value by value.
 
 Numbers are clipped to public limits and rounded to a public grid inside the engine, where every value becomes a whole
 number of steps; texts become one feature for each public key. What comes back is decoded without looking at other rows.
@@ -48,15 +48,15 @@ class Feature(Protocol):
 
     @property
     def key(self) -> Expression:
-        """The expression that is read of a row."""
+        """Returns the expression that is read of a row."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the features."""
+        """Returns the names of the features."""
 
     @property
     def limits(self) -> tuple[tuple[float, float], ...]:
-        """The limits of each feature."""
+        """Returns the limits of each feature."""
 
     def decode(self, values: Sequence[Value]) -> Floats:
         """Decodes values into a row for each value and a column for each feature."""
@@ -75,7 +75,7 @@ class Number:
 
     @property
     def key(self) -> Expression:
-        """The value clipped, then rounded: always a whole number between the ends, and NULL for NULL."""
+        """Returns the value clipped, then rounded: always a whole number between the ends, and NULL for NULL."""
         if self.value.type is Type.INT:
             return _clip_between(self.value, Literal(self.low, Type.INT), Literal(self.high, Type.INT))
         step = 2.0**self.exponent
@@ -85,12 +85,12 @@ class Number:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The name of the column."""
+        """Returns the name of the column."""
         return (self.name,)
 
     @property
     def limits(self) -> tuple[tuple[float, float], ...]:
-        """The ends of the grid."""
+        """Returns the ends of the grid."""
         step = 2.0**self.exponent
         return ((self.low * step, self.high * step),)
 
@@ -110,17 +110,17 @@ class OneHot:
 
     @property
     def key(self) -> Expression:
-        """The value if it is public, else NULL."""
+        """Returns the value if it is public, else NULL."""
         return call("if", membership_condition(self.value, self.keys), self.value, Literal(None, self.value.type))
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names: the column and the key."""
+        """Returns the names: the column and the key."""
         return tuple(f"{self.name}={key}" for key in self.keys)
 
     @property
     def limits(self) -> tuple[tuple[float, float], ...]:
-        """The limits 0 and 1 of each feature."""
+        """Returns the limits 0 and 1 of each feature."""
         return ((0.0, 1.0),) * len(self.keys)
 
     def decode(self, values: Sequence[Value]) -> Floats:
@@ -142,19 +142,19 @@ class ClassLabels:
 
     @property
     def key(self) -> Expression:
-        """The label."""
+        """Returns the expression of the label."""
         return self.value
 
     @property
     def known_condition(self) -> Expression:
-        """Whether a row has a label that counts."""
+        """Returns whether a row has a label that counts."""
         if self.classes is not None:
             return membership_condition(self.value, self.classes)
         return call("not", call("is_null", self.value))
 
     @property
     def none(self) -> Value:
-        """A label that is none of the public classes; a fixed one where they are not public."""
+        """Returns a label that is none of the public classes; a fixed one where they are not public."""
         taken = set(self.classes or ())
         if self.value.type is Type.INT:
             return next(n for n in count() if n not in taken)
@@ -174,7 +174,7 @@ class ClassLabels:
 
 
 def _is_label(value: Value, classes: frozenset[Value] | None) -> bool:
-    """Whether a value is a class, or could be found to be one."""
+    """Returns whether a value is a class, or could be found to be one."""
     if classes is not None:
         return value in classes
     return len(value) <= LONGEST_LABEL if isinstance(value, str) else value is not None
@@ -188,17 +188,17 @@ class Amounts:
 
     @property
     def key(self) -> Expression:
-        """The number on its grid."""
+        """Returns the number on its grid."""
         return self.number.key
 
     @property
     def known_condition(self) -> Expression:
-        """Whether a row has a number."""
+        """Returns whether a row has a number."""
         return call("not", call("is_null", self.number.value))
 
     @property
     def none(self) -> Value:
-        """No number."""
+        """Returns None: a missing number counts as the middle of the bounds."""
         return None
 
     def decode(self, values: Sequence[Value]) -> Floats:
@@ -300,7 +300,7 @@ def _of_type(classes: Sequence[Value], kind: Type) -> tuple[Value, ...]:
 
 
 def _numeric_value(column: RowColumn) -> Expression | None:
-    """A column as a number; None if it has none."""
+    """Returns a column as a number; None if it has none."""
     kind = column.column.type
     if kind is Type.BOOL:
         return call("to_int", column.column)
@@ -310,7 +310,7 @@ def _numeric_value(column: RowColumn) -> Expression | None:
 
 
 def _in_days(column: RowColumn) -> ColumnBounds | None:
-    """Declared bounds; those of days count from 1970, as the numbers do."""
+    """Returns declared bounds; those of days count from 1970, as the numbers do."""
     declared = column.schema.bounds
     if declared is None or column.column.type is not Type.DATE:
         return declared
@@ -325,7 +325,7 @@ def _number(column: RowColumn, source: RowSource, value: Expression, limits: Col
 
 
 def _wide(column: RowColumn, source: RowSource, value: Expression, norm: Fraction) -> Number:
-    """A number of which nothing is known but that rows are shortened: far limits, and steps small beside the norm."""
+    """Returns a number without bounds whose rows are shortened: far limits, and steps small compared to the norm."""
     limits = ColumnBounds(-norm * FINE, norm * FINE)
     exponent = 0 if value.type is Type.INT else Grid.finer_than(norm / FINE).exponent
     return _on_grid(column, source, value, limits, exponent, stated=False)
@@ -343,7 +343,7 @@ def _on_grid(
 
 
 def _clip_between(value: Expression, low: Literal, high: Literal) -> Expression:
-    """Between two numbers; LEAST and GREATEST would make a bound of NULL."""
+    """Clips between two numbers; LEAST and GREATEST would turn NULL into a bound."""
     below = call("if", call("greater_equal", value, high), high, value)
     return call("if", call("less_equal", value, low), low, below)
 
@@ -374,21 +374,21 @@ class FileNumbers:
 
     @property
     def key(self) -> Expression:
-        """The name of the file."""
+        """Returns the name of the file."""
         return self.value
 
     @property
     def names(self) -> tuple[str, ...]:
-        """A name for each number, in order."""
+        """Returns a name for each number, in order."""
         return tuple(f"{self.name}[{place}]" for place in range(math.prod(self.files.shape)))
 
     @property
     def limits(self) -> tuple[tuple[float, float], ...]:
-        """The declared bounds, of each number."""
+        """Returns the declared bounds, of each number."""
         return ((self.files.low, self.files.high),) * math.prod(self.files.shape)
 
     def decode(self, values: Sequence[Value]) -> Floats:
-        """Reads the files."""
+        """Reads the numbers of the files that are named."""
         return self.folder.numbers(values)
 
 

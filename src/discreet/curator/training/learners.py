@@ -63,7 +63,7 @@ def training(
         account: which pays.
         schemas: the declared tables by name.
         salt: of the rule by which rows are kept.
-        private: whether the fit protects somebody, so that no seed may be given.
+        private: whether the fit is private, so that no seed may be given.
         folders: the protected tables that are folders of files.
 
     Raises:
@@ -100,7 +100,7 @@ def training(
 
 
 def _copy_learner(estimator: object) -> Any:
-    """A learner of our own with the same parameters, whatever else hangs on the given one."""
+    """Returns a learner of our own with the same parameters, whatever else hangs on the given one."""
     given = Pipeline.of(estimator)
     inner = Pipeline.of(given.estimator) if isinstance(given, GridSearchCV) else given
     if isinstance(inner, Pipeline):
@@ -116,7 +116,7 @@ def _copy_learner(estimator: object) -> Any:
 
 
 def _all(value: Any) -> Iterator[Any]:
-    """A learner and all those that stand anywhere in its parameters."""
+    """Yields a learner and all those anywhere in its parameters."""
     if isinstance(value, BaseEstimator):
         yield value
         value = parameters(value)
@@ -132,7 +132,7 @@ def _check_seed(value: Any, private: bool) -> None:
     if isinstance(value, dict):
         for name, each in value.items():
             if private and str(name).split("__")[-1] == "random_state" and each is not None:
-                hint = "A seed protects nobody: only Curator.for_tests with seeded noise takes one."
+                hint = "A seeded fit is not private: only Curator.for_tests with seeded noise takes a seed."
                 raise InvalidParameter("random_state", each, "to be None", hint)
     if isinstance(value, dict | list | tuple):
         for each in value.values() if isinstance(value, dict) else value:
@@ -140,7 +140,7 @@ def _check_seed(value: Any, private: bool) -> None:
 
 
 def _check_number_of_rows(learner: Any, rows: TrainingRows, rows_per_unit: int) -> None:
-    """One row for each unit, unless the learner accounts for more; all rows, where their number is public."""
+    """Checks for one row per unit, unless the learner accounts for more; for all rows, where their number is public."""
     most = check.integer(rows_per_unit=rows_per_unit, at_least=1, at_most=10**6)
     accounts = getattr(type(learner), "accounts_rows_per_unit", False) and "rows_per_unit" in parameters(learner)
     if accounts:
@@ -152,13 +152,13 @@ def _check_number_of_rows(learner: Any, rows: TrainingRows, rows_per_unit: int) 
         rows.source.refuse(
             "Under neighbours='replace' a learner relies on a public number of rows, and what is selected here may "
             "have one more or less.",
-            "Select from a table of which each row is one unit, without WHERE and joins; or fit under an account with "
+            "Select from a table where each row is one unit, without WHERE and joins; or fit under an account with "
             "neighbours='add_remove'.",
         )
 
 
 def _split(learner: Any, rows: TrainingRows, target: str | None) -> tuple[list[RowColumn], RowColumn | None]:
-    """The columns of features, and that of the target."""
+    """Returns the columns of features, and that of the target."""
     wants = is_classifier(learner) or is_regressor(learner)
     if target is None:
         if wants:
@@ -172,7 +172,7 @@ def _split(learner: Any, rows: TrainingRows, target: str | None) -> tuple[list[R
         raise InvalidParameter("target", target, "to be left out", f"{type(learner).__name__} learns without one.")
     columns = [column for column in rows.columns if column is not aim]
     if not columns:
-        rows.source.refuse("There is nothing to learn from.", "Select features beside the target.", aim.at)
+        rows.source.refuse("There is nothing to learn from.", "Select features besides the target.", aim.at)
     return columns, aim
 
 
@@ -202,7 +202,7 @@ def _features(
 
 
 def _own_limits(learner: Any, place: int, name: str) -> ColumnBounds | None:
-    """The limits that a learner was given for the feature in this place, or for the column of this name."""
+    """Returns the limits that a learner was given for the feature in this place, or for the column of this name."""
     given = next((each for one in _all(learner) if (each := getattr(one, "bounds", None)) is not None), None)
     if isinstance(given, dict):
         return None if name not in given else ColumnBounds(*check.limits(bounds=given[name]))
@@ -275,7 +275,7 @@ def _set_bounds(learner: Any, features: Sequence[Feature], given: Any, norm: Any
         return
     if not own and any(isinstance(one, FileNumbers) for one in features):
         ends = {pair for one in features for pair in one.limits}
-        if len(ends) == 1:  # one pair stands for all of thousands
+        if len(ends) == 1:  # one pair is for all, even thousands
             learner.set_params(bounds=ends.pop())
             return
     pairs = [own.get(name, pair) for one in features for name, pair in zip(one.names, one.limits, strict=True)]
@@ -283,7 +283,7 @@ def _set_bounds(learner: Any, features: Sequence[Feature], given: Any, norm: Any
 
 
 def _set_neighbours(learner: Any, neighbours: Neighbours) -> Iterator[str]:
-    """The relation of the account; one that was chosen otherwise is refused, one that was left alone is set."""
+    """Sets the relation of the account, if none was chosen; another choice is refused."""
     given = Neighbours(learner.neighbours)
     if given is neighbours:
         return
@@ -295,7 +295,7 @@ def _set_neighbours(learner: Any, neighbours: Neighbours) -> Iterator[str]:
 
 
 def _plan_event(learner: Any, names: Sequence[str]) -> Event:
-    """The event of a fit, from the number of features and the parameters, which classes are among.
+    """Returns the event of a fit, from the number of features and the parameters, which classes are among.
 
     A learner whose plan needs the number of rows is refused: even where that is public, it is read after the charge.
     """

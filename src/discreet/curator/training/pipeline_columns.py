@@ -36,17 +36,17 @@ class Text:
 
     @property
     def key(self) -> Expression:
-        """The value."""
+        """Returns the text as it is."""
         return self.value
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The name of the column."""
+        """Returns the name of the column."""
         return (self.name,)
 
     @property
     def limits(self) -> tuple[tuple[float, float], ...]:
-        """No limits: it is no number."""
+        """Returns limits of NaN: a text is no number."""
         return ((math.nan, math.nan),)
 
     def decode(self, values: Sequence[Value]) -> Floats:
@@ -62,7 +62,7 @@ def pipeline_of(learner: Any) -> Pipeline | None:
 
 
 def takes_columns(learner: Any) -> bool:
-    """Tells whether a learner is given columns as they are, since its first step encodes them."""
+    """Returns whether a learner is given columns as they are, since its first step encodes them."""
     return reads_columns(pipeline_of(learner))
 
 
@@ -84,7 +84,7 @@ def column_features(pipeline: Pipeline, columns: Sequence[RowColumn], rows: Trai
 
 
 def _number_of(found: Feature, column: RowColumn) -> Feature:
-    """A number as one column, though its keys are what is public about it."""
+    """Returns a number as one column, though its keys are what is public about it."""
     if not isinstance(found, OneHot):
         return found
     numbers = [key for key in found.keys if isinstance(key, int)]
@@ -93,7 +93,7 @@ def _number_of(found: Feature, column: RowColumn) -> Feature:
 
 
 def _find_scaler_limits(step: Any) -> Iterator[tuple[str, ColumnBounds]]:
-    """Limits that scalers of a pipeline state by name."""
+    """Yields the limits that scalers of a pipeline state by name."""
     if isinstance(step, PublicScaler) and isinstance(step.bounds, dict):
         for name, pair in step.bounds.items():
             if isinstance(pair, tuple | list) and len(pair) == 2:
@@ -107,10 +107,10 @@ def _find_scaler_limits(step: Any) -> Iterator[tuple[str, ColumnBounds]]:
 
 
 def complete(pipeline: Pipeline, features: Sequence[Feature]) -> Iterator[str]:
-    """Completes steps that were told nothing by what is declared; says which.
+    """Completes steps without parameters by what is declared; says which.
 
     Scalers and the learners get the limits of the columns that they are given, where these are known; encoders get
-    the public keys. A learner behind a private step must be told its bounds: nobody knows them before the release.
+    the public keys. A learner behind a private step needs explicit bounds: they are not known before the release.
     """
     flow = Flow(columns=tuple(_columns(features)))
     for name, step in pipeline.steps:

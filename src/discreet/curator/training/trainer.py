@@ -40,7 +40,7 @@ CONSTANT = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FitPlan:
-    """What a fit would release and cost, before anything is read.
+    """The price of a fit: what it would release and cost, before anything is read.
 
     Attributes:
         learner: the name of its class.
@@ -94,7 +94,7 @@ class FitExecutor:
         ledger: where fits are charged and models are kept.
         engine: which reads.
         releaser: which has learners add their noise.
-        salt: tells the secret by which rows of an account's people are kept.
+        salt: returns the secret by which rows of an account's people are kept.
     """
 
     def __init__(
@@ -180,12 +180,12 @@ class PaidFit:
 
     @cached_property
     def request(self) -> ChargeRequest:
-        """The charge of the fit."""
+        """Returns the charge of the fit."""
         return self.training.request
 
     @property
     def stage(self) -> str:
-        """What is planned."""
+        """Returns what is planned, in public words."""
         return f"Reading {self.training.reading.table} and fitting {type(self.training.learner).__name__}"
 
     def find(self) -> Any | None:
@@ -225,7 +225,7 @@ class PaidFit:
 
 
 def _annotate_model(bought: PricedResult[Any], training: TrainingPlan) -> Any:
-    """The model with what this call is about."""
+    """Returns the model with what this call is about."""
     model = bought.result
     model.columns_ = [name for name, _ in training.shown_features]
     model.cost_ = bought.remaining.loss * 0 if bought.cost is None else bought.cost

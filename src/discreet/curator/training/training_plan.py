@@ -36,7 +36,7 @@ from discreet.privacy.events import Approx, Event, PoissonSampled
 from discreet.sql.training_rows import TrainingRows
 
 VERSION = 1
-REHEARSED = 8  # made-up rows on which a fit is tried before it is paid
+REHEARSED = 8  # synthetic rows on which a fit is tried before it is paid
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,32 +74,32 @@ class TrainingPlan:
 
     @property
     def table(self) -> str:
-        """The first protected table that is read."""
+        """Returns the first protected table that is read."""
         return self.rows.schema.name
 
     @property
     def neighbours(self) -> Neighbours:
-        """The relation of the account, and of the learner."""
+        """Returns the relation of the account, and of the learner."""
         return self.rows.schema.neighbours
 
     @property
     def learner(self) -> Any:
-        """A new learner, with all parameters."""
+        """Returns a new learner, with all parameters."""
         return read_parameters(dict(self.content))
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the features, in order."""
+        """Returns the names of the features, in order."""
         return tuple(name for feature in self.features for name in feature.names)
 
     @property
     def limits(self) -> tuple[tuple[float, float], ...]:
-        """The limits of the features, in order."""
+        """Returns the limits of the features, in order."""
         return tuple(pair for feature in self.features for pair in feature.limits)
 
     @property
     def shown_features(self) -> tuple[tuple[str, tuple[float, float]], ...]:
-        """The features as people are told of them, with their limits: the many numbers of a file are one."""
+        """Returns the features for people, with their limits: the many numbers of a file count as one feature."""
         found: list[tuple[str, tuple[float, float]]] = []
         for feature in self.features:
             names = (feature.name,) if isinstance(feature, FileNumbers) else feature.names
@@ -108,7 +108,7 @@ class TrainingPlan:
 
     @property
     def classes(self) -> tuple[Value, ...] | None:
-        """Public classes of the target."""
+        """Returns the public classes of the target."""
         return self.target.classes if isinstance(self.target, ClassLabels) else None
 
     # ------------------------------------------------------------------------------------------------------- reading
@@ -120,14 +120,14 @@ class TrainingPlan:
 
     @property
     def where(self) -> Expression | None:
-        """The condition that leaves rows without a target out, unless their number is public."""
+        """Returns the condition that leaves rows without a target out, unless their number is public."""
         if self.target is None or self.neighbours is Neighbours.REPLACE:
             return None
         return self.target.known_condition
 
     @property
     def reading(self) -> Reading:
-        """How many people have each row of whole numbers and labels.
+        """Returns how many people have each row of whole numbers and labels.
 
         A person with several different rows keeps as many as they may have, by the keyed rule of groups; equal rows of
         one person count once. So one person touches `rows_per_unit` rows of the learner's input, whatever they hold.
@@ -149,7 +149,7 @@ class TrainingPlan:
         """Decodes features and target of all rows, in an order of their own values.
 
         Where the number of rows is private there is one more, fixed and public: a learner is never given nothing, so
-        that no error tells whether there were rows.
+        that no error shows whether there were rows.
         """
         counted = {key: count for key, (count,) in groups.items()}
         if self.neighbours is Neighbours.ADD_REMOVE:
@@ -163,7 +163,7 @@ class TrainingPlan:
         return rows, None if y is None else y[places]
 
     def _order(self, keys: Sequence[tuple[Value, ...]], X: NDArray[np.float64]) -> list[NDArray[Any]]:
-        """What rows are sorted by: their numbers, and the names of files for what is in them."""
+        """Returns what rows are sorted by: their numbers, and the names of files for what is in them."""
         parts: list[NDArray[Any]] = []
         start = 0
         for place, feature in enumerate(self.features):
@@ -194,20 +194,20 @@ class TrainingPlan:
 
     @property
     def question(self) -> str:
-        """What is asked, as the ledger keeps it."""
+        """Returns what is asked, as the ledger keeps it."""
         form = {**json.loads(canonical(self._reading_query)), "fit": {**self.content, "version": VERSION}}
         return json.dumps(form, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
     @property
     def replay_key(self) -> str:
-        """The key under which its model is kept: of text, learner, declarations, versions of all tables, relation."""
+        """Returns the key of its stored model: of text, learner, declarations, versions of all tables, relation."""
         tables = [[declaration(table), table.version] for table in read_by(self._reading_query, self.schemas)]
         parts = [self.question, tables, self.neighbours.value, self.rows_per_unit]
         return f"fit:{sha256(json.dumps(parts).encode()).hexdigest()}"
 
     @property
     def charge(self) -> Event:
-        """What the account is charged with: the event of the fit, or an epsilon and a delta that it satisfies.
+        """Returns what the account is charged with: the event of the fit, or an epsilon and a delta that it satisfies.
 
         Both describe all that is released. Filters of accounts have no use for the sampling of rows, so that hundreds
         of Gaussians on small samples would cost as if they were of all rows; as a whole they cost what the learner was
@@ -216,7 +216,7 @@ class TrainingPlan:
         return self.event if self.promise is None else self.promise
 
     def with_promise(self, budget: Loss, neighbours: Neighbours) -> TrainingPlan:
-        """Returns the plan with the charge that takes the smaller share of a budget that nobody has used."""
+        """Returns the plan with the charge that takes the smaller share of an unused budget."""
         sampled = any(isinstance(one, PoissonSampled) for one in terms(self.event, neighbours))
         learner = self.learner
         known = {"epsilon", "delta"} <= learner.get_params(deep=False).keys()  # of a pipeline each learner has its own
@@ -229,7 +229,7 @@ class TrainingPlan:
 
     @property
     def request(self) -> ChargeRequest:
-        """The charge of the fit; what it may spend is among the learner's parameters, which the question holds."""
+        """Returns the charge of the fit; its budget is among the learner's parameters, which the question holds."""
         return ChargeRequest(
             accounts=(self.account,),
             event=self.charge,
@@ -241,7 +241,7 @@ class TrainingPlan:
 
     @property
     def _reading_query(self) -> Question:
-        """The reading as a question, which is never answered as one."""
+        """Returns the reading as a question, which is never answered as one."""
         return Question(
             table=self.table,
             source=self.rows.relation,
@@ -255,7 +255,7 @@ class TrainingPlan:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What limits, bounds and defaults mean for the model; functions of public facts."""
+        """Returns what limits, bounds and defaults mean for the model; functions of public facts."""
         said = list(self.filled)
         if self.rows.schema.unit is not None:
             people = self.rows.schema.people or "unit"
@@ -282,13 +282,13 @@ class TrainingPlan:
         if self.where is not None:
             said.append("Rows without a target are left out.")
         if self.neighbours is Neighbours.ADD_REMOVE:
-            said.append("One made-up row without any value is added, so that a fit on no rows is one like any other.")
+            said.append("One synthetic row without values is added, so that a fit on no rows works like any other.")
         return tuple(said)
 
     # ----------------------------------------------------------------------------------------------------- rehearsal
 
     def rehearse(self) -> None:
-        """Fits made-up rows, with a seed: what would fail for what it is fails here, before anything is paid.
+        """Fits synthetic rows, with a seed: what would fail for what it is fails here, before anything is paid.
 
         Classes that would have to be found are made up as well, and then the price of finding them is checked apart.
 
@@ -316,7 +316,7 @@ class TrainingPlan:
         from_json(to_json(model))
 
     def _make_example_rows(self) -> Any:
-        """Made-up rows at the ends of all limits; of a table, with texts that are keys, others, or missing."""
+        """Returns synthetic rows at the ends of all limits; of a table, texts are keys, others, or missing."""
         if not self.raw:
             rows = [[low if place % 2 else high for low, high in self.limits] for place in range(REHEARSED)]
             return np.array(rows, dtype=np.float64).reshape(REHEARSED, len(self.names))
@@ -328,7 +328,7 @@ class TrainingPlan:
         return table(self.features, [[one[place % len(one)] for place in range(REHEARSED)] for one in columns])
 
     def _set_placeholder_classes(self, learner: Any) -> tuple[Value, ...]:
-        """Classes for a rehearsal of a learner that would have to find them, or of those inside it."""
+        """Sets classes for a rehearsal of a learner that would have to find them, or of those inside it."""
         known: tuple[Value, ...] = (0, 1) if self._made_up[-1] == 0 else ("a", "b")
         names = [name for name in learner.get_params() if name.split("__")[-1] == "classes"]
         learner.set_params(**{name: list(known) for name in names})

@@ -72,7 +72,9 @@ def _attend(  # noqa: PLR0917 - the order of PyTorch
     if query.dim() != 3 or query.is_nested:
         raise refuse(layer, "of batches", "Give it a first dimension of examples, and no nested tensors.")
     if is_causal and attn_mask is None:
-        raise refuse(layer, "with a mask beside is_causal=True", "Pass attn_mask, of which it is only a hint.")
+        raise refuse(
+            layer, "with attn_mask where is_causal=True", "Pass attn_mask too: is_causal is only a hint about it."
+        )
     projected = _project_inputs(layer, watch, query, key, value)
     q, k, v = (each.unflatten(-1, (layer.num_heads, -1)).transpose(1, 2) for each in projected)
     chance = layer.dropout if layer.training else 0.0
@@ -91,7 +93,7 @@ def _attend(  # noqa: PLR0917 - the order of PyTorch
 
 
 def _project_inputs(layer: Any, watch: Watch, query: Tensor, key: Tensor, value: Tensor) -> list[Tensor]:
-    """Queries, keys and values.
+    """Returns queries, keys and values.
 
     Inputs that are the same are projected together, as PyTorch does it.
     """
@@ -114,7 +116,7 @@ def _project_inputs(layer: Any, watch: Watch, query: Tensor, key: Tensor, value:
 
 
 def _mask(q: Tensor, attn_mask: Tensor | None, key_padding_mask: Tensor | None) -> Tensor | None:
-    """What is added to the products of queries and keys; None if nothing is.
+    """Returns what is added to the products of queries and keys; None if nothing is.
 
     Truth means "leave out". A mask of three dimensions has one for each example and head.
     """

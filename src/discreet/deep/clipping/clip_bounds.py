@@ -1,9 +1,9 @@
 """How long an example's gradient may be: by one bound, by a bound for each layer, or always the same length.
 
 Neighbours differ in one example, added or removed. The sum of clipped gradients then moves by one clipped gradient,
-whose norm is at most `bound` under every rule here. Weights are computed for `bound` times 1 - 2^-10; what is left is
-for rounding (see `discreet.deep.gradient_noise`). Where matrices are multiplied in bfloat16, norms are raised until
-weights are those for `bound` times 1 - 2^-5, since more is rounded.
+whose norm is at most `bound` under every rule here. Weights are computed for `bound` times 1 - 2^-10; the rest is for
+rounding (see `discreet.deep.gradient_noise`). Where matrices are multiplied in bfloat16, norms are raised until weights
+are those for `bound` times 1 - 2^-5, since more is rounded.
 
 An example whose norm is no finite number, be it for a NaN, an infinity or an overflow, has the weight 0: it contributes
 nothing. That is a rule about the example alone.

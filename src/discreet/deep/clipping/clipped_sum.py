@@ -21,11 +21,11 @@ _AVERAGED = 'Losses stay apart: pass reduction="none", and sum over what belongs
 
 
 class PerExampleGradients:
-    """The gradients of a batch of examples, none of which is made unless it must be.
+    """Holds the gradients of a batch of examples; each is made only where it must be.
 
-    A parameter that one call uses is left to the rule of its layer. One that several use, because layers share it or
-    a layer is called repeatedly, has the sum of its uses made for every example, since the norm of a sum is not told
-    by norms.
+    A parameter that one call uses is left to the rule of its layer. One that several use, because layers share it or a
+    layer is called repeatedly, has the sum of its uses made for every example, since norms do not determine the norm of
+    a sum.
 
     Args:
         recorder: that was active while the model ran.
@@ -139,7 +139,7 @@ def _check_rows(calls: Iterable[LayerCall], examples: int) -> None:
 
 
 def _is_reduced(calls: Iterable[LayerCall], recorder: LayerCallRecorder) -> bool:
-    """Whether more of the bound is left for rounding: as public examples told, since one example must not tell all."""
+    """Returns whether rounding gets more of the bound: public examples decide, as no single example may."""
     found = [
         call for call in calls if call.autocast or any(e is not None and e.dtype in REDUCED for e in call.gradients)
     ]
@@ -150,7 +150,7 @@ def _is_reduced(calls: Iterable[LayerCall], recorder: LayerCallRecorder) -> bool
 
 
 def _merge_calls(calls: Sequence[LayerCall], recorder: LayerCallRecorder) -> list[LayerCall]:
-    """The calls, those of one layer as one where its rule can say so."""
+    """Returns the calls, those of one layer as one where its rule can say so."""
     layers: dict[nn.Module, list[LayerCall]] = {}
     for call in calls:
         layers.setdefault(call.layer, []).append(call)
@@ -171,7 +171,7 @@ def _add_gradients(uses: Sequence[tuple[LayerRule, LayerCall, str]]) -> Tensor:
 
 
 def _equal(own: Iterable[str], weights: dict[str, Tensor]) -> list[list[str]]:
-    """The names of a layer's parameters, together where they share one tensor of weights."""
+    """Returns the names of a layer's parameters, together where they share one tensor of weights."""
     groups: dict[int, list[str]] = {}
     for name in own:
         groups.setdefault(id(weights[name]), []).append(name)

@@ -63,13 +63,13 @@ class ConvolutionRule(LayerRule):
 
 
 def _unseen_guard(call: LayerCall) -> Tensor | int:
-    """Something that is no finite number if a number that no patch contains is not: the weighted sum may touch it."""
+    """Returns a value that is not finite if a number outside all patches is not: the weighted sum may touch it."""
     layer: Any = call.layer
     return 0 if {*layer.stride, *layer.dilation} == {1} else squares(call.a)
 
 
 def _norms_on_gpu(call: LayerCall) -> Tensor:
-    """The squared norms of kernels without patches: from pairs of pixels if these are few, else tile by tile."""
+    """Returns squared norms of kernels without patches: from pairs of pixels if these are few, else tile by tile."""
     from discreet.deep.kernels.kernel_norms import kernel_squares  # noqa: PLC0415 - Triton, where there is a GPU
     from discreet.deep.kernels.pixel_pairs import patch_pair_sums  # noqa: PLC0415 - likewise
 
@@ -92,16 +92,16 @@ def _norms_on_gpu(call: LayerCall) -> Tensor:
 
 
 _PLANE = 4  # the dimensions of a batch of images
-_PAIRS_COST = 4  # the time of a product for pairs, beside one of a tile
+_PAIRS_COST = 4  # the time of a product for pairs, against one of a tile
 
 
 def _zero_padded(layer: Any) -> bool:
-    """Whether padding is by zeros, and by as many on both sides."""
+    """Returns whether padding is by zeros, and by as many on both sides."""
     return layer.padding_mode == "zeros" and not isinstance(layer.padding, str)
 
 
 def _kernels(call: LayerCall, a: Tensor, e: Tensor) -> Tensor:
-    """The gradient of the kernel for each example."""
+    """Returns the gradient of the kernel for each example."""
     kernels = torch.matmul(wide(e).mT, wide(a))
     return kernels.reshape(len(kernels), *call.layer.weight.shape)
 
@@ -138,7 +138,7 @@ def patches(call: LayerCall) -> tuple[Tensor, Tensor]:
 
 
 def _kernel_gradient(layer: Any, a: Tensor, e: Tensor) -> Tensor:
-    """The gradient of the kernel for some inputs and output gradients, as an ordinary backward pass computes it."""
+    """Returns the kernel's gradient for some inputs and output gradients, as an ordinary backward pass does."""
     none = [0] * len(layer.kernel_size)
     padding = layer.padding
     if not _zero_padded(layer):

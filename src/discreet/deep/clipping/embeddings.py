@@ -72,7 +72,7 @@ class EmbeddingRule(LayerRule):
 
 
 def _looked_up(call: LayerCall) -> tuple[Tensor, Tensor]:
-    """Indices (examples, positions) and gradients (examples, positions, features), zero for the index of padding."""
+    """Returns indices (examples, positions) and gradients (examples, positions, features), zero where padded."""
     layer: Any = call.layer
     index = call.a.reshape(len(call.a), -1)
     e = wide(call.e).reshape(*index.shape, -1)

@@ -1,9 +1,9 @@
 """Any layer: its gradient for one example, computed again for every example.
 
-The layer is run once more on its own input, one example at a time as far as it can tell, and its gradient is taken for
-the output gradient of that example (`torch.func.vmap` of `grad`; where an operation has no such form, a loop). This is
-right for every layer that is a function of its input, slower than a rule of its own, and said so in the log. Layers
-that draw random numbers would draw others: the check of the model refuses them.
+The layer is run once more on its own input, one example at a time from the layer's point of view, and its gradient is
+taken for the output gradient of that example (`torch.func.vmap` of `grad`; where an operation has no such form, a
+loop). This is right for every layer that is a function of its input, slower than a rule of its own, and said so in the
+log. Layers that draw random numbers would draw others: the check of the model refuses them.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _list_tensors(layer: nn.Module) -> list[tuple[str, Tensor]]:
 
 
 def _shared_mask(call: LayerCall) -> Any:
-    """The mask of attention that is the same for all examples; None if there is none."""
+    """Returns the mask of attention that is the same for all examples; None if there is none."""
     if not isinstance(call.layer, nn.MultiheadAttention):
         return None
     mask = call.keywords.get("attn_mask", call.inputs[_MASK] if len(call.inputs) > _MASK else None)
@@ -71,7 +71,7 @@ def _shared_mask(call: LayerCall) -> Any:
 
 
 def _by_example(call: LayerCall) -> tuple[list[Tensor], Any]:
-    """The tensors that a layer was called with, and how to call it again with one row of each."""
+    """Returns the tensors that a layer was called with, and how to call it again with one row of each."""
     leaves, spec = pytree.tree_flatten((call.inputs, call.keywords))
     mask = _shared_mask(call)
     places = [place for place, leaf in enumerate(leaves) if isinstance(leaf, Tensor) and leaf is not mask]
@@ -89,7 +89,7 @@ def _by_example(call: LayerCall) -> tuple[list[Tensor], Any]:
 
 
 def _errors(call: LayerCall) -> list[Tensor]:
-    """The output gradients that there are, with examples first; states of recurrent layers have layers first."""
+    """Returns output gradients with examples first; PyTorch's recurrent layers put layers first in their states."""
     recurrent = isinstance(call.layer, _RECURRENT)
     found = [(place, e) for place, e in enumerate(call.gradients) if e is not None]
     return [e.movedim(1, 0) if recurrent and place else e for place, e in found]

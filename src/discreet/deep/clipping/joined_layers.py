@@ -1,7 +1,7 @@
 """Layers that are made of several matrices: each is a linear layer, if the layer is computed step by step.
 
 While gradients are recorded, such a layer is not computed by PyTorch's own forward, which hides what goes into its
-matrices, but here, from the same parameters and to the same numbers up to rounding. So one backward pass tells
+matrices, but here, from the same parameters and to the same numbers up to rounding. So one backward pass gives
 everything, and nothing is computed a second time.
 """
 
@@ -29,7 +29,7 @@ _LINEAR = LinearRule()
 
 @dataclass(frozen=True, slots=True)
 class MatrixUse:
-    """One matrix in its use: some rows of the layer's parameters.
+    """Describes one matrix in its use: some rows of the layer's parameters.
 
     Attributes:
         a: what goes in, (examples, positions, features).
@@ -45,7 +45,7 @@ class MatrixUse:
 class JoinedRule(LayerRule):
     """The gradients of a layer of several matrices, which have no row of a parameter in common.
 
-    So squared norms of a parameter's parts are added up, and its weighted sums stand one below the other.
+    So squared norms of a parameter's parts are added up, and its weighted sums are put one below the other.
     """
 
     narrow = True
@@ -97,7 +97,7 @@ class JoinedRule(LayerRule):
         return LayerCall(calls[0].layer, inputs, {}, tuple(torch.cat(several, 1) for several in found))
 
     def _single(self, call: LayerCall, names: Sequence[str]) -> Iterator[tuple[int, MatrixUse, list[str], LayerCall]]:
-        """Each matrix as a call of a linear layer, with what was kept of it, and which of its parameters are asked."""
+        """Yields each matrix as a call of a linear layer, with what was kept, and the parameters that are asked for."""
         for place, part in enumerate(self.parts(call)):
             asked = [kind for kind, (name, _) in part.rows.items() if name in names]
             kept = {kind: call.kept[f"{place} {kind}"] for kind in asked if f"{place} {kind}" in call.kept}
@@ -106,7 +106,7 @@ class JoinedRule(LayerRule):
 
 
 def _below(several: Sequence[tuple[int, Tensor]], parameter: Tensor, dim: int) -> Tensor:
-    """Rows of a parameter's gradient, from their first rows on; those that nobody used are 0."""
+    """Returns rows of a parameter's gradient, from their first rows on; unused ones are 0."""
     if len(several) == 1 and several[0][1].shape[dim] == len(parameter):
         return several[0][1]
     first = several[0][1]

@@ -1,4 +1,4 @@
-"""What a family of layers knows: the gradient of every example from a layer's input and its output's gradient.
+"""Families of layers find the gradient of every example from a layer's input and its output's gradient.
 
 A layer is used once or several times in a forward pass. Each use is a `LayerCall`: what went in, and, after one
 backward pass, the gradient of the sum of the losses with respect to what came out. Since no layer mixes examples, row i
@@ -88,7 +88,7 @@ class LayerRule(ABC):
     """The gradients of examples for one family of layers; `names` are the trainable parameters that are asked for.
 
     Attributes:
-        small: whether gradients of examples are small beside inputs and outputs. Then they are made as soon as the
+        small: whether gradients of examples are small against inputs and outputs. Then they are made as soon as the
             output's gradient arrives, and neither that nor the input is kept.
         narrow: whether the layer multiplies in the precision of its output, to which its input is rounded first.
     """
@@ -180,7 +180,7 @@ def weighted_pair(a: Tensor, e: Tensor, weights: Tensor) -> tuple[Tensor, Tensor
 def small_sum(a: Tensor, e: Tensor) -> bool:
     """Returns whether the sum over t of e_t (outer) a_t has fewer numbers than its T parts, d p against T (d + p).
 
-    Then it is made for each example, measured, kept and added up as it is. Else pairs of positions tell its norm in
+    Then it is made for each example, measured, kept and added up as it is. Else pairs of positions give its norm in
     fewer multiplications, and no memory is taken.
 
     Args:
@@ -248,7 +248,7 @@ def raise_norms(found: Tensor, together: Tensor, terms: int, more: float) -> Ten
     Args:
         found: the squared norms.
         together: S_i^2 for each example.
-        terms: how many products stand behind each pair.
+        terms: how many products each pair has.
         more: what they are raised by besides.
     """
     return found.clamp(min=0) + (sum_error(terms + _TILE_SUM, found.float()) + more) * together

@@ -54,5 +54,5 @@ class LinearRule(LayerRule):
 
 
 def _positions(values: Tensor) -> Tensor:
-    """Values as (examples, positions, features)."""
+    """Returns values as (examples, positions, features)."""
     return values.reshape(len(values), -1, values.shape[-1])

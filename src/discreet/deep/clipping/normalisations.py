@@ -40,11 +40,11 @@ class _Scaled(LayerRule):
 
     @abstractmethod
     def _sum(self, call: LayerCall, values: Tensor) -> Tensor:
-        """The sum over the positions that share a scale."""
+        """Returns the sum over the positions that share a scale."""
 
     @abstractmethod
     def _sums_on_gpu(self, call: LayerCall) -> tuple[Tensor, Tensor]:
-        """The gradients of scale and shift, from one kernel."""
+        """Returns the gradients of scale and shift, from one kernel."""
 
 
 class _LastDimensions(_Scaled):

@@ -51,7 +51,7 @@ class _Hook:
 
 
 class _Forward:
-    """The forward of a layer of several matrices, in whose place it stands: PyTorch's own unless uses are recorded.
+    """Replaces the forward of a layer of several matrices: PyTorch's own runs unless uses are recorded.
 
     A copy of the layer computes with the copy's parameters, and trains nothing.
     """
@@ -90,9 +90,9 @@ class LayerCallRecorder:
     The gradient of a layer's output arrives at an edge of the graph, which, unlike the output itself, stays what it is
     when the output is changed in place later. A compiled model has no such edges inside. There a tap is added to the
     output, a zero for each of its numbers that takes no memory: the gradient of the tap is that of the output. Taps
-    must be there before the model runs, so that it needs not be left for them; their shapes are those of the examples
-    before, the first of which are public. While there are taps, no gradient of a parameter is asked for: a compiled
-    model would compute them all.
+    must be there before the model runs, so that it needs not be left for them; their shapes are those of earlier
+    examples, and the first examples are public. While there are taps, no gradient of a parameter is asked for: a
+    compiled model would compute them all.
 
     Args:
         model: the model; its frozen parameters are left alone.
@@ -173,7 +173,7 @@ class LayerCallRecorder:
     def watch(self, made: Tensor, *, apart: bool = False) -> Watched:
         """Returns what goes on in place of an output, and where its gradient arrives; None if it has none.
 
-        Outputs of which one is made from another, such as those of an LSTM's cell, are kept `apart` by a copy: at the
+        Outputs where one is made from another, such as those of an LSTM's cell, are kept `apart` by a copy: at the
         output itself the gradient of the other one would arrive, too, and its parameters' would be counted twice.
         """
         if not self.taps:
@@ -195,7 +195,7 @@ class LayerCallRecorder:
         return found
 
     def _made_outside(self, made: Tensor) -> Watched:
-        """The same for an output of another shape than the learned one: a compiled model is left for it."""
+        """Taps an output of another shape than the learned one; a compiled model is left for it."""
         tap = _tap(made.shape, made.dtype, made.device)
         self._shapes.append((made.shape[1:], made.dtype, made.device))
         return made + tap, tap
@@ -221,7 +221,7 @@ class LayerCallRecorder:
 
     def _record_gradient(self, call: LayerCall, gradient: Tensor) -> None:
         """Makes the small gradients of a call's examples, and forgets its tensors."""
-        if not self._listening:  # somebody else's backward pass
+        if not self._listening:  # a backward pass that is not the trainer's
             return
         rule, names = self.layers[call.layer]
         self._check_inputs(call)
@@ -286,7 +286,7 @@ def _versions(inputs: Any, keywords: Any) -> tuple[int, ...]:
 
 
 def _rule(layer: nn.Module, names: tuple[str, ...]) -> LayerRule:
-    """The rule of a layer's type; the one for any layer, if it has none, or a forward that somebody else put there."""
+    """Returns the rule of a layer's type; the one for any layer, if it has none or its forward was replaced."""
     rule = RULES.get(type(layer), _GENERIC)
     own = vars(layer).get("forward")
     free = own is None or (isinstance(own, _Forward) and own.recorder is None)
@@ -294,7 +294,7 @@ def _rule(layer: nn.Module, names: tuple[str, ...]) -> LayerRule:
 
 
 def _autocast(layer: nn.Module, out: Tensor) -> Any:
-    """The type that `torch.autocast` multiplies matrices in; None if it is not in use.
+    """Returns the type that `torch.autocast` multiplies matrices in; None if it is not in use.
 
     Raises:
         InvalidParameter: for float16, whose gradients vanish unless losses are scaled, and then overflow.
@@ -336,11 +336,11 @@ def trainable_layers(model: nn.Module) -> Iterator[tuple[nn.Module, tuple[str, .
 
 
 def _parametrizations(layer: nn.Module) -> list[nn.Module]:
-    """The modules that compute a layer's weights from other parameters (`torch.nn.utils.parametrizations`)."""
+    """Returns the modules that compute a layer's weights from other parameters (`torch.nn.utils.parametrizations`)."""
     return list(layer.parametrizations.modules()) if is_parametrized(layer) else []
 
 
 def _is_own(layer: nn.Module, name: str) -> bool:
-    """Whether a parameter is used by a layer itself, and not by a layer inside of it."""
+    """Returns whether a parameter is used by a layer itself, and not by a layer inside of it."""
     inner = name.rpartition(".")[0]
     return not inner or inner.startswith("parametrizations.") or isinstance(layer, nn.MultiheadAttention)

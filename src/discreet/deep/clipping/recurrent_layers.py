@@ -1,7 +1,7 @@
 """Recurrent layers: a matrix for what comes in, which sees all times at once, and one for the state before.
 
 At time t the gates are W x_t + b and U h_(t-1) + c, added up before they are bent. So the gradient that arrives at the
-first of them tells both matrices' gradients; for the last gate of a GRU, whose second part is multiplied by another
+first of them gives both matrices' gradients; for the last gate of a GRU, whose second part is multiplied by another
 gate r_t, after multiplication by r_t.
 """
 
@@ -79,7 +79,7 @@ class RecurrentRule(JoinedRule):
 
 
 def _suffixes(layer: Any) -> list[str]:
-    """The ends of the names of parameters, in the order of states."""
+    """Returns the ends of the names of parameters, in the order of states."""
     ends = ("", "_reverse") if layer.bidirectional else ("",)
     return [f"l{place}{end}" for place in range(layer.num_layers) for end in ends]
 
@@ -90,7 +90,7 @@ def _rows(kind: str, suffix: str, bias: bool) -> dict[str, tuple[str, int]]:
 
 
 def _reset(e: Tensor, chosen: Tensor) -> Tensor:
-    """The gradient at the state's part of the gates of a GRU."""
+    """Returns the gradient at the state's part of the gates of a GRU."""
     gates = e.unflatten(-1, (3, -1))
     return torch.cat([gates[..., :2, :].flatten(-2), gates[..., 2, :] * chosen], -1)
 

@@ -50,9 +50,9 @@ class Classifier(ProbabilityClassifier, NetworkLearner):
         physical_batch: how many rows go through the network at once; 1 excludes that a network of your own mixes them.
         rows_per_unit: how many rows one person has at most; more than 1 needs more noise, and public classes.
         neighbours: "add_remove".
-        random_state: None for secure noise, an int for a seed that protects nobody.
+        random_state: None for secure noise, an int for a seed, which gives no privacy.
 
-    Attributes after `fit`, beside those of `Learner`:
+    Attributes after `fit`, in addition to those of `Learner`:
         classes_: the labels, sorted.
         weights_: of the network, arrays by name; empty if the model is constant.
 

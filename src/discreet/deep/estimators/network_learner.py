@@ -91,12 +91,12 @@ class NetworkLearner(Learner):
         return self._fit_rows(X, y)
 
     def rehearse(self, X: Any, y: Any) -> Self:
-        """Returns a model after one step, for whoever must know that a fit will work before it is paid."""
+        """Returns a model after one step, to show that a fit will work before it is paid."""
         return self._fit_rows(X, y, most_steps=REHEARSED)
 
     @abstractmethod
     def _planned_event(self) -> Event:
-        """The event of a fit on inputs that fit."""
+        """Returns the event of a fit on inputs that fit."""
 
     @abstractmethod
     def _fit_rows(self, X: Any, y: Any, *, most_steps: int | None = None) -> Self:
@@ -104,11 +104,11 @@ class NetworkLearner(Learner):
 
     @property
     def _outputs(self) -> int:
-        """How many numbers the network gives for an example."""
+        """Returns how many numbers the network gives for an example."""
         return 1
 
     def _run(self, epsilon: Any, delta: Any) -> RunParameters:
-        """The run for a budget; refuses what is outside its domain, before anything is read."""
+        """Returns the run for a budget; refuses what is outside its domain, before anything is read."""
         if self._relation is not Neighbours.ADD_REMOVE:
             raise InvalidParameter("neighbours", self._relation.value, "to be 'add_remove'", _RELATION)
         if not isinstance(self.clipping, str) or self.clipping not in _CLIPPING:
@@ -131,7 +131,7 @@ class NetworkLearner(Learner):
         return network(self.model, self.hidden, features, outputs)
 
     def _shape(self, count: int) -> tuple[int, ...]:
-        """The shape of an example of so many features."""
+        """Returns the shape of an example of so many features."""
         most = check.integer(features=count, at_least=1, at_most=MOST_INPUTS)
         if self.shape is None:
             return (most,)
@@ -146,7 +146,7 @@ class NetworkLearner(Learner):
         return ends(self._bounds, count, hint=_BOUNDS)
 
     def _inputs(self, X: Floats) -> Tensor:
-        """Rows as the network takes them, each a function of itself: clipped, and moved to [-1, 1] unless told not."""
+        """Returns rows as the network takes them, each alone clipped, and moved to [-1, 1] by default."""
         count = X.shape[1]
         low, high = self._limits(count)
         middle, half = (low + high) / 2, (high - low) / 2
@@ -155,7 +155,7 @@ class NetworkLearner(Learner):
         return torch.from_numpy(inputs.astype(np.float32)).reshape(len(X), *self._shape(count))
 
     def _examples(self, targets: list[Tensor]) -> list[Any]:
-        """Public examples within the bounds, of waves of several heights: near the lower and the upper ends, too."""
+        """Returns public examples within the bounds, waves of several heights: near the lower and upper ends, too."""
         low, high = self._limits(self.n_features_in_)
         places = np.arange(1, self.n_features_in_ + 1)
         waves = [middle + width * np.cos(places * (1.3 + kind)) for kind, (middle, width) in enumerate(_WAVES)]
@@ -184,7 +184,7 @@ class NetworkLearner(Learner):
         )
 
     def _predict_outputs(self, X: Any) -> Floats:
-        """What the network gives for rows, a row for each."""
+        """Returns what the network gives for rows, a row for each."""
         check_is_fitted(self)
         inputs = self._inputs(rows_to_predict(self, X, finite="allow-nan")).double()
         trained = self.network()

@@ -1,4 +1,4 @@
-"""Which network an estimator trains: a small one of ours, a function's, a module, or one that was registered by name.
+"""Networks that an estimator trains: a small one of ours, a function's, a module, or one registered by name.
 
 A name is all that a saved model or a ledger keeps of code: nothing that is read from a text can be executed, and who
 reads it registers the same function first.
@@ -25,16 +25,16 @@ WIDEST, DEEPEST = 1 << 12, 16  # of hidden layers
 LONGEST_NAME = 100
 _NAMED: dict[str, Build] = {}
 _HINT = (
-    "Pass None for a small network, a name that was registered, a module, or a function of the number of features (or "
-    "their shape) and of outputs that returns a module."
+    "Pass None for a small network, a registered name, a module, or a function that returns a module. It gets the "
+    "number of features (or their shape) and of outputs."
 )
 
 
 def register_model(name: str, build: Build) -> None:
     """Gives a function that makes networks a name, for `model=` of estimators; what is saved keeps the name alone.
 
-    A curator trains networks by name only, so that a ledger never holds code. A name keeps its meaning: whoever reads a
-    saved model registers the same function first.
+    A curator trains networks by name only, so that a ledger never holds code. A name keeps its meaning: to read a saved
+    model, register the same function first.
 
     Args:
         name: a Python identifier.
@@ -115,7 +115,7 @@ def _check_outputs(made: nn.Module, features: Any, outputs: int) -> None:
 
 
 def _try_call(condition: str, run: Callable[..., Any], *given: Any) -> Any:
-    """What a caller's function returns for public values; what it raises is told, since nothing private was read."""
+    """Returns a caller function's result for public values; its error may be shown, since nothing private was read."""
     try:
         return run(*given)
     except Exception as error:
@@ -124,7 +124,7 @@ def _try_call(condition: str, run: Callable[..., Any], *given: Any) -> Any:
 
 
 def _perceptron(hidden: Any) -> Build:
-    """Full layers with tanh between them, whose bounded outputs lose less to clipping (Papernot et al. 2021)."""
+    """Returns full layers with tanh between them: bounded outputs lose less to clipping (Papernot et al. 2021)."""
     widths = tuple(hidden) if isinstance(hidden, list | tuple) else (hidden,)
     if len(widths) > DEEPEST:
         raise InvalidParameter("hidden", hidden, f"to have at most {DEEPEST} layers", "Pass a model for more.")
@@ -141,7 +141,7 @@ def _perceptron(hidden: Any) -> Build:
 
 
 def _small_cnn(shape: Any, outputs: int) -> nn.Module:
-    """Two convolutions of stride 2 and a full layer, for images of a shape (channels, height, width)."""
+    """Returns two convolutions of stride 2 and a full layer, for images of a shape (channels, height, width)."""
     if not isinstance(shape, tuple) or len(shape) != 3:
         raise InvalidParameter("shape", shape, "to be (channels, height, width)", "A convolution needs images.")
     channels, height, width = shape

@@ -49,7 +49,7 @@ Loss = Callable[[Tensor, Tensor], Tensor]
 
 @dataclass(frozen=True, slots=True)
 class TrainingPrice:
-    """What a run releases, about people; what its trainer says, about rows; and the trainer's noise multiplier."""
+    """Holds what a run releases about people, what its trainer says about rows, and the trainer's noise multiplier."""
 
     event: Event
     planned: Event
@@ -58,7 +58,7 @@ class TrainingPrice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunParameters:
-    """The public parameters of a run; equal ones have equal prices.
+    """Holds the public parameters of a run; equal ones have equal prices.
 
     Raises:
         InvalidParameter: outside their domains.
@@ -123,7 +123,7 @@ class RunParameters:
         """Returns the weights of a trained network, arrays by name; what no noisy step has changed is as it was.
 
         Random numbers of PyTorch, for first weights and dropout, have a seed that is drawn here, and others' are left
-        alone; none of them protects anybody.
+        alone; none of them is part of the guarantee.
 
         Args:
             build: makes the network.
@@ -200,7 +200,7 @@ def at_least_one_of(rows: int, rate: Fraction) -> Fraction:
 
 
 def _make_pricing_trainer(run: RunParameters, **noise: Any) -> Trainer:
-    network = nn.Linear(1, 1, device="meta").to_empty(device="cpu")  # draws no number of anybody's
+    network = nn.Linear(1, 1, device="meta").to_empty(device="cpu")  # draws no random number
     return Trainer(
         network,
         torch.optim.SGD(network.parameters(), lr=1.0),

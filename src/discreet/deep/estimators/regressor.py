@@ -36,7 +36,7 @@ class Regressor(RegressorMixin, NetworkLearner):
         hidden, epsilon, delta, bounds, size, epochs, batch_size, optimizer, learning_rate, clip, clipping, shape,
             scaled, physical_batch, rows_per_unit, neighbours, random_state: as for `Classifier`.
 
-    Attributes after `fit`, beside those of `Learner`:
+    Attributes after `fit`, in addition to those of `Learner`:
         weights_: of the network, arrays by name.
 
     >>> X = np.arange(4000.0).reshape(-1, 2) % 10

@@ -31,7 +31,7 @@ def _quarter(a, b, c, d):  # type: ignore[no-untyped-def]
 
 @triton.jit
 def _pair(first, second, third, fourth):  # type: ignore[no-untyped-def]
-    """Two normal deviates from four words (Box and Muller 1958)."""
+    """Returns two normal deviates from four words (Box and Muller 1958)."""
     long = (first.to(tl.uint64) << 32) | second.to(tl.uint64)
     angle = ((third.to(tl.uint64) << 32) | fourth.to(tl.uint64)) >> 11
     radius = tl.sqrt(-2.0 * tl.log((long.to(tl.float64) + 0.5) * 5.421010862427522e-20))  # 2^-64

@@ -96,5 +96,5 @@ def kernel_squares(
 
 
 def _block(size: int) -> int:
-    """A power of two that Triton can multiply."""
+    """Returns a power of two that Triton can multiply."""
     return min(128, max(16, int(triton.next_power_of_2(size))))

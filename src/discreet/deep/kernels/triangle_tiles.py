@@ -10,7 +10,7 @@ from torch import Tensor
 
 @triton.jit
 def place_of(tile):  # type: ignore[no-untyped-def]
-    """The row and the column of a tile; they are numbered row by row, and the root is set right where it is rounded."""
+    """Returns the row and column of a tile, numbered row by row; a rounded root is corrected."""
     row = ((tl.sqrt(8.0 * tile + 1.0) - 1.0) * 0.5).to(tl.int32)
     row = tl.where(row * (row + 1) // 2 > tile, row - 1, row)
     row = tl.where((row + 1) * (row + 2) // 2 <= tile, row + 1, row)

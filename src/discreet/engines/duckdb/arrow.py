@@ -26,7 +26,7 @@ class PlainBatchStream:
 
     Args:
         schema: of what is given.
-        batches: reads what is given; not called before somebody asks.
+        batches: reads what is given; not called before the first read.
     """
 
     def __init__(self, schema: Any, batches: Batches) -> None:
@@ -87,13 +87,13 @@ def pandas(frame: Any, texts: Callable[[Any], Any]) -> PlainBatchStream:
 
 
 def _is_of_objects(kind: Any) -> bool:
-    """Whether cells, or the names of categories, are any Python objects."""
+    """Returns whether cells, or the names of categories, are any Python objects."""
     kind = getattr(getattr(kind, "categories", None), "dtype", kind)
     return str(kind) == "object" or getattr(kind, "storage", "") == "python"
 
 
 def _pandas_type(kind: Any) -> Any | None:
-    """The Arrow type of a dtype; None if there is none."""
+    """Returns the Arrow type of a dtype; None if there is none."""
     if _is_of_objects(kind):
         return pa.string()
     try:
@@ -107,7 +107,7 @@ def _empty(kind: Any) -> Any:
 
 
 def plain(kind: Any) -> tuple[Any, Convert] | None:
-    """Returns the plain type that stands for another, and how an array becomes one; None if there is none."""
+    """Returns the plain type that replaces another, and how an array becomes one; None if there is none."""
     if _is_plain(kind) or (pa.types.is_dictionary(kind) and _is_text(kind.value_type)):
         return kind, _same
     form = next((form(kind) for name, form in _FORMS.items() if getattr(pa.types, name)(kind)), None)
@@ -130,7 +130,7 @@ def _same(array: Any) -> Any:
 
 
 def _view(array: Any, kind: Any) -> Any:
-    """The same bytes under another type."""
+    """Returns the same bytes under another type."""
     return pa.Array.from_buffers(kind, len(array), array.buffers(), array.null_count, array.offset)
 
 
@@ -140,7 +140,7 @@ def _moment(kind: Any) -> tuple[Any, Convert]:
 
 
 def _decimal(kind: Any) -> tuple[Any, Convert] | None:
-    """As many digits as there can be: a decimal may hold more than it declares."""
+    """Returns a decimal type of the most digits there can be: a decimal may hold more than it declares."""
     if not 0 <= kind.scale <= _MOST_DIGITS:
         return None
     wide = pa.decimal128(_MOST_DIGITS, kind.scale)
@@ -165,7 +165,7 @@ def _day_of_milliseconds(_: Any) -> tuple[Any, Convert]:
 
 
 def _written_out(kind: Any) -> tuple[Any, Convert] | None:
-    """A dictionary or runs: each value in its place."""
+    """Returns the type of a dictionary or of runs with each value written in its place."""
     inner = plain(kind.value_type)
     if inner is None:
         return None

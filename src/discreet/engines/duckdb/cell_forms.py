@@ -1,7 +1,7 @@
 """How cells of text files are written: the forms that people and programs use, and plain ones that are read.
 
 Numbers are read with a point and nothing else, days as YYYY-MM-DD. What is written otherwise is recognised here, so
-that a steward is told and can have it written plainly; nothing that answers questions looks at it.
+that a steward learns of it and can have it written plainly; nothing that answers questions looks at it.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ def _parse_date(cell: str, *days: str) -> str:
 
 
 def _plain(moment: str) -> str:
-    """A moment as text, a day where the cell has no time; the cell itself where there is none."""
+    """Returns a moment as text, a day where the cell has no time; the cell itself where there is none."""
     length = "CASE WHEN contains({0}, ':') THEN 26 ELSE 10 END"
     return f"coalesce(left(CAST({moment} AS VARCHAR), {length}), {{0}})"
 

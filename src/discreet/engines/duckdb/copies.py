@@ -27,7 +27,7 @@ class Copy(Protocol):
         """Returns some columns of all rows, in order of their places."""
 
     def rows(self, places: Iterable[int]) -> list[Row]:
-        """Returns whole rows."""
+        """Returns all columns of the rows in these places."""
 
     def keep(self, places: Collection[int]) -> Copy:
         """Copies some rows only; their places are other ones."""

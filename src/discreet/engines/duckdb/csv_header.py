@@ -24,7 +24,7 @@ from discreet.errors import InvalidParameter
 
 PACKED = ".gz"  # after the suffix of a text file
 LONGEST = 1 << 20
-"""Bytes of a header: far more than a table has that anybody asks about."""
+"""Bytes of a header: far more than any table in use has."""
 
 _SHOWN = 12
 _DELIMITERS = ",;\t|"
@@ -34,14 +34,14 @@ _BLANKS = re.compile(r"\s+")
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """The names of columns as a file writes them, and what stands between them."""
+    """The names of columns as a file writes them, and the sign between them."""
 
     names: tuple[str, ...]
     delimiter: str
 
     @property
     def troubles(self) -> tuple[str, ...]:
-        """Why these names cannot be declared as they are; nothing if they can."""
+        """Returns why these names cannot be declared as they are; nothing if they can."""
         told = []
         counts = Counter(map(_fold_name, self.names))
         twice = sorted({name for name in self.names if counts[_fold_name(name)] > 1 and name.strip()})
@@ -57,7 +57,7 @@ class Header:
 
     @property
     def mended_names(self) -> tuple[str, ...]:
-        r"""Names that can be declared, each once: a second `ward` is `ward_2`, a column without a name `column_3`.
+        r"""Makes names that can be declared, each once: a second `ward` is `ward_2`, a column without one `column_3`.
 
         >>> Header(("ward", "Ward", "", "heart\nrate"), ",").mended_names
         ('ward', 'Ward_2', 'column_3', 'heart rate')
@@ -77,24 +77,24 @@ class Header:
 
 
 def _others(name: str, numbers: Iterable[int]) -> Iterator[str]:
-    """A name with numbers; the first goes without."""
+    """Returns a name with numbers; the first goes without."""
     return (name if number == 1 else f"{name}_{number}" for number in numbers)
 
 
 def _some(names: Iterable[str]) -> str:
-    """A few of them, for a sentence."""
+    """Returns a few of them, for a sentence."""
     first = list(islice(names, _SHOWN + 1))
     return ", ".join([*first[:_SHOWN], *(["..."] if len(first) > _SHOWN else [])])
 
 
 def _plain(name: str) -> str:
-    """A name without signs that steer a terminal, with single spaces, in the usual form of its letters."""
+    """Returns a name without signs that steer a terminal, with single spaces, in the usual form of its letters."""
     shown = "".join(" " if steers(sign) else sign for sign in name)
     return _BLANKS.sub(" ", unicodedata.normalize("NFC", shown)).strip()
 
 
 def _fold_name(name: str) -> str:
-    """What tells names apart: not letter case, as in questions, nor how accents or blanks are written."""
+    """Returns what makes names different: not letter case, as in questions, nor how accents or blanks are written."""
     return unicodedata.normalize("NFC", _plain(name).casefold())
 
 
@@ -126,7 +126,7 @@ def split_header(record: str) -> Header:
 
 
 def first_record(path: Path) -> str:
-    """Reads a text file up to the first line end that stands outside of quotes.
+    """Reads a text file up to the first line end outside of quotes.
 
     Raises:
         InvalidParameter: if it cannot be unpacked, or there is none within a megabyte.
@@ -144,7 +144,7 @@ def first_record(path: Path) -> str:
 
 
 def _end(text: str) -> int | None:
-    """The place of the first line end outside of quotes; a quote opens where a name begins, and nowhere else."""
+    """Returns the place of the first line end outside of quotes; a quote opens only where a name begins."""
     place, length = 0, len(text)
     while place < length:
         quoted = _QUOTED.match(text, place) if text[place] == '"' and _begins(text, place) else None

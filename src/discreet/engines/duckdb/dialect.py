@@ -23,7 +23,7 @@ _POINTS = r"\x{{{{{:x}}}}}-\x{{{{{:x}}}}}"
 
 
 def _class(ranges: Iterable[Range]) -> str:
-    """A set of code points as a regular expression, its braces doubled for a template."""
+    """Returns a set of code points as a regular expression, its braces doubled for a template."""
     return "[" + "".join(_POINTS.format(first, last) for first, last in ranges) + "]"
 
 
@@ -36,7 +36,7 @@ in later versions of Unicode, which a later DuckDB may know, are not."""
 
 
 def _in_case(function: str) -> Template:
-    """A text in DuckDB's own upper or lower case, which is quick; where that is not settled, one character at a time.
+    """Writes DuckDB's own upper or lower case, which is quick; where that is not settled, one character at a time.
 
     A text with as many bytes as characters is ASCII.
     """
@@ -50,9 +50,9 @@ def _in_case(function: str) -> Template:
 
 
 def _read_number(plainly: str, pattern: str, kind: str, *, trims: bool = False) -> Template:
-    """A number that a text writes, by DuckDB's own conversion, where that is certain not to read more than the pattern.
+    """Reads a number from a text by DuckDB's own conversion, where that surely reads no more than the pattern.
 
-    A pattern is slow beside a conversion, and few texts need one: all but those that are written plainly. No text with
+    A pattern is slow next to a conversion, and few texts need one: all but those that are written plainly. No text with
     a space at an end is, so only what is not written plainly is trimmed.
     """
     matched, text = (f" *{pattern} *", "trim({0}, ' ')") if trims else (pattern, "{0}")
@@ -75,7 +75,7 @@ _NUMBERS = {"to_int": (WHOLE_PLAINLY, _WHOLE, "BIGINT"), "to_float": (DOUBLE_PLA
 
 
 def _numbers(*, trims: bool) -> dict[str, Template]:
-    """The functions that read numbers from texts."""
+    """Returns the functions that read numbers from texts."""
     return {
         name: replace(_read_number(*parts, trims=trims), infinite=name == "to_float")
         for name, parts in _NUMBERS.items()
@@ -100,12 +100,12 @@ ID_FUNCTION = "normalised_id"
 
 
 def _is_id() -> str:
-    """A condition on a text: that it is an id. Most are, by their first character."""
+    """Returns a condition on a text: that it is an id. Most are, by their first character."""
     return f"({{0}} >= '!' AND {{0}} < chr(128)) OR NOT regexp_full_match({{0}}, '{_class(WHITE)}*')"
 
 
 def _normalised_id() -> str:
-    """`row_choice.normalised` of a text. The function in Python is called only where there may be something to do.
+    """Writes `row_choice.normalised` of a text. The function in Python is called only where it may have to act.
 
     Cheaper questions come first: a text of ASCII that neither begins nor ends with white space or a control character
     is an id as it is, and so are words of common letters. Where a text has as many bytes as characters, its last
@@ -127,14 +127,14 @@ def _struct(**parts: str) -> str:
 
 
 def _modulo(number: str, others: str = "") -> str:
-    """A whole number modulo P; most are below it, and to see that takes half as long as a division."""
+    """Returns a whole number modulo P; most are below it, and to see that takes half as long as a division."""
     return f"(CASE WHEN {number} BETWEEN {1 - P} AND {P - 1} THEN {number} {others}ELSE {number} % {P} END)"
 
 
 class DuckDBDialect(Dialect):
     """DuckDB's SQL: HUGEINT sums, named parameters, lists and structs.
 
-    >>> DIALECT.total("x"), DIALECT.quoted('a"b')
+    >>> DIALECT.total("x"), DIALECT.quote_name('a"b')
     ('SUM(x)', '"a""b"')
     """
 

@@ -54,7 +54,7 @@ _FEW_ROWS = 10_000  # are not worth another statement
 _NUMBERED, _SPREAD = 1.1, 4  # at most so many rows for each number up to the largest one, and numbers for each row
 _MOST_BITS = 1 << 27  # of a set of numbers, which every thread has
 _UNKNOWN = (1, 0, 0)  # no numbers and no rows
-_UNREADABLE = "Its type cannot be read, or not whatever is stored in it: convert the column, or see schema_of."
+_UNREADABLE = "Its type, or some value of it, cannot be read: convert the column, or see schema_of."
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class _Table:
 
     @property
     def stored_columns(self) -> dict[str, tuple[Type, str]]:
-        """Columns as they are in the database, where their expressions have been applied."""
+        """Returns columns as they are in the database, where their expressions have been applied."""
         return {name: (column.type, DIALECT.quote_name(name)) for name, column in self.columns.items()}
 
 
@@ -150,7 +150,7 @@ class DuckDB(Engine):
         )
 
     def _access(self, reading: Reading, cursor: duckdb.DuckDBPyConnection) -> Access:
-        """How the table of a reading is read best; to be asked within a read, since files may be gone."""
+        """Returns how the table of a reading is read best; to be asked within a read, since files may be gone."""
         source, limits = self._tables[reading.table].source, reading.bounding
         if limits is None:
             raise InternalError("Rows are chosen where contributions are bounded.")
@@ -168,7 +168,7 @@ class DuckDB(Engine):
         )
 
     def _size(self, table: str, unit: str, cursor: duckdb.DuckDBPyConnection) -> tuple[int, int, int]:
-        """The least and the largest of a column's numbers, and how many rows there are.
+        """Returns the least and the largest of a column's numbers, and how many rows there are.
 
         Files and tables say it without being read. Only time rests on it: numbers close together are found by their
         places, and where there are about as many rows as numbers, they most likely number the rows.
@@ -221,7 +221,7 @@ class DuckDB(Engine):
             return self._open.cursor()
 
     def _open_sealed_database(self) -> duckdb.DuckDBPyConnection:
-        """A database that holds the registered tables and can reach nothing else."""
+        """Returns a database that holds the registered tables and can reach nothing else."""
         settings = {name: value for name, value in self._settings.items() if value is not None}
         settings["perfect_ht_threshold"] = max((_bits(table.source) for table in self._tables.values()), default=_FEW)
         connection = open_database(**settings)
@@ -247,17 +247,17 @@ class DuckDB(Engine):
 
 
 def _bits(source: Source) -> int:
-    """The logarithm of how many numbers may have a place each where rows are counted by a number.
+    """Returns the logarithm of how many numbers may have a place each where rows are counted by a number.
 
     Places for a million people are ten times faster than a hash table where there are ten million rows, and ten times
-    slower where there are a thousand: a place for every so many bytes of a file is little beside reading it.
+    slower where there are a thousand: a place for every so many bytes of a file is little next to reading it.
     """
     size = sum(path.stat().st_size for path in paths_of(source))
     return min(max((size // _BYTES_A_PLACE).bit_length(), _FEW), _MANY)
 
 
 def _is_short(source: Source) -> bool:
-    """Whether what is read of a table is rather kept than read again: it is not so long that memory might not hold it.
+    """Returns whether the rows read of a table are kept and not read again: memory surely holds them.
 
     What lies in memory can be held there once more.
     """

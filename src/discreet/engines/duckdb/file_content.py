@@ -1,6 +1,6 @@
 """What is in a file: how its cells are written, which of them a type does not read, whose rows they are.
 
-Everything here is read from private data and paid for by nobody: it is for a steward's eyes, before a table is
+Everything here is read from private data without a charge: it is for a steward's eyes, before a table is
 protected, and nothing that answers questions calls it.
 """
 
@@ -110,7 +110,7 @@ class FileContent:
 
     @property
     def stored_types(self) -> dict[str, Type]:
-        """The columns and the types that the format gives them."""
+        """Returns the columns and the types that the format gives them."""
         return {name: column.type for name, column in self._columns.items()}
 
     def forms(self, *, signs: bool = True) -> tuple[int, dict[str, ColumnForms]]:
@@ -145,7 +145,7 @@ class FileContent:
         Args:
             kinds: the types.
             bounds: of some columns, to count what lies outside of them.
-            listed: the columns of which all different values are wanted, unless there are more than `most`.
+            listed: the columns whose different values are all wanted, unless there are more than `most`.
             most: see there.
         """
         terms = list[str]()
@@ -200,7 +200,7 @@ class FileContent:
         )
 
     def close(self) -> None:
-        """Lets go of the file."""
+        """Closes the database that reads the file."""
         self._connection.close()
 
     def __enter__(self) -> Self:
@@ -211,11 +211,11 @@ class FileContent:
 
     @property
     def _cells(self) -> dict[str, tuple[str, Type]]:
-        """How the cells of each column are called below, and how they are stored."""
+        """Returns how the cells of each column are called below, and how they are stored."""
         return {name: (f"c{place}", kind) for place, (name, kind) in enumerate(self.stored_types.items())}
 
     def _rows(self, *, signs: bool = True) -> str:
-        """All cells, texts without spaces around them, as types are read from them; perhaps without signs."""
+        """Returns all cells, texts without spaces around them, as types are read from them; perhaps without signs."""
         quoted = {name: DIALECT.quote_name(name) for name in self._cells}
         shown = (
             f"{_bare(quoted[name], signs=signs) if kind is Type.TEXT else quoted[name]} AS {cell}"
@@ -239,7 +239,7 @@ class FileContent:
 
 
 def _require_few(columns: int, most: int | None) -> None:
-    """Refuses a file with too many columns before it is read: each is looked at by itself."""
+    """Refuses a file with too many columns before it is read: each is looked at alone."""
     if most is not None and columns > most:
         hint = "Write a file with the columns that are asked about, or declare it in discreet.toml."
         raise InvalidParameter("source", f"a file with {columns} columns", f"at most {most} columns", hint)
@@ -247,7 +247,7 @@ def _require_few(columns: int, most: int | None) -> None:
 
 @contextmanager
 def _readable() -> Iterator[None]:
-    """Tells the steward that a file is damaged or too large; a question never comes here, and is told neither."""
+    """Reports to the steward that a file is damaged or too large; a question never comes here, and learns neither."""
     try:
         yield
     except duckdb.OutOfMemoryException:

@@ -1,9 +1,9 @@
-"""Sources as tables of DuckDB: what stands after FROM, which columns can be read, and reads that no value makes fail.
+"""Sources as tables of DuckDB: what comes after FROM, which columns can be read, and reads that no value makes fail.
 
 DuckDB's reader of Parquet is fast, and gives up at a text that is not UTF-8 and at milliseconds that are no
 microseconds. Where it does, the question is asked again over a view that takes the place of the table and reads slowly
 what can be read: the same values in all other cells, NULL in those. Whether that was needed shows in the time alone.
-Columns of which this cannot be promised are left out by their type.
+Columns without this promise are left out by their type.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _HARDENED: dict[str, Any] = {
 }
 _DESCRIBERS: dict[int, duckdb.DuckDBPyConnection] = {}  # by process
 _ROWS_AT_ONCE = 10_000  # handed over between two moments at which a read can be stopped
-FATAL = (duckdb.InternalException, duckdb.FatalException)  # after which DuckDB answers nobody
+FATAL = (duckdb.InternalException, duckdb.FatalException)  # after which DuckDB answers nothing
 _OF_RESOURCES = (duckdb.InterruptException, duckdb.OutOfMemoryException)
 
 T = TypeVar("T")
@@ -53,7 +53,7 @@ Readable = tuple[Source, Mapping[str, DuckDBColumn]]
 
 
 def open_database(**settings: Any) -> duckdb.DuckDBPyConnection:
-    """Opens an empty database in memory that loads nothing by itself, prints nothing, and writes no file unasked."""
+    """Opens an empty database in memory that loads nothing on its own, prints nothing, and writes no file unasked."""
     # DuckDB's default is .tmp where the process runs: private rows would stay there in a file
     connection = duckdb.connect(config={"temp_directory": "", **_HARDENED, **settings})
     with suppress(duckdb.InvalidInputException):  # of a notebook that could not draw it anyway
@@ -62,10 +62,10 @@ def open_database(**settings: Any) -> duckdb.DuckDBPyConnection:
 
 
 def _describer() -> duckdb.DuckDBPyConnection:
-    """A place where frames and files are described: one database of each process, since opening it costs most of all.
+    """Returns the database that describes frames and files: one for each process, since opening it costs most.
 
-    What is registered there is seen by nobody else, and nothing is read from it. It is never closed: after a fork it
-    would wait for threads that only the parent has.
+    What is registered there is seen by no other caller, and nothing is read from it. It is never closed: after a fork
+    it would wait for threads that only the parent has.
     """
     process = os.getpid()
     if process not in _DESCRIBERS:
@@ -97,7 +97,7 @@ def describe_source(source: Source) -> dict[str, DuckDBColumn]:
 
 
 def _check_is_table(connection: duckdb.DuckDBPyConnection, source: FileTable) -> None:
-    """A view computes, and nobody knows on which values its expressions fail."""
+    """Refuses a view: it computes, and its expressions may fail on unknown values."""
     sql = "SELECT count(*) FROM duckdb_views() WHERE lower(schema_name) = lower(?) AND lower(view_name) = lower(?)"
     row = connection.execute(f"{sql} AND database_name = 't0_file'", [source.schema, source.table]).fetchone()
     if row != (0,):
@@ -113,7 +113,7 @@ def paths_of(source: Source) -> tuple[Path, ...]:
 
 
 def write_select_list(chosen: Iterable[tuple[str, DuckDBColumn]]) -> str:
-    """Writes what stands after SELECT to read columns under their names."""
+    """Writes what comes after SELECT to read columns under their names."""
     return ", ".join(f"{column.sql} AS {DIALECT.quote_name(name)}" for name, column in chosen)
 
 
@@ -198,7 +198,7 @@ _TOLERANT = "ignore_errors = true, null_padding = true, parallel = false, strict
 
 
 def csv_scan(source: Csv, options: str = _TOLERANT) -> str:
-    """Writes what stands after FROM to read text files; the options say what becomes of faulty lines."""
+    """Writes what comes after FROM to read text files; the options say what becomes of faulty lines."""
     columns = ", ".join(f"{DIALECT.text_literal(column)}: 'VARCHAR'" for column in source.header)
     return (
         f"read_csv([{', '.join(DIALECT.text_literal(str(path)) for path in source.paths)}], "
@@ -228,7 +228,7 @@ _PREPARE: Mapping[type, Callable[[duckdb.DuckDBPyConnection, Any, str], str]] = 
     ArrowFrame: _frame,
     FileTable: _file_table,
 }
-"""What stands after FROM, and what must be done before."""
+"""What comes after FROM, and what must be done before."""
 
 
 # -------------------------------------------------------------------------------------------------------------- parquet
@@ -258,12 +258,12 @@ class _Leaf:
 
     @property
     def kept_in(self) -> int:
-        """The bytes of a decimal in DuckDB."""
+        """Returns the bytes of a decimal in DuckDB."""
         return next((size for digits, size in _WIDTHS if self.precision <= digits), 0)
 
     @property
     def is_total(self) -> bool:
-        """Whether no bytes make DuckDB's reader fail, milliseconds and texts apart, which are read in another way."""
+        """Returns whether no bytes make DuckDB's reader fail; milliseconds and texts are read in another way."""
         return not self.native.startswith("DECIMAL") or self.physical in _BYTES or 0 < self.length <= self.kept_in
 
     @property
@@ -272,13 +272,13 @@ class _Leaf:
 
 
 def scan(paths: Iterable[Path], utf8: str = "strict") -> str:
-    """Writes what stands after FROM to read files."""
+    """Writes what comes after FROM to read files."""
     names = ", ".join(DIALECT.text_literal(str(path)) for path in paths)
     return f"read_parquet([{names}], hive_partitioning = false, utf8_validation = '{utf8}')"
 
 
 def _described_parquet(connection: duckdb.DuckDBPyConnection, source: Parquet) -> dict[str, DuckDBColumn]:
-    """The columns that can be read whatever is in them.
+    """Returns the columns that can be read whatever is in them.
 
     Raises:
         InvalidParameter: if files do not store a column in the same way.
@@ -299,7 +299,7 @@ def _described_parquet(connection: duckdb.DuckDBPyConnection, source: Parquet) -
 def _with_milliseconds(
     connection: duckdb.DuckDBPyConnection, source: Parquet, leaves: Mapping[str, _Leaf], found: dict[str, DuckDBColumn]
 ) -> dict[str, DuckDBColumn]:
-    """Beside milliseconds, which may have to be read through Arrow, only columns in which that finds the same."""
+    """Keeps milliseconds, which may need Arrow, and those other columns in which Arrow finds the same."""
     if not any(leaves[name].in_milliseconds for name in found):
         return found
     plain = _plain(connection, source, list(found), "plain")
@@ -307,7 +307,7 @@ def _with_milliseconds(
 
 
 def _is_same(leaf: _Leaf, column: DuckDBColumn, plain: DuckDBColumn) -> bool:
-    """Whether both readers find the same in a column, also where there are values that it should not hold."""
+    """Returns whether both readers find the same in a column, also where there are values that it should not hold."""
     if leaf.native.startswith("DECIMAL"):
         return plain.native.startswith("DECIMAL") and leaf.bytes <= leaf.kept_in
     return column.native == plain.native or (column.native, plain.native) in _ALIKE
@@ -358,7 +358,7 @@ def _without_broken_texts(
 
 
 def _leaves(connection: duckdb.DuckDBPyConnection, path: Path) -> dict[str, _Leaf]:
-    """The columns of a file that have no parts, from its footer."""
+    """Returns the columns of a file that have no parts, from its footer."""
     asked = "name, num_children, duckdb_type, type, type_length, precision, converted_type, logical_type"
     rows = connection.execute(f"SELECT {asked} FROM parquet_schema({DIALECT.text_literal(str(path))})").fetchall()
     found, place = {}, 1
@@ -371,7 +371,7 @@ def _leaves(connection: duckdb.DuckDBPyConnection, path: Path) -> dict[str, _Lea
 
 
 def _size(rows: Sequence[tuple[Any, ...]], place: int) -> int:
-    """How many rows describe a column and its parts."""
+    """Returns how many rows describe a column and its parts."""
     size = 1
     for _ in range(rows[place][1] or 0):
         size += _size(rows, place + size)

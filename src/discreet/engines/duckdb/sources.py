@@ -112,7 +112,7 @@ def _files(paths: tuple[Path, ...]) -> Parquet | Csv:
 
 
 def _csv(paths: tuple[Path, ...]) -> Csv:
-    """Only the first record is read here: a header is public, as a table's columns are."""
+    """Reads only the first record here: a header is public, as a table's columns are."""
     records = [first_record(path) for path in paths]
     look = f"discreet check {shlex.quote(str(paths[0]))}"
     if "\0" in records[0]:
@@ -231,7 +231,7 @@ STORED: Mapping[str, tuple[Type, str]] = {
 }
 
 UNCHECKED_TEXT = "TRY(decode(encode({0})))"
-"""A text that nobody has checked to be UTF-8; NULL if it is not."""
+"""A text that was not checked to be UTF-8; NULL if it is not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,7 +266,7 @@ def csv_columns(source: Csv) -> dict[str, DuckDBColumn]:
 
 
 def _decimal(kind: Any) -> tuple[Type, str]:
-    """Correctly rounded, as its text would be; a column may hold more digits than it declares."""
+    """Writes a correct rounding, as a decimal's text would have; a column may hold more digits than it declares."""
     width, scale = (size for _, size in kind.children)
     value = "CAST(CAST({0} AS VARCHAR) AS DOUBLE)"
     if scale <= _EXACT_POWER:
@@ -277,7 +277,7 @@ def _decimal(kind: Any) -> tuple[Type, str]:
 
 
 def _largest(digits: int, width: int, scale: int) -> str:
-    """The largest decimal of so many digits."""
+    """Returns the largest decimal of so many digits."""
     written = ("9" * digits).zfill(scale + 1)
     point = len(written) - scale
     return f"CAST('{written[:point]}.{written[point:]}' AS DECIMAL({width},{scale}))"

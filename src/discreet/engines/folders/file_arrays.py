@@ -1,8 +1,8 @@
 """Files as numbers of one public shape: pictures (PNG, PGM, PPM), NumPy arrays, and plain texts as their bytes.
 
-Every reader is a function of one file and of the declared shape. What it does not understand it raises for, and whoever
-called it takes the file for a blank: no file is an error, since an error would tell of it. Nothing is unpacked beyond
-what the declared shape needs.
+Every reader is a function of one file and of the declared shape. It raises for what it does not understand, and its
+caller takes the file for a blank: no file is an error, since an error would reveal it. Nothing is unpacked beyond what
+the declared shape needs.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _FORM = "This file is not of the declared form."
 _PNG = b"\x89PNG\r\n\x1a\n"
 _CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}  # of the colour types of PNG
 _PNM = re.compile(rb"\AP([56])\s+(?:#[^\n]*\n\s*)*([0-9]{1,6})\s+([0-9]{1,6})\s+([0-9]{1,3})\s")
-_HEADER = 1 << 12  # bytes that an array has beside its numbers
+_HEADER = 1 << 12  # bytes that an array has in addition to its numbers
 _NOTES = 1 << 16  # and a picture: colour profiles, and what cameras write
 
 
@@ -53,7 +53,7 @@ def png(data: bytes, shape: Shape) -> NDArray[Any]:
 
 
 def _chunks(data: bytes) -> dict[bytes, bytes]:
-    """The parts of a PNG by name, those of one name put together."""
+    """Returns the parts of a PNG by name, those of one name put together."""
     _require(data.startswith(_PNG))
     found: dict[bytes, bytes] = {}
     place = len(_PNG)
@@ -65,7 +65,7 @@ def _chunks(data: bytes) -> dict[bytes, bytes]:
 
 
 def _undo_filters(lines: Bytes, count: int) -> Bytes:
-    """The lines of a PNG, each of which tells in its first byte how it follows from those before it."""
+    """Returns the lines of a PNG, whose first bytes say how each follows from those before it."""
     above = np.zeros(lines.shape[1] - 1, np.uint8)
     found = []
     for line in lines:

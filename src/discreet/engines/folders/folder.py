@@ -36,7 +36,7 @@ class Folder:
     A row has the name of a file in `column`, within the folder; in `label` the sub-folder that it lies in, NULL if it
     lies in none; and with a pattern for persons, in `person` what the pattern finds in the file's name. Links are
     passed over. A learner that selects `column` is given the file's numbers, of one public shape, clipped to public
-    bounds. A file that cannot be read, or has another shape, is a blank, whose numbers are all missing; nothing tells
+    bounds. A file that cannot be read, or has another shape, is a blank, whose numbers are all missing; nothing shows
     which, or whether there are any.
 
     Nothing is listed or read before an engine or a learner asks for it.
@@ -47,7 +47,7 @@ class Folder:
         shape: of the numbers of every file; of a picture (channels, height, width), of a text its bytes.
         bounds: public limits of the numbers.
         person: a pattern; its first group, anywhere in a file's path within the folder, is whose file it is. Files in
-            which it finds nobody are nobody's. None if each file is one unit.
+            which it finds no person have no id. None if each file is one unit.
         column: what questions call the file; "text" for texts and "image" for all else unless it is given.
 
     Raises:
@@ -106,17 +106,17 @@ class Folder:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The names of the table's columns."""
+        """Returns the names of the table's columns."""
         return (self.file_column, "label", *([] if self.person is None else ["person"]))
 
     @property
     def origins(self) -> dict[str, str]:
-        """Where the folder is, links followed, and what is there now, as device and inode."""
+        """Returns where the folder is, links followed, and what is there now, as device and inode."""
         state = self.root.stat()
         return {str(self.root): f"{state.st_dev}:{state.st_ino}"}
 
     def holds(self, other: Folder) -> bool:
-        """Tells whether another folder is this one, or lies in it."""
+        """Returns whether another folder is this one, or lies in it."""
         return other.root.is_relative_to(self.root)
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
@@ -132,7 +132,7 @@ class Folder:
             yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
     def _rows(self) -> Iterator[tuple[str | None, ...]]:
-        """The rows; a name that is no Unicode is NULL, and its file a blank."""
+        """Yields the rows; a name that is no Unicode is NULL, and its file a blank."""
         pattern = self._pattern()
         for where, _, names in os.walk(self.root):
             for name in names:
@@ -158,7 +158,7 @@ class Folder:
         return made
 
     def _read(self, file: str) -> NDArray[np.float64] | None:
-        """The numbers of one file; None for a blank, whatever is wrong with it."""
+        """Returns the numbers of one file; None for a blank, whatever is wrong with it."""
         try:
             path = self.root / file
             if path.resolve() != path or not path.is_relative_to(self.root):

@@ -42,7 +42,7 @@ class Memory(Engine):
         return {}
 
     def close(self) -> None:
-        """Forgets the rows."""
+        """Forgets all rows and columns."""
         self._rows.clear()
         self._columns.clear()
 
@@ -95,7 +95,7 @@ def _answer(reading: Reading, rows: Iterable[Row]) -> Groups:
 
 
 def _pairs(reading: Reading, rows: Iterable[Row], public: set[Keys] | None) -> Pairs:
-    """Rows by unit and group; without a unit column all rows stand under one unit, which nothing bounds."""
+    """Returns rows by unit and group; without a unit column all rows are of one unit, which nothing bounds."""
     pairs: Pairs = defaultdict(lambda: defaultdict(list))
     for row in rows:
         keys = tuple(evaluate(key, row) for key in reading.keys)
@@ -119,7 +119,7 @@ def _bound_rows(pairs: Pairs, bounding: ContributionBounding, statistics: Sequen
 
 
 def _spread(spread: Spread, pairs: Pairs, bounding: ContributionBounding | None) -> Groups:
-    """Units of each group by how many groups they are kept in."""
+    """Returns units of each group by how many groups they are kept in."""
     if bounding is None:
         raise InternalError("A reading reached an engine unchecked.")
     hidden = set(spread.without)
@@ -132,7 +132,7 @@ def _spread(spread: Spread, pairs: Pairs, bounding: ContributionBounding | None)
 
 
 def _pick_rows(rows: list[Row], limit: int, rank: int, statistics: Sequence[Statistic]) -> list[Row]:
-    """At most so many rows, evenly spaced in the order of their terms."""
+    """Returns at most so many rows, evenly spaced in the order of their terms."""
     if len(rows) <= limit:
         return rows
     ordered = sorted(rows, key=lambda row: [_nulls_first(_term(s, s.argument, row)) for s in statistics])
@@ -180,7 +180,7 @@ def _once(statistic: Statistic, lots: list[list[Row]], by_row: bool) -> int:
 
 
 def _term(statistic: Statistic, argument: Expression | None, row: Row) -> Any:
-    """What a row adds to a sum, or stands for among values; NULL if it has none."""
+    """Returns what a row adds to a sum, or its value; NULL if it has none."""
     value = None if argument is None else evaluate(argument, row)
     if statistic.kind == "distinct":
         return value
@@ -192,6 +192,6 @@ def _term(statistic: Statistic, argument: Expression | None, row: Row) -> Any:
 
 
 def _product(statistic: Statistic, row: Row) -> int | None:
-    """All terms, each counted from its shift, multiplied."""
+    """Returns all terms, each counted from its shift, multiplied."""
     pairs = [(part.shift, _term(part, part.argument, row)) for part in statistic.terms]
     return None if any(term is None for _, term in pairs) else math.prod(term - shift for shift, term in pairs)

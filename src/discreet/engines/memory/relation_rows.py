@@ -118,7 +118,7 @@ def fold_rows(fold: Fold | Window, rows: Sequence[Row]) -> Value:
 
 
 def _extreme(fold: Fold, by: Expression, rows: Sequence[Row]) -> Value:
-    """The value of the smallest or largest pair; in *first* and *last*, NULL only if all values there are."""
+    """Returns the value of the smallest or largest pair; in *first* and *last*, NULL only if all values there are."""
     pairs = [(evaluate(by, row), evaluate(fold.argument, row)) for row in rows if fold.argument is not None]
     known: list[Any] = [pair for pair in pairs if pair[0] is not None]
     if fold.kind in ("arg_min", "arg_max"):
@@ -135,7 +135,7 @@ def _total(fold: Fold | Window, values: Sequence[Any]) -> Value:
 
 
 def _scale_total(fold: Fold | Window, total: int, count: int) -> Value:
-    """A sum of steps, or the mean of so many of them."""
+    """Returns a sum of steps, or the mean of so many of them."""
     exponent, _, _ = fold.grid
     if not count or not INT_LOW <= total <= INT_HIGH:
         return None
@@ -170,7 +170,7 @@ def _(relation: Join, tables: Tables, declared: Declared) -> list[Row]:
 
 
 def _smallest(rows: Sequence[Row]) -> list[Row]:
-    """The smallest of equal rows by all columns, NULL last; none of none."""
+    """Returns the smallest of equal rows by all columns, NULL last; none of none."""
     return sorted(rows, key=lambda row: [(value is None, value) for value in row.values()])[:1]
 
 
@@ -187,9 +187,9 @@ def _by_key(rows: Iterable[Row], on: Sequence[Expression]) -> dict[tuple[Value, 
 
 
 def _find_join_pairs(left: Relation, right: Relation, on: Pairs, declared: Declared) -> Pairs:
-    """What must be equal: if both sides have people, whose rows they are, in the place of the ids as they are written.
+    """Returns what must be equal: if both sides have people, their ids in normal form replace those as written.
 
-    A row that is nobody's has no pair, and counts nowhere.
+    A row without an id has no pair, and counts nowhere.
     """
     if not (has_people(left, declared) and has_people(right, declared)):
         return on
@@ -198,7 +198,7 @@ def _find_join_pairs(left: Relation, right: Relation, on: Pairs, declared: Decla
 
 
 def _partners(row: Row, on: Sequence[Expression], found: Mapping[tuple[Value, ...], list[Row]]) -> list[Row]:
-    """Rows that are equal; NULL equals nothing."""
+    """Returns rows that are equal; NULL equals nothing."""
     key = tuple(evaluate(expression, row) for expression in on)
     return [] if None in key else found.get(key, [])
 
@@ -235,7 +235,7 @@ def _(relation: Cut, tables: Tables, declared: Declared) -> list[Row]:
 
 
 def first_rows(relation: Cut, columns: Mapping[str, Type], rows: Iterable[Row]) -> list[Row]:
-    """Returns at most so many rows of each unit; rows that are nobody's are left out."""
+    """Returns at most so many rows of each unit; rows without an id are left out."""
     own: dict[Value, list[Row]] = defaultdict(list)
     for row in rows:
         if row[UNIT] is not None:
@@ -247,7 +247,7 @@ def first_rows(relation: Cut, columns: Mapping[str, Type], rows: Iterable[Row]) 
 
 
 def _cut_order(relation: Cut, columns: Mapping[str, Type], salt: Salt, row: Row) -> list[Any]:
-    """Where a row comes among those of its unit: by ranks of what is compared, a rank of all of it, and its values."""
+    """Returns the place of a row among its unit's rows: by ranks of what is compared, of all of it, and its values."""
     unit = row[UNIT]
     compared = [(part.type, evaluate(part, row)) for part in relation.by]
     values = [(kind, row[name]) for name, kind in columns.items() if name != UNIT]
@@ -286,7 +286,7 @@ def places(window: Window, rows: Sequence[Row], columns: Sequence[str]) -> list[
 
 
 def _values(window: Window, rows: Sequence[Row]) -> Iterator[Value]:
-    """The values of rows of one group, which are in order; one person may have very many."""
+    """Yields the values of rows of one group, which are in order; one person may have very many."""
     last = _last_peers(window, rows)
     folds = _folds(window, rows, last) if window.kind in _FOLDED else []
     first, peers = 0, 0
@@ -362,7 +362,7 @@ def _elsewhere(window: Window, rows: Sequence[Row], place: int) -> Value:
 
 
 def _last_peers(window: Window, rows: Sequence[Row]) -> list[int]:
-    """For each row the place of the last one that is equal to it in the window's order."""
+    """Returns for each row the place of the last one that is equal to it in the window's order."""
     last = list(range(len(rows)))
     for place in reversed(range(len(rows) - 1)):
         if _compare(window.order, (), rows[place], rows[place + 1]) == 0:
@@ -379,7 +379,7 @@ def _compare(order: Sequence[SortKey], columns: Sequence[str], one: Row, other: 
 
 
 def _sign(a: Any, b: Any, *, descending: bool = False) -> int:
-    """NULL last, in both directions."""
+    """Returns the sign of an order with NULL last, in both directions."""
     if a is None or b is None:
         return (a is None) - (b is None)
     return int((a < b) - (a > b) if descending else (a > b) - (a < b))

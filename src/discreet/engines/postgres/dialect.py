@@ -41,7 +41,7 @@ _SAME_MONTH = "extract(month FROM {2}) = extract(month FROM {1})"
 
 
 def _read_day(pattern: str, sql: str) -> Template:
-    """A text of a pattern, if its day exists: counted from the first of its month, it is in the same month."""
+    """Reads a text of a pattern, if its day exists: counted from the first of its month, it is in the same month."""
     return Template(
         f"CASE WHEN {_SAME_MONTH} THEN {sql} END",
         repeats=(0,),
@@ -77,7 +77,7 @@ _ASCII = "octet_length({0}) = length({0})"
 
 
 def _in_case(letters: Mapping[int, int]) -> Template:
-    """A text of ASCII is translated by a short table, which is quick."""
+    """Translates a text of ASCII by a short table, which is quick."""
 
     def table(chosen: Mapping[int, int]) -> str:
         return f"translate({{0}}, '{''.join(map(chr, chosen))}', '{''.join(map(chr, chosen.values()))}')"
@@ -87,7 +87,7 @@ def _in_case(letters: Mapping[int, int]) -> Template:
 
 
 def _unknown() -> str:
-    """A set of the code points that `unit_ids.UNICODE` does not assign."""
+    """Returns a set of the code points that `unit_ids.UNICODE` does not assign."""
     return "[" + "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last in unassigned_ranges()) + "]"
 
 
@@ -96,7 +96,7 @@ def _trim_text(sql: str) -> str:
 
 
 def _normalised_id() -> str:
-    """`row_choice.normalised` of a text: PostgreSQL knows `unit_ids.UNICODE` or a later version from 15 on.
+    """Writes `row_choice.normalised` of a text: PostgreSQL knows `unit_ids.UNICODE` or a later version from 15 on.
 
     A text of ASCII is in every normal form.
     """
@@ -171,7 +171,7 @@ class PostgresDialect(Dialect):
     }
 
     def cast(self, sql: str, kind: Type) -> str:
-        """Writes a conversion; texts are told to be in the order of their code points from the beginning."""
+        """Writes a conversion; texts are declared to be in the order of their code points from the beginning."""
         return _text(sql) if kind is Type.TEXT else super().cast(sql, kind)
 
     def narrow(self, sql: str) -> str:
@@ -205,7 +205,7 @@ class PostgresDialect(Dialect):
         return f"SELECT {', '.join(columns)}"
 
     def looked_up(self, table: str, keys: Sequence[str]) -> str:
-        """Tells PostgreSQL that keys differ: it would take a list for many equal ones, and hash all rows instead."""
+        """Declares that keys differ: PostgreSQL would take a list for many equal ones, and hash all rows instead."""
         return f"SELECT DISTINCT ON ({', '.join(keys)}) * FROM ({table}) AS listed"
 
     def same(self, one: str, other: str) -> str:

@@ -3,9 +3,9 @@
 Each template asks first, by comparisons and by operations that cannot fail, whether the operation itself would. All
 products with powers of two here are exact, so that what they are compared with decides as the true result would.
 
-Every test of an argument is a condition of its own, and what could fail stands behind it in the same CASE: PostgreSQL
+Every test of an argument is a condition of its own, and what could fail comes behind it in the same CASE: PostgreSQL
 computes what is constant before it reads a row, but never behind a condition that is FALSE by constants alone. What
-stands behind the value of an earlier step, which is no constant, must not be one either.
+comes behind the value of an earlier step, which is no constant, must not be one either.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ DOUBLE = "double precision"
 
 
 def number(value: float) -> str:
-    """Writes a double."""
+    """Writes a double as an SQL literal."""
     return f"CAST('{float(value)!r}' AS {DOUBLE})"
 
 
@@ -33,7 +33,7 @@ _LEAST = 2.0**-51  # the least double is 2^-1074: half of it, times 2^1024
 
 
 def _sum(sign: str) -> Template:
-    """Beside a number below 2^969, no other is carried beyond the largest double; halves of larger ones are exact."""
+    """Writes a sum: next to a number below 2^969 none leaves the range of doubles; halves of larger ones are exact."""
     made, small = f"{{0}} {sign} {{1}}", _power(969)
     half = f"{{0}} * {number(0.5)} {sign} {{1}} * {number(0.5)}"
     return Template(
@@ -44,14 +44,14 @@ def _sum(sign: str) -> Template:
 
 
 def _split(factor: str) -> tuple[str, str]:
-    """The upper and the lower half of a number's digits (Veltkamp)."""
+    """Returns the upper and the lower half of a number's digits (Veltkamp)."""
     product = f"{factor} * {number(2.0**27 + 1)}"
     upper = f"({product} - ({product} - {factor}))"
     return upper, f"({factor} - {upper})"
 
 
 def _product() -> Template:
-    """Two numbers from 1 on may be too large together, two below 1 too small; others are neither.
+    """Writes a product: two numbers from 1 on may be too large together, two below 1 too small; others are neither.
 
     A product of numbers below 1 is zero if it is at most 2^-1075. Scaled by 2^1024 it is rounded at a place where that
     does not matter, unless it is rounded to the limit itself: then its error, found exactly (Dekker), decides.
@@ -75,7 +75,7 @@ def _product() -> Template:
 
 
 def _quotient() -> Template:
-    """By a number from 1 on a quotient may become too small, by one below 1 too large.
+    """Writes a quotient: by a number from 1 on it may become too small, by one below 1 too large.
 
     A quotient of doubles is never as near to a power of two as to be rounded to it without being it, so that the
     comparison of the scaled one decides.
@@ -114,7 +114,7 @@ _TOO_SMALL = str(5**1075)  # those of 2^-1075, the last one that is rounded to z
 def _from_text() -> Template:
     """A text as 0.d times ten to the power k, where d neither begins nor ends with 0: texts of digits are compared.
 
-    The arguments after the text: without plus and with a small e; what stands before e, without a sign; the number
+    The arguments after the text: without plus and with a small e; what comes before e, without a sign; the number
     after e, as far as 18 digits tell it; the digits from the first one that is not 0; k; d.
     """
     ten = "split_part({1}, 'e', 2)"
@@ -152,7 +152,7 @@ _NULL_ABOVE = 700.0  # above 2^1000, where results are NULL
 
 
 def _powers() -> Template:
-    """The logarithm of the result comes first, as the second argument after those given, and says whether there is one.
+    """Writes powers: the result's logarithm, the second argument after those given, says whether there is a result.
 
     It is computed with an exponent that is held to sizes at which the product stays a double.
     """
@@ -180,7 +180,7 @@ DOUBLES: Templates = {
     ("subtract", Type.FLOAT): _sum("-"),
     ("multiply", Type.FLOAT): _product(),
     "divide": _quotient(),
-    # The nearest, halves away from zero; what is left beside the whole part is exact.
+    # The nearest, halves away from zero; the rest after the whole part is exact.
     "round": Template(
         f"trunc({{0}}) + CASE WHEN abs({{0}} - trunc({{0}})) >= {number(0.5)} THEN sign({{0}}) ELSE 0 END", repeats=(0,)
     ),

@@ -1,8 +1,9 @@
 """PostgreSQL as an engine: it aggregates, and only exact integers of groups come back.
 
-Guarantees: only SQL that `statement` printed reaches it, with texts beside it; each read is one read-only transaction
-of one snapshot, in a session whose settings are ours; a deadline and Ctrl-C stop it; nothing that the server says of a
-failure reaches anybody; what fails on the way leaves no question in the server's log, which says FETCH.
+Guarantees: only SQL that `statement` printed reaches it, with texts passed as parameters; each read is one read-only
+transaction of one snapshot, in a session whose settings are ours; a deadline and Ctrl-C stop it; nothing that the
+server says of a failure reaches the caller; what fails on the way leaves no question in the server's log, which says
+FETCH.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from discreet.server_address import ServerAddress, ServerTable
 _PARAMETER = re.compile(r"\$(q[0-9]+)")
 _AMOUNT = re.compile(r"[0-9]+(kB|MB|GB)")
 _UNREADABLE = "Its type cannot be read, or this role may not: see schema_of, or grant SELECT on it."
-_CANCEL = 5.0  # seconds in which a server is told to stop
+_CANCEL = 5.0  # seconds in which a server is asked to stop
 
 
 class Postgres(Engine):
@@ -47,7 +48,7 @@ class Postgres(Engine):
     Args:
         server: the address of the database, like "postgresql://db.example/clinic".
         deadline: seconds after which a question is stopped; None for none.
-        lock_timeout: seconds to wait for a table that somebody has locked.
+        lock_timeout: seconds to wait for a locked table.
         work_mem: what one step of a plan may keep in memory, such as "256MB"; None leaves it to the server.
 
     >>> Postgres("postgresql://db.example/clinic")
@@ -99,7 +100,7 @@ class Postgres(Engine):
                 raise UnsupportedQuery("PostgreSQL has no text with U+0000 in it.", "Leave it out.")
 
     def close(self) -> None:
-        """Closes the sessions."""
+        """Closes the sessions, and forgets the tables."""
         self._sessions.close()
         self._tables.clear()
         self._columns.clear()
@@ -114,7 +115,7 @@ class Postgres(Engine):
             return describe_source(session, self._table(source))
 
     def _table(self, source: Any) -> ServerTable:
-        """The table of this database that a source names."""
+        """Returns the table of this database that a source names."""
         if is_postgres(source):
             source = ServerTable.of(source)
         if isinstance(source, ServerTable):
@@ -137,7 +138,7 @@ class Postgres(Engine):
         return lambda: self._groups(made, looks)
 
     def _look(self, name: str) -> str:
-        """A query that fails where a table is locked, gone, or closed to the role, before the question is sent."""
+        """Returns a query that fails, before the question is sent, if a table is locked, gone or closed to the role."""
         columns = ", ".join(map(self.dialect.quote_name, self._columns[name]))
         return f"SELECT {columns} FROM {self._tables[name].sql} LIMIT 0"
 
@@ -163,5 +164,5 @@ def _is_certain(extract: FunctionCall) -> bool:
 
 
 def _milliseconds(seconds: Any) -> str:
-    """A time as the server reads it: rounded up, for none means no limit."""
+    """Returns a time as the server reads it: rounded up, for none means no limit."""
     return f"{min(int(seconds * 1000) + 1, (1 << 31) - 1)}ms"

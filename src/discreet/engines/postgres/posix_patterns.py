@@ -4,7 +4,7 @@ Whether a pattern is found in a text does not depend on which of several matches
 RE2 differ; so repetitions are written without preference. No text of PostgreSQL holds U+0000.
 
 What a group finds does depend on it: of the matches that begin first, PostgreSQL takes the longest, and RE2 the one
-that the first choice leads to. These are the same if the next character always tells which part of the pattern it
+that the first choice leads to. These are the same if the next character always decides which part of the pattern it
 belongs to, and no part would rather do without it: then there is one way to match any stretch of text, every choice is
 between going on and stopping, and going on comes first (`is_certain`; Brueggemann-Klein and Wood 1998 call such
 expressions one-unambiguous).
@@ -104,8 +104,8 @@ def _up_to(part: str, count: int) -> str:
 
 
 UNCERTAIN = (
-    "PostgreSQL takes the longest match of a pattern where others take the first choice, and in this pattern a "
-    "character may belong to several parts."
+    "In this pattern a character may belong to several parts: PostgreSQL then takes the longest match, and other "
+    "engines take the first choice."
 )
 CERTAINLY = (
     "Let each part end where the next can begin, without lazy repetitions: '([^,]*),' for '(.*?),'. Or take parts of "
@@ -116,7 +116,7 @@ CERTAINLY = (
 
 @lru_cache(maxsize=256)
 def is_certain(pattern: str) -> bool:
-    r"""Tells whether a group of a pattern finds the same whether the longest match is preferred or the first choice.
+    r"""Returns whether a group of a pattern finds the same whether the longest match is preferred or the first choice.
 
     >>> is_certain(r"([^\x{2c}]*)\x{2c}"), is_certain(r"([\x{0}-\x{10ffff}]*?)\x{2c}"), is_certain("(a|ab)")
     (True, False, False)
@@ -126,7 +126,7 @@ def is_certain(pattern: str) -> bool:
 
 @singledispatch
 def _is_certain(node: PatternNode, after: Ranges) -> bool:  # noqa: ARG001 - of those that follow
-    """Whether there is one way to match a part, before something that begins with one of these characters."""
+    """Returns whether there is one way to match a part, before something that begins with one of these characters."""
     raise InternalError(f"A {type(node).__name__} is no part of a pattern.")
 
 
@@ -153,7 +153,7 @@ def _(node: Concatenation, after: Ranges) -> bool:
 
 @_is_certain.register
 def _(node: Alternation, after: Ranges) -> bool:
-    """One that may be empty could be preferred to one that goes on."""
+    """Refuses choices that may be empty: one could be preferred to a choice that goes on."""
     before: Ranges = ()
     for part in node.parts:
         if nullable(part) or _meet(_first(part), before) or not _is_certain(part, after):
@@ -164,7 +164,7 @@ def _(node: Alternation, after: Ranges) -> bool:
 
 @_is_certain.register
 def _(node: Repetition, after: Ranges) -> bool:
-    """What a group in it found the last time is told in other ways, too."""
+    """Refuses groups in what repeats: engines differ in which of their finds they keep."""
     first, again = _first(node.part), node.most != 1
     if node.lazy or nullable(node.part) or (again and groups(node.part)):
         return False
@@ -174,7 +174,7 @@ def _(node: Repetition, after: Ranges) -> bool:
 
 
 def _first(node: PatternNode) -> Ranges:
-    """The characters with which a match may begin."""
+    """Returns the characters with which a match may begin."""
     if isinstance(node, Characters):
         return node.ranges
     if isinstance(node, Alternation):

@@ -1,4 +1,4 @@
-"""The role that reads a table and can do nothing else: the lines that make one, for whoever may run them."""
+"""The role that reads a table and can do nothing else: the lines that make one, for an administrator to run."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 A read is one transaction, read-only and of one snapshot. Its query is declared as a cursor, and its rows are fetched
 from that: if it fails while rows are read, or is stopped, the server's log says FETCH, and not what was asked. What
-could fail before, because somebody locks the table or closes it to the role, is tried first, by a query of no rows.
+could fail before, because the table is locked or closed to the role, is tried first, by a query of no rows.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Sessions:
 
     Args:
         server: where it is.
-        settings: of each transaction, beside `SETTINGS`.
+        settings: of each transaction, in addition to `SETTINGS`.
     """
 
     def __init__(self, server: ServerAddress, settings: Mapping[str, str]) -> None:
@@ -66,7 +66,7 @@ class Sessions:
             session.close()
 
     def __del__(self) -> None:
-        """Closes the sessions of an engine that nobody closed."""
+        """Closes the sessions of an engine that was not closed."""
         with suppress(Exception):
             self.close()
 
@@ -89,7 +89,7 @@ class Sessions:
             self._idle.append(session)
 
     def _acquire_session(self) -> Any:
-        """A session in a transaction; one whose connection was lost meanwhile is replaced."""
+        """Returns a session in a transaction; one whose connection was lost meanwhile is replaced."""
         with self._lock:
             idle = self._own()
             session = idle.pop() if idle else None
@@ -102,7 +102,7 @@ class Sessions:
         return self._begin(self._open_session())
 
     def _own(self) -> list[Any]:
-        """The idle sessions of this process."""
+        """Returns the idle sessions of this process."""
         if self._process != os.getpid():
             _FORGOTTEN.extend(self._idle)
             self._idle, self._process = [], os.getpid()

@@ -1,7 +1,7 @@
 """Tables of a PostgreSQL server: which of them can be read, and how their columns are read whatever is stored in them.
 
-What is found out here are facts of the server's catalog, never of a row. A view computes, and nobody knows on which
-values its expressions fail; the same is true of foreign tables, and of rows that a policy hides.
+What is found out here are facts of the server's catalog, never of a row. A view computes, and its expressions may fail
+on unknown values; the same is true of foreign tables, and of rows that a policy hides.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _STORED: Mapping[str, tuple[Type, str]] = {
 
 
 def _numeric(modifier: int) -> tuple[Type, str]:
-    """The nearest double; NULL of what is not finite, or beyond doubles. The modifier holds the declared digits."""
+    """Writes the nearest double; NULL if not finite, or beyond doubles. The modifier has the declared digits."""
     double = f"CAST({{0}} AS {DOUBLE})"
     digits, scale = ((modifier - 4) >> 16) & 0xFFFF, (((modifier - 4) & 0x7FF) ^ 1024) - 1024
     if modifier >= 4 and digits - scale <= _SURELY and scale <= _SURELY:
@@ -134,7 +134,7 @@ def _check_kind(session: Any, source: ServerTable, oid: int, kind: str) -> None:
 
 
 def _read(native: str, category: str, modifier: int, schema: str) -> tuple[Type, str] | None:
-    """How a column is read; None if its type cannot be."""
+    """Returns how a column is read; None if its type cannot be."""
     if category == "e":
         return _TEXT
     if schema != "pg_catalog":

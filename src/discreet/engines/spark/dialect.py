@@ -31,12 +31,12 @@ ID_FUNCTION, MATCHES, EXTRACT = "discreet_id", "discreet_matches", "discreet_ext
 
 
 def _full_match(pattern: str) -> str:
-    """A condition that a whole text matches; Java's $ would let a line feed follow."""
+    """Returns a condition that a whole text matches; Java's $ would let a line feed follow."""
     return f"{{0}} RLIKE r'(?s)^(?:{pattern})(?!.)'"
 
 
 def _in_case(function: str, letters: Mapping[int, int]) -> Template:
-    """A text in upper or lower case, by the table of `letter_case`; what has as many bytes as characters is ASCII."""
+    """Writes upper or lower case by the table of `letter_case`; what has as many bytes as characters is ASCII."""
     table = f"'{''.join(map(chr, letters))}', '{''.join(map(chr, letters.values()))}'"
     return Template(
         f"CASE WHEN octet_length({{0}}) = length({{0}}) THEN {function}({{0}}) ELSE translate({{0}}, {table}) END",
@@ -62,17 +62,17 @@ _POINTS = r"\x{{{{{:x}}}}}-\x{{{{{:x}}}}}"
 
 
 def _class(ranges: Sequence[Range]) -> str:
-    """A set of code points as a regular expression, its braces doubled for a template."""
+    """Returns a set of code points as a regular expression, its braces doubled for a template."""
     return "[" + "".join(_POINTS.format(first, last) for first, last in ranges) + "]"
 
 
 def _is_id() -> str:
-    """A condition on a text: that it is an id. Most are, by their first character."""
+    """Returns a condition on a text: that it is an id. Most are, by their first character."""
     return f"(({{0}} >= '!' AND {{0}} < CAST(X'C280' AS STRING)) OR NOT ({{0}} RLIKE r'(?s)^{_class(WHITE)}*+(?!.)'))"
 
 
 def _is_plain() -> str:
-    """A condition on a text: that it is surely an id as it is.
+    """Returns a condition on a text: that it is surely an id as it is.
 
     Cheaper questions come first: ASCII that neither begins nor ends with white space or a control character, and common
     letters and spaces. Where a text has as many bytes as characters, its last character is the one in the place of the
@@ -86,9 +86,9 @@ def _is_plain() -> str:
 
 
 def _normalised_id() -> str:
-    """`row_choice.normalised` of a text.
+    """Writes `row_choice.normalised` of a text.
 
-    Spark calls a function in Python for every row, wherever it stands: it is given NULL but where there may be
+    Spark calls a function in Python for every row, wherever the call is: it is given NULL but where there may be
     something to do.
     """
     plain = _is_plain()

@@ -28,7 +28,7 @@ from discreet.plan.model.group_columns import GroupColumns
 from discreet.plan.model.readings import Reading
 from discreet.plan.model.types import Type
 
-_UNREADABLE = "Its type cannot be read, or not whatever is stored in it: convert the column, or see schema_of."
+_UNREADABLE = "Its type, or some value of it, cannot be read: convert the column, or see schema_of."
 
 
 @dataclass(frozen=True)

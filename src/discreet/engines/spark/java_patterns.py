@@ -60,7 +60,7 @@ _ENDLESS = 1 << 60
 
 
 def _ways(node: PatternNode) -> int:
-    """How many ways there are to go through a pattern from one place, at most; capped."""
+    """Returns how many ways there are to go through a pattern from one place, at most; capped."""
     return min(_count(node), _ENDLESS)
 
 

@@ -65,13 +65,13 @@ def _of_this_python(session: Any) -> Iterator[None]:
 
 
 def _annotate_types(function: Callable[..., Any], *arguments: str) -> Callable[..., Any]:
-    """The function with annotations from which Spark tells that it takes columns."""
+    """Returns the function with annotations by which Spark sees that it takes columns."""
     function.__annotations__ = dict.fromkeys((*arguments, "return"), pa.Array)
     return function
 
 
 def _ids(white_space: str, doubtful: re.Pattern[str], unassigned: re.Pattern[str]) -> Callable[..., Any]:
-    """`unit_ids.id_text` of each text, NULL of NULL and of what is nobody's."""
+    """Returns a function for `unit_ids.id_text` of each text, NULL of NULL and of what is no id."""
 
     def ids(texts: Any) -> Any:
         import unicodedata  # noqa: PLC0415 - imported where it runs
@@ -94,7 +94,7 @@ def _ids(white_space: str, doubtful: re.Pattern[str], unassigned: re.Pattern[str
 
 
 def _make_search(searcher: Callable[[str], Callable[[str], Any]], kind: Any) -> Callable[..., Any]:
-    """What a pattern, the same in all rows, finds in each text; NULL of NULL."""
+    """Returns what a pattern, the same in all rows, finds in each text; NULL of NULL."""
 
     def search_texts(texts: Any, patterns: Any) -> Any:
         import pyarrow  # noqa: PLC0415, ICN001 - imported where it runs

@@ -100,7 +100,7 @@ def _new(given: Any) -> Any:
 
 
 def _ready(session: Any) -> Any:
-    """The session with our settings, and its driver without a voice."""
+    """Returns the session with our settings, and its driver without a voice."""
     for name in session.conf.getAll:
         if name.startswith(_LEGACY):
             with suppress(Exception):  # one that cannot be changed is found by the check
@@ -131,12 +131,12 @@ def check(session: Any) -> None:
 
 
 def _settings(session: Any) -> dict[str, str]:
-    """Ours, and nanoseconds as numbers, where footers tell which numbers are moments."""
+    """Returns our settings, and nanoseconds as numbers where footers say which numbers are moments."""
     return {**SETTINGS, _NANOSECONDS: "true" if hasattr(session, "_jvm") else "false"}
 
 
 def new_name() -> str:
-    """Returns a name that nobody else on a cluster gives to a view or a job; no secret, so nothing is drawn for it."""
+    """Returns a name that no other session on a cluster gives to a view or a job; it is no secret, and not drawn."""
     host = "".join(filter(str.isalnum, socket.gethostname()))
     return f"discreet_{host}_{os.getpid()}_{time.time_ns()}_{next(_PLACES)}".lower()
 

@@ -131,7 +131,7 @@ def source_of(given: Any) -> Source:
 
 
 def _address(path: str | Path) -> str:
-    """The address of a file: links followed, no pattern; a scheme such as hdfs:// is left to Spark."""
+    """Returns the address of a file: links followed, no pattern; a scheme such as hdfs:// is left to Spark."""
     text = str(path)
     if text.lower().endswith(_TEXT_FILES):
         hint = "Convert it first, with the types you declare: duckdb.sql(\"COPY (FROM 'x.csv') TO 'x.parquet'\")."
@@ -228,7 +228,7 @@ def in_memory(_name: str, native: str) -> SparkColumn | None:
 
 
 def _decimal(width: int, scale: int) -> str:
-    """Correctly rounded; a column may hold more digits than it declares."""
+    """Writes a decimal as a double, correctly rounded; a column may hold more digits than it declares."""
     written = ("9" * width).zfill(scale + 1)
     point = len(written) - scale
     most = f"CAST('{written[:point]}.{written[point:]}' AS DECIMAL({width},{scale}))"
@@ -263,7 +263,7 @@ def in_files(leaves: Mapping[str, Leaf] | None) -> Callable[[str, str], SparkCol
 class SourceDescription:
     """A source as it was found: its readable columns, and how a DataFrame of some of them is made.
 
-    Beside the DataFrame comes the name of the global view under which its rows are kept, "" if they are not.
+    With the DataFrame comes the name of the global view under which its rows are kept, "" if they are not.
     """
 
     columns: Mapping[str, SparkColumn]
@@ -291,7 +291,7 @@ def _files(session: Any, source: ParquetFiles) -> SourceDescription:
 
 
 def _catalog_table(session: Any, source: CatalogTable) -> SourceDescription:
-    """A table whose files are Parquet; what would have to be read as another type than the catalog's is left out."""
+    """Describes a table of Parquet files; columns whose type is not the catalog's are left out."""
     name = ".".join(map(DIALECT.quote_name, source.name.split(".")))
     hint = "Store what it computes as a table in Parquet, or pass a DataFrame, whose rows are kept."
     if session.catalog.getTable(name).tableType not in _TABLES:
@@ -308,7 +308,7 @@ def _catalog_table(session: Any, source: CatalogTable) -> SourceDescription:
 
 
 def _frame(session: Any, source: SparkFrame) -> SourceDescription:
-    """A DataFrame; its rows are kept when it is registered, in a view that sessions of a cluster share."""
+    """Returns a DataFrame; its rows are kept when it is registered, in a view that sessions of a cluster share."""
 
     def checkpoint_rows(chosen: Mapping[str, SparkColumn]) -> tuple[Any, str]:
         view = new_name()

@@ -19,14 +19,14 @@ pass by once, in no order, and are never sorted. Where nothing but rows and unit
 and group is placed instead. Where there are no keys, each unit has one group.
 
 A suspect's ceiling comes from a set m1 of 63 bits, the buckets that its ranks lie in: the `groups` smallest ranks lie
-in the lowest `groups` buckets that are not empty. A second set o, of the buckets with an odd number of rows, tells
-groups apart. Each bucket of m1 - o has one row more than its first, or three, five, ...; each of o none, or two, four,
-... So n rows are at least |m1| + |m1 - o|, and if they are no more, then buckets of o have one row each. If moreover
-the lowest `groups` buckets are all of o, each of them has one row, and thus one group, and no other group: these rows
-are the ones to keep, as long as one row is within the limit, which it always is. Nothing else rests on buckets: those
-that hold several groups make innocents suspects, and ceilings higher than necessary.
+in the lowest `groups` buckets that are not empty. A second set o, of the buckets with an odd number of rows, separates
+groups. Each bucket of m1 - o has one row more than its first, or three, five, ...; each of o none, or two, four, ... So
+n rows are at least |m1| + |m1 - o|, and if they are no more, then buckets of o have one row each. If moreover the
+lowest `groups` buckets are all of o, each of them has one row, and thus one group, and no other group: these rows are
+the ones to keep, as long as one row is within the limit, which it always is. Nothing else rests on buckets: those that
+hold several groups make innocents suspects, and ceilings higher than necessary.
 
-Where units are whole numbers close together (`Access.is_dense`), everybody is written among the suspects, the innocent
+Where units are whole numbers close together (`Access.is_dense`), every unit is written among the suspects, the innocent
 with a ceiling above all of their rows: a database finds the place of each in a list, which it does for inner joins.
 
 The first half of the module is what every strategy starts from (`BoundedRows`): whose rows are, ranks and orders.
@@ -74,18 +74,18 @@ class BoundedRows:
 
     @property
     def carrying(self) -> list[str]:
-        """What own rows carry: terms, or what they are computed from, where it is as little and few rows need them."""
+        """Returns what own rows carry: terms, or their sources where these are as little and few rows need them."""
         return self.carried if self._after else self.parts.named_terms
 
     def with_terms(self, source: str, beside: list[str]) -> str:
-        """Prints a table of the terms of rows that carry what they are computed from, and columns beside them."""
+        """Prints a table of the terms of rows that carry what they are computed from, and other columns with them."""
         if not self._after:
             return source
         termed = self.parts.named_terms
         return print_subquery(select(*beside, *termed, source=self.parts.printer.later(termed, source, beside)))
 
     def own(self, terms: list[str]) -> str:
-        """Prints a query for the unit, keys and terms of rows that somebody owns."""
+        """Prints a query for the unit, keys and terms of rows with an id."""
         where = self.parts.where
         columns = [f"{self._unit.sql} AS u", *self.parts.key_columns, *terms]
         conditions = [self._somebody.sql] if not self.late else []
@@ -102,12 +102,12 @@ class BoundedRows:
 
     @property
     def late(self) -> bool:
-        """Whether rows without an id are left out of what is kept, and not before, where ids would be read twice."""
+        """Returns whether rows without an id are left out late, since ids would be read twice before."""
         return self.parts.printer.access.is_slow
 
     @property
     def owner_conditions(self) -> list[str]:
-        """A condition that a row is somebody's, if rows of nobody are still among those kept."""
+        """Returns a condition that a row has an id, if rows without one are still among those kept."""
         return ["b.u IS NOT NULL"] if self.late else []
 
     def ordered_keys(self) -> Iterator[str]:
@@ -120,11 +120,11 @@ class BoundedRows:
             yield f"{by_code_points.format(k) if kind is Type.TEXT else k} NULLS FIRST"
 
     def same_group(self, one: str, other: str) -> list[str]:
-        """Conditions that rows of two tables are of the same group."""
+        """Returns conditions that rows of two tables are of the same group."""
         return self.parts.same_keys(one, other) if self.numbered is None else [f"{one}.g = {other}.g"]
 
     def order(self) -> str:
-        """Each term in turn; whether one is there need not be asked of rows that are in its order already."""
+        """Returns each term in turn; whether one is there need not be asked of rows that are in its order already."""
         order: list[str] = []
         told: set[str] = set()
         for t, (kind, _) in zip(self.parts.t, self.parts.terms, strict=True):
@@ -142,7 +142,7 @@ class BoundedRows:
         return f"COUNT(*) OVER (PARTITION BY {unit} ORDER BY {self.group_order()} {ALIKE}) AS n"
 
     def moved_place(self, place: str) -> str:
-        """A place's number times the limit of rows, plus the rank, of n rows: modulo n it tells whether the row stays.
+        """Prints a place's number times the limit of rows, plus the rank: modulo n, of n rows, it decides which stay.
 
         It is below n for the first row that stays of each pair, and for no other.
         """
@@ -150,7 +150,7 @@ class BoundedRows:
         return f"{place} * {self.limits.rows} + r % n"
 
     def with_keys(self, text: str, columns: list[str]) -> str:
-        """A query for columns of groups, beside the groups' keys."""
+        """Returns a query for columns of groups, with the groups' keys."""
         return text if self.numbered is None else self.numbered.print_keys(print_subquery(text), "x", columns)
 
     def spread(self, without: tuple[tuple[Value, ...], ...]) -> str:
@@ -177,8 +177,8 @@ def several(parts: PrintedReading, bounding: ContributionBounding) -> str | None
     """Prints a query for units with so many rows that they may exceed the limits, if most seem to have one row each.
 
     Rows of the others are counted as they come: none of their ranks is computed. Where units are counted, a unit has
-    one of them; no sum tells how many values differ. If there are as many different units as rows, which a set of their
-    numbers tells, no unit has several.
+    one of them; no sum shows how many values differ. If there are as many different units as rows, which a set of their
+    numbers shows, no unit has several.
     """
     access, dialect = parts.printer.access, parts.dialect
     is_whole = parts.printer.declared[bounding.unit] is Type.INT
@@ -199,7 +199,7 @@ def unit_of(printer: Printer, column: str, kind: Type) -> Term:
 
 
 def _is_somebody(printer: Printer, column: str, kind: Type) -> Term:
-    """That the id is not NULL, told by what is written: a database would compute the id once more to see it."""
+    """Prints that the id is not NULL, from the column as stored: a database would compute the id once more."""
     unit = printer.name(printer.print(ColumnRef(column, kind)))
     known = kind is not Type.TEXT or column == UNIT
     return printer.fill("{0} IS NOT NULL" if known else printer.dialect.is_id, unit)
@@ -276,7 +276,7 @@ class PlacedTable:
         return select("v", *self.names, "r", "n", source=print_subquery(placed), where=within)
 
     def totals(self, others: str = "") -> str:
-        """Prints what the rows kept add up to; where units are counted, the first row of each pair is told by f."""
+        """Prints what the rows kept add up to; where units are counted, the first row of each pair is marked by f."""
         parts, k, told = self._parts, self._rows.k, self._parts.counts_units and self._limits.rows > 1
         units = "COUNT(f) AS a1" if told else "COUNT(*) AS a1"
         return select(
@@ -305,7 +305,7 @@ class PlacedTable:
         return " UNION ALL ".join(own)
 
     def _print_picked_rows(self, columns: list[str], where: str) -> str:
-        """Rows of pairs with too many; `moved_place` is below n for the first one that stays of each pair."""
+        """Prints rows of pairs with too many; `moved_place` is below n for the first one that stays of each pair."""
         rows = print_subquery(select("v", *self.names, "r", "n", source="placed", where=where))
         pair = ", ".join(["v", *self._rows.k])
         place = f"ROW_NUMBER() OVER (PARTITION BY {pair} ORDER BY {self._rows.order()}) - 1 AS place"
@@ -351,14 +351,14 @@ class BoundedQuery:
         return f"WITH {named}"
 
     def _with_rank(self, base: str, carried: list[str]) -> str:
-        """The rows of a query with r, if there are keys."""
+        """Returns the rows of a query with r, if there are keys."""
         if not self._parts.keys:
             return base
         ranked = self._rank.of(self._rank.number("u"), print_subquery(base, "b"), ["u", *self._k, *carried])
         return select("*", source=ranked)
 
     def _light(self) -> str:
-        """The rows of units that are surely within their limits; public keys are looked for among their groups."""
+        """Prints the rows of units surely within their limits; public keys are looked for among their groups."""
         parts = self._parts
         found = select(
             *parts.k,
@@ -394,43 +394,43 @@ class BoundedQuery:
 
     @property
     def _counted_table(self) -> str:
-        """The table in which rows are counted."""
+        """Returns the table in which rows are counted."""
         return "base" if self._parts.is_kept else "bare"
 
     @property
     def _everybody(self) -> bool:
-        """Whether the innocent have a ceiling, too."""
+        """Returns whether the innocent have a ceiling, too."""
         return self._ceiled and self._parts.is_dense
 
     def _innocent(self) -> str:
-        """A condition on one unit's rows: surely within the limits."""
+        """Returns a condition on one unit's rows: surely within the limits."""
         groups, few = self._limits.groups, min(self._limits.groups, self._rows_apart)
         return f"n <= {few} OR (n <= {groups} AND {self._parts.dialect.bit_count.format('m1')} = n)"
 
     def _apart(self) -> str:
-        """A condition on one unit's rows: those in the lowest buckets are surely each in a group of its own."""
+        """Returns a condition on one unit's rows: those in the lowest buckets are surely each in a group of its own."""
         count, low = self._parts.dialect.bit_count, f"(m1 - m{self._limits.groups + 1})"
         told = f"n - {count.format('m1')} = {count.format('(m1 - o)')}"
         return f"{told} AND (m1 - o) & {low} = 0"
 
     @property
     def _rows_apart(self) -> int:
-        """How many rows of an innocent unit may share a group: where units are counted, two must not count as two."""
+        """Returns how many rows of an innocent unit may share a group: one where units are counted."""
         return 1 if self._parts.counts_units else self._limits.rows
 
     def _ceiling(self) -> str:
-        """The end of the bucket of the lowest bit that is left; there is none if few buckets are used."""
+        """Returns the end of the bucket of the lowest bit that is left; there is none if few buckets are used."""
         left = f"m{self._limits.groups}"
         bucket = self._parts.dialect.bit_count.format(f"({left} & -{left}) - 1")
         return f"CASE WHEN {left} = 0 THEN {P} ELSE ({bucket} + 1) * {BUCKET} END"
 
     @property
     def _marks(self) -> list[str]:
-        """What rows below are marked with: the unit that has more to choose, and the rank."""
+        """Returns what rows below are marked with: the unit that has more to choose, and the rank."""
         return ["v", *(["r"] if self._parts.keys else [])]
 
     def _below(self) -> str:
-        """Rows below their unit's ceiling, if it has one.
+        """Returns rows below their unit's ceiling, if it has one.
 
         A difference is compared with zero, above the join: DuckDB makes a comparison of both sides part of the join,
         and no longer finds units by their places.
@@ -447,7 +447,7 @@ class BoundedQuery:
         return select(*own, "CASE WHEN ceiling > 0 THEN u END AS v", source=print_subquery(joined), where=within)
 
     def _print_ranked_rows(self, source: str, columns: list[str]) -> str:
-        """Columns of rows with v, and r."""
+        """Prints columns of rows with v, and r."""
         if self._parts.keys:
             return print_subquery(select(*columns, "r", source=source))
         return self._rank.of(self._rank.number("v"), source, columns)
@@ -471,7 +471,7 @@ class BoundedQuery:
         return self._placing.totals(others="below")
 
     def _counts(self) -> str:
-        """Rows and units where there are no terms: pairs of v and a group instead of their rows."""
+        """Returns rows and units where there are no terms: pairs of v and a group instead of their rows."""
         others = select(*self._k, "COUNT(*) AS a0", "COUNT(*) AS a1", source="below", where="v IS NULL", group=self._k)
         pair = [*self._k, *self._marks]
         pairs = print_subquery(select(*pair, "COUNT(*) AS n", source="below", where="v IS NOT NULL", group=pair))

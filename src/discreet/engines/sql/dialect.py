@@ -2,7 +2,7 @@
 
 The printers write SELECT, JOIN, GROUP BY, UNION ALL, CASE, comparisons and plain aggregates themselves, as all of them
 do, and ask the dialect for everything else. What has a form here is understood by DuckDB, PostgreSQL and Spark with the
-same meaning; what has none is abstract. A new database gets a folder beside `engines/duckdb` with a subclass that
+same meaning; what has none is abstract. A new database gets a folder next to `engines/duckdb` with a subclass that
 overrides what it writes, or means, in another way.
 """
 
@@ -83,7 +83,7 @@ class Dialect(ABC):
     """Whether `narrow` writes its argument more than once."""
 
     marker: ClassVar[str] = "$"
-    """What stands before the name of a parameter."""
+    """The sign before the name of a parameter."""
 
     folds: ClassVar[Mapping[str | tuple[str, Type], str]] = {
         "count_values": "COUNT({0})",
@@ -125,7 +125,7 @@ class Dialect(ABC):
     """An INT that is not negative, divided by two to the power of another and rounded down."""
 
     bucket_bit: ClassVar[str]
-    """An INT with the one bit that stands for the bucket of a rank."""
+    """An INT with the one bit of a rank's bucket."""
 
     bits: ClassVar[str] = "bit_or({0})"
     """An aggregate: all bits that are set in one of the rows."""
@@ -155,7 +155,7 @@ class Dialect(ABC):
     """How it bounds contributions best."""
 
     together: ClassVar[str] = ""
-    """What stands after SELECT for rows that are exchanged between machines once, so that those with equal {0} meet."""
+    """What comes after SELECT for rows that are exchanged between machines once, so that those with equal {0} meet."""
 
     once: ClassVar[str] = "AS MATERIALIZED"
     """Introduces a common table expression that is computed once."""
@@ -207,7 +207,7 @@ class Dialect(ABC):
         return "'" + text.replace("'", "''") + "'"
 
     def literal(self, value: Any, kind: Type) -> str:
-        """Writes a number, a truth value, a day or a moment; texts are passed beside the statement."""
+        """Writes a number, a truth value, a day or a moment; texts are passed as parameters."""
         if value is None:
             return self.cast("NULL", kind)
         if kind is Type.BOOL:
@@ -221,7 +221,7 @@ class Dialect(ABC):
         return set(re.findall(f"{re.escape(self.marker)}(q[0-9]+)", sql))
 
     def write_parameter(self, value: Any, kind: Type, parameters: dict[str, Any]) -> str:
-        """Writes a place for a value that travels beside the text, and adds it to the parameters.
+        """Writes a place for a value that travels apart from the text, and adds it to the parameters.
 
         A database without parameters writes the value itself, as a literal that nothing can break out of.
         """
@@ -243,10 +243,10 @@ class Dialect(ABC):
 
     @abstractmethod
     def public_table(self, lists: Sequence[list[Any]], kinds: Sequence[Type], parameters: dict[str, Any]) -> str:
-        """Writes a query for a table of public values, which travel beside the text; its columns are p0, p1, ..."""
+        """Writes a query for a table of public values, which travel apart from the text; its columns are p0, p1, ..."""
 
     def looked_up(self, table: str, keys: Sequence[str]) -> str:
-        """Writes a query for a public table again, no two rows of which agree in the keys: that it is short to search.
+        """Writes a query for a public table again, whose rows all differ in the keys: it is short to search.
 
         Args:
             table: the query.
@@ -297,7 +297,7 @@ class Dialect(ABC):
         return f"{one} IS NOT DISTINCT FROM {other}"
 
     def write_subquery(self, query: str, *, once: bool = True) -> str:
-        """Writes a query as it stands after FROM, where its name is never used.
+        """Writes a query as it appears after FROM, where its name is never used.
 
         Args:
             query: the query.
@@ -318,7 +318,7 @@ def _words(words: tuple[str, ...]) -> str:
 
 
 def _for_reading(dialect: Dialect) -> dict[str | tuple[str, Type], Template]:
-    """The templates of two of the functions for reading (`base.READS`), which are no functions of a plan."""
+    """Returns the templates of two of the functions for reading (`base.READS`), which are no functions of a plan."""
     return {
         "read_bool": Template(
             f"CASE WHEN {{0}} IN ({_words(TRUE)}) THEN TRUE WHEN {{0}} IN ({_words(FALSE)}) THEN FALSE END",

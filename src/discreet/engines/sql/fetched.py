@@ -92,7 +92,7 @@ def _integers(chunk: Any) -> Column:
 
 
 def _zero_nulls(chunk: Any, words: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The words of what is not NULL, 0 for the rest."""
+    """Returns the words of what is not NULL, 0 for the rest."""
     if chunk.null_count:
         words[chunk.is_null().to_numpy(zero_copy_only=False)] = 0
     return words

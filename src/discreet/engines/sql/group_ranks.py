@@ -20,11 +20,11 @@ class GroupRank:
         self._dialect, self._salt, self._unit, self._keys = dialect, salt, unit, keys
 
     def number(self, unit: str) -> str:
-        """The whole number of a unit."""
+        """Returns the whole number of a unit."""
         return self._dialect.rank_numbers[self._unit].format(unit)
 
     def of(self, number: str, table: str, columns: list[str], only: str = "") -> str:
-        """A table's columns and r, from the unit's number; where a condition is given, r is NULL for other rows."""
+        """Prints a table's columns and r, from the unit's number; if a condition is given, r is NULL for other rows."""
         z = self._z(number)
         z = f"CASE WHEN {only} THEN {z} END" if only else z
         text = self._dialect.write_subquery(select(*columns, f"{z} AS z", source=table))
@@ -45,7 +45,7 @@ def print_rank_number(dialect: Dialect, salt: Salt, unit: str, keys: Sequence[tu
 
 
 def _key_numbers(dialect: Dialect, salt: Salt, keys: Sequence[tuple[str, Type]]) -> Iterator[str]:
-    """Each key's number times its factor, one of them below 2^60 and the others below 2^30."""
+    """Yields each key's number times its factor, one of them below 2^60 and the others below 2^30."""
     for i, (key, kind) in enumerate(keys):
         place = f"{dialect.key_number(key, kind, salt.null)} * {salt.factor(i)}"
         yield f"({place}) % {P}" if i else place

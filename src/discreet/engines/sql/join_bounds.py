@@ -43,7 +43,7 @@ def heavy(rows: RelationPrinter, reading: Reading) -> str | None:
 
 
 def _is_join(relation: Relation) -> bool:
-    """Whether rows are made by a join of sides that can be counted by themselves."""
+    """Returns whether rows are made by a join of sides that can be counted separately."""
     if isinstance(relation, Select):
         return _is_join(relation.source)
     return isinstance(relation, Join) and all(_is_join(side) or not _has_join(side) for side in children(relation))
@@ -54,7 +54,7 @@ def _has_join(relation: Relation) -> bool:
 
 
 def _reads(expression: Expression, names: Iterable[str]) -> bool:
-    """Whether an expression reads these columns alone."""
+    """Returns whether an expression reads these columns alone."""
     return {column.name for column in columns(expression)} <= set(names)
 
 
@@ -66,13 +66,13 @@ class _Keys:
     public: tuple[tuple[Value, ...], ...] | None
 
     def of(self, names: Iterable[str]) -> _Keys:
-        """Those that read these columns alone."""
+        """Returns those that read these columns alone."""
         places = [i for i, key in enumerate(self.expressions) if _reads(key, names)]
         public = None if self.public is None else tuple({tuple(values[i] for i in places) for values in self.public})
         return _Keys(tuple(self.expressions[i] for i in places), public)
 
     def most(self, *bounds: str) -> str:
-        """The least of several bounds on the number of groups, and the public ones."""
+        """Returns the least of several bounds on the number of groups, and the public ones."""
         if not self.expressions:
             return "1"
         known = [] if self.public is None else [str(min(len(self.public), _MOST))]
@@ -84,9 +84,9 @@ _Sides = tuple[str, str, bool]
 
 
 def _below(relation: Select, keys: _Keys, where: _Where) -> tuple[Relation, _Keys, _Where]:
-    """The same question of the rows below, its columns replaced by what they are computed from.
+    """Returns the same question of the rows below, its columns replaced by what they are computed from.
 
-    A condition that grows too large is left out; a key becomes one of which nothing is known.
+    A condition that grows too large is left out; a key becomes one about which nothing is known.
     """
     known = {column.name: column.expression for column in relation.columns}
 
@@ -107,10 +107,10 @@ class _JoinBounds:
     rows: RelationPrinter
 
     def beyond(self, limits: ContributionBounding, relation: Relation, keys: _Keys, where: _Where) -> str:
-        """The units u that may have more than that.
+        """Returns the units u that may have more than that.
 
-        Who has one row on the right of an inner join has the rows and groups of the left: only others' numbers, of whom
-        there are none where the right tells one thing of each person, need to be found on both sides.
+        A unit with one row on the right of an inner join has the rows and groups of the left. Only the others need to
+        be counted on both sides; there are none where the right has one row for each person.
         """
         if isinstance(relation, Select):
             return self.beyond(limits, *_below(relation, keys, where))
@@ -125,7 +125,7 @@ class _JoinBounds:
         return f"WITH one_side {self.rows.dialect.once} ({left}) {listed}"
 
     def of(self, relation: Relation, keys: _Keys, where: _Where) -> str:
-        """The rows of a relation for which all of these conditions are TRUE."""
+        """Returns the rows of a relation for which all of these conditions are TRUE."""
         if not _is_join(relation):
             return self._side(relation, keys, where)
         if isinstance(relation, Select):
@@ -140,7 +140,7 @@ class _JoinBounds:
         return UNIT in self.rows.shape(relation)
 
     def _side(self, relation: Relation, keys: _Keys, where: _Where) -> str:
-        """Rows counted unit by unit; those that are cut were counted before, and no more than the cut leaves stay."""
+        """Counts rows unit by unit; those that are cut were counted before, and no more than the cut leaves stay."""
         if isinstance(relation, Cut):
             counted = select("u", f"LEAST(n, {relation.rows}) AS n", source=self.rows.sizes(relation))
             return select("u", "n", f"{keys.most('n')} AS g", source=print_subquery(counted))
@@ -153,7 +153,7 @@ class _JoinBounds:
         return select("u", "n", f"{keys.most('n')} AS g", source=print_subquery(counted))
 
     def _sides(self, relation: Join, keys: _Keys, where: _Where) -> _Sides:
-        """Both sides, and whether each key is of one of them."""
+        """Returns both sides, and whether each key is of one of them."""
         found = []
         for place, side in enumerate((relation.left, relation.right)):
             names = self.rows.shape(side)
@@ -163,7 +163,7 @@ class _JoinBounds:
         return left, right, of_left + of_right == len(keys.expressions)
 
     def _pairs(self, relation: Join, keys: _Keys, sides: _Sides) -> str:
-        """Rows of two sides of the same people."""
+        """Returns rows of two sides of the same people."""
         left, right, together = sides
         word, n, g = "JOIN", "b.n", "b.g"
         if relation.outer:  # without a pair, a row stays: one, in one group of its side's
@@ -178,7 +178,7 @@ class _JoinBounds:
         return select("u", "n", f"{keys.most(*(['n', 'p'] if together else ['n']))} AS g", source=print_subquery(pairs))
 
     def _public(self, relation: Join, keys: _Keys, where: _Where) -> str:
-        """Each row of the left has no more pairs than the right has rows of equal keys."""
+        """Counts pairs with a public table: a row of the left has no more than the right has rows of equal keys."""
         names = self.rows.shape(relation.left)
         own = keys.of(names)
         left = self.of(relation.left, own, tuple(part for part in where if _reads(part, names)))

@@ -15,7 +15,7 @@ By a sort of the groups (`GroupSort`), where a database keeps what is computed o
 Where nothing but rows and units is counted, one row for each unit and group is placed instead.
 
 Their cost does not depend on who is near a limit. On databases that sort well and look up badly they are the better way
-(`Dialect.strategy`); where limits bind nobody, `contribution_bounds` is, on those that look up well.
+(`Dialect.strategy`); where limits bind no unit, `contribution_bounds` is, on those that look up well.
 """
 
 from __future__ import annotations
@@ -66,14 +66,14 @@ class OneSort:
         return self._rows.with_keys(self._print_rows_within(columns), columns)
 
     def _print_rows_within(self, columns: list[str]) -> str:
-        """Of n rows in their places, those that stay."""
+        """Prints those rows that stay of n rows in their places."""
         where = f"moved % n >= n - {self._limits.rows}"
         return select(*self._rows.k, *columns, source=print_subquery(self._print_placed_rows()), where=where)
 
     def _print_placed_rows(self) -> str:
-        """All windows are of one partition, and their orders begin alike: one sort serves them all.
+        """Prints windows of one partition whose orders begin alike: one sort serves them all.
 
-        A database can leave a unit at its last group that is kept, where a condition on that stands beside the window;
+        A database can leave a unit at its last group that is kept, where a condition on that comes with the window;
         one of several machines would sort before the exchange as well, if rows did not come together before.
         """
         rows, dialect = self._rows, self._parts.dialect
@@ -91,7 +91,7 @@ class OneSort:
         return select(*names, "n", f"{rows.moved_place('place')} AS moved", source=dialect.write_subquery(placed))
 
     def _kept_pairs(self) -> str:
-        """One row for each unit and each of its groups that are kept, with the number of its rows."""
+        """Returns one row for each unit and each of its groups that are kept, with the number of its rows."""
         rows, own = self._rows, ["b.u", *(f"b.{name}" for name in self._rows.k)]
         hint = self._parts.dialect.together.format("u") if self._parts.keys else ""  # else they meet by their group
         columns = [f"{hint}b.u", *own[1:], "COUNT(*) AS n"]
@@ -134,7 +134,7 @@ class GroupSort:
 
 
 def _print_ranked_rows(rows: BoundedRows, unit: str) -> str:
-    """A table of rows with their unit, under this name, and the rank r of their group."""
+    """Prints a table of rows with their unit, under this name, and the rank r of their group."""
     names = [*rows.k, *rows.carried]
     own = [f"{rows.parts.dialect.together.format(unit)}b.u AS {unit}", *(f"b.{name}" for name in names)]
     base = select(*own, source="base AS b", where="".join(rows.owner_conditions))

@@ -1,7 +1,7 @@
 """The printer: expressions as SQL, numbers as whole steps of a public grid, and the printed parts of a reading.
 
 What an analyst wrote is never part of the text: columns are called c0, c1, ... by us, computed values v0, v1, ...,
-texts travel beside it, and numbers, days and moments are printed from their values.
+texts travel apart from it, and numbers, days and moments are printed from their values.
 
 A value that is used twice is given a name in a subquery below (`Printer.name`), so that the text grows with the plan
 and not with its depth's power, and the database computes it once.
@@ -68,7 +68,7 @@ class Printer:
 
     Args:
         dialect: the database's.
-        source: SQL of the table, as it stands after FROM.
+        source: SQL of the table, as it appears after FROM.
         columns: how each declared column is stored there: type, and SQL that yields it.
         declared: the declared types.
         parameters: of the statement.
@@ -117,7 +117,7 @@ class Printer:
         return self._unchecked.get(term.sql, term)
 
     def value(self, value: Any, kind: Type) -> Term:
-        """Prints a literal; texts travel beside the statement."""
+        """Prints a literal; texts travel as parameters."""
         if kind is Type.TEXT and value is not None:
             return Term(self.dialect.write_parameter(str(value), kind, self.parameters), 0, simple=True)
         return Term(self.dialect.literal(value, kind), 0, simple=True)
@@ -131,7 +131,7 @@ class Printer:
     def rows(self, used: Iterable[str]) -> str:
         """Prints a subquery to stand after FROM, with the columns and values that are named in what is used of it.
 
-        Whatever looks like a name counts as one: then a value is computed that nobody asks for, or that is not there.
+        Whatever looks like a name counts as one: then a value is computed that is not needed, or that is not there.
         """
         above, wanted = self._select_layers(used)
         raw = [f"{self.columns[name][1]} AS {alias}" for name, alias in self._raw.items() if alias in wanted]
@@ -143,11 +143,11 @@ class Printer:
         return list(self._select_layers(used)[1])
 
     def later(self, used: Iterable[str], source: str, beside: list[str]) -> str:
-        """Prints what `rows` prints, over a source that has the raw columns, and others beside them to keep."""
+        """Prints what `rows` prints, over a source that has the raw columns, and others with them to keep."""
         return self._over(source, self._select_layers(used)[0], beside)
 
     def _select_layers(self, used: Iterable[str]) -> tuple[_Layers, dict[str, None]]:
-        """The layers that are needed, the last one first, and the raw columns below them."""
+        """Returns the layers that are needed, the last one first, and the raw columns below them."""
         above: _Layers = []
         wanted = self._names(used)
         for layer in reversed(self._layers):
@@ -164,7 +164,7 @@ class Printer:
         return source
 
     def _names(self, texts: Iterable[str]) -> dict[str, None]:
-        """The names of ours in a text, in their order."""
+        """Returns the names of ours in a text, in their order."""
         known = {*self._raw.values(), *(term.sql for term in self._named.values())}
         return {name: None for text in texts for name in _NAME.findall(text) if name in known}
 
@@ -209,7 +209,7 @@ class Printer:
         return self._apply("to_float", argument.type, [term])
 
     def _as_read(self, call: FunctionCall) -> tuple[str, tuple[Expression, ...]]:
-        """The function that is applied, and its arguments: a database may have a notation of its own for patterns."""
+        """Returns the function to apply, and its arguments: a database may have its own notation for patterns."""
         if call.function not in _WITH_PATTERN:
             return call.function, call.arguments
         text, pattern = call.arguments
@@ -232,7 +232,7 @@ class Printer:
         return self.finite(self.name(result)) if template.infinite else result
 
     def _round_to_grid(self, term: Term) -> Term:
-        """`elementary.on_grid` in the same three operations; comparisons put NaN above all numbers."""
+        """Prints `elementary.on_grid` in the same three operations; comparisons put NaN above all numbers."""
         largest, splitter = (self.dialect.literal(number, Type.FLOAT) for number in (LARGEST, SPLITTER))
         value = self.name(self.fill(f"CASE WHEN abs({{0}}) <= {largest} THEN {{0}} END", self.name(term)))
         split = self.name(self.fill(f"{{0}} * {splitter}", value))
@@ -257,7 +257,7 @@ _PRINT: Mapping[type[Expression], Callable[[Printer, Any], Term]] = {
 # ----------------------------------------------------------------------------------------------------------------- grid
 
 _CLIP = "CASE WHEN {{0}} <= {low} THEN {bottom} WHEN {{0}} >= {high} THEN {top} ELSE {inside} END"
-_HALVED = 1 << 60  # the largest bound twice of which, and a little more, is a whole number of 64 bits
+_HALVED = 1 << 60  # the largest bound whose double, and a little more, is a whole number of 64 bits
 _NULL_OR = "CASE WHEN {{0}} IS NULL THEN NULL ELSE {inside} END"
 _LARGEST = sys.float_info.max
 
@@ -334,7 +334,7 @@ def _whole_number(printer: Printer, statistic: Statistic, x: Term) -> Term:
 
 
 def _finer(statistic: Statistic) -> str:
-    """x * 2^k lies within the bounds exactly if x lies within theirs divided by 2^k; then it cannot overflow."""
+    """Prints x * 2^k: it lies within the bounds exactly if x lies within theirs / 2^k, and then cannot overflow."""
     scale = 1 << -statistic.exponent
     low, high = _wide(-(-statistic.low // scale)), _wide(statistic.high // scale)
     inside = "{0}" if scale == 1 else f"{{0}} * {min(scale, 1 << 62)}"  # a larger scale leaves only x = 0 within
@@ -345,7 +345,7 @@ def _finer(statistic: Statistic) -> str:
 
 
 def _coarser(statistic: Statistic, dialect: Dialect) -> str:
-    """floor((x + half) / step), on numbers shifted to be positive, where rounding down is rounding towards zero."""
+    """Prints floor((x + half) / step) on numbers shifted to be positive, where this rounds towards zero."""
     step, half = 1 << statistic.exponent, 1 << (statistic.exponent - 1)
     if half > INT_HIGH:  # every x is nearest to zero
         return _NULL_OR.format(inside=max(statistic.low, min(statistic.high, 0)))
@@ -362,7 +362,7 @@ def _coarser(statistic: Statistic, dialect: Dialect) -> str:
 
 
 def _wide(bound: int) -> str:
-    """A bound to compare 64-bit integers with; beyond them, the first number that compares alike."""
+    """Returns a bound to compare 64-bit integers with; beyond them, the first number that compares alike."""
     return str(max(INT_LOW - 1, min(INT_HIGH + 1, bound)))
 
 
@@ -378,7 +378,7 @@ class PrintedReading:
     The aggregates a0 and a1 are the numbers of rows and of units; a2, a3, ... belong to the terms, which are counted
     where they are not NULL (*values*), summed, or counted or summed without repetition (*distinct*, *distinct_sum*).
     Rows are *made* if they are not simply those of a table: then they are kept between one look and the next.
-    If `heavy` is given, it is a query for units u without which nobody exceeds the limits.
+    If `heavy` is given, it is a query for units u; all others are within the limits.
     """
 
     printer: Printer
@@ -392,54 +392,54 @@ class PrintedReading:
 
     @property
     def dialect(self) -> Dialect:
-        """The dialect of the printer."""
+        """Returns the dialect of the printer."""
         return self.printer.dialect
 
     @property
     def is_kept(self) -> bool:
-        """Whether rows are kept between one look and the next."""
+        """Returns whether rows are kept between one look and the next."""
         return self.made or self.printer.access.is_kept
 
     @property
     def is_dense(self) -> bool:
-        """Whether units are whole numbers close together; those of rows that were joined need not be."""
+        """Returns whether units are whole numbers close together; those of rows that were joined need not be."""
         return self.printer.access.is_dense and not self.made
 
     @property
     def k(self) -> list[str]:
-        """The names of the keys."""
+        """Returns the names of the keys."""
         return [f"k{i}" for i in range(len(self.keys))]
 
     @property
     def t(self) -> list[str]:
-        """The name of each term; terms of the same value share one."""
+        """Returns the name of each term; terms of the same value share one."""
         names: dict[str, str] = {}
         return [names.setdefault(term.sql, f"t{len(names)}") for _, term in self.terms]
 
     @property
     def columns(self) -> list[str]:
-        """The names of the terms, each once."""
+        """Returns the names of the terms, each once."""
         return list(dict.fromkeys(self.t))
 
     @property
     def a(self) -> list[str]:
-        """The names of the terms' aggregates."""
+        """Returns the names of the terms' aggregates."""
         return [f"a{i + 2}" for i in range(len(self.terms))]
 
     @property
     def key_columns(self) -> list[str]:
-        """The keys under their names."""
+        """Returns the keys under their names."""
         return [f"{key.sql} AS k{i}" for i, (key, _) in enumerate(self.keys)]
 
     @property
     def named_terms(self) -> list[str]:
-        """The terms under their names."""
+        """Returns the terms under their names."""
         named = {t: term.sql for t, (_, term) in zip(self.t, self.terms, strict=True)}
         return [f"{sql} AS {t}" for t, sql in named.items()]
 
     @property
     def distinct(self) -> list[int]:
-        """The places of terms whose different values count, which no sum over pairs can tell."""
+        """Returns the places of terms whose different values count, which no sum over pairs can show."""
         return [i for i, (kind, _) in enumerate(self.terms) if kind in ("distinct", "distinct_sum")]
 
     def aggregates(self, terms: list[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Relations as SQL: what stands after FROM when the rows of a reading are made of several tables.
+"""Relations as SQL: what comes after FROM when the rows of a reading are made of several tables.
 
 Every relation becomes a SELECT whose columns are called x0, x1, ... in the order of `shape`; nothing that an analyst
 wrote is part of the text but values that travel as parameters.
@@ -75,7 +75,7 @@ class CutSide:
     """Rows that are to be cut.
 
     Args:
-        source: what stands after FROM.
+        source: what comes after FROM.
         columns: all of theirs but the unit.
         compared: what a join compares.
         unit: whose rows they are.
@@ -98,7 +98,7 @@ class CutSide:
         return f"{few} UNION ALL {select(*names, source=print_subquery(placed), where=f'cut_place <= {rows}')}"
 
     def _print_placed_rows(self, dialect: Dialect, rows: int, salt: Salt, names: list[str]) -> str:
-        """Rows of units with too many, numbered in the order of `relations.Cut`: ranks are z^4 mod P."""
+        """Prints rows of units with too many, numbered in the order of `relations.Cut`: ranks are z^4 mod P."""
         unit, kind = self.unit
         number = dialect.rank_numbers[kind].format(unit)
         doubles = [name for name, of in self.compared if of is Type.FLOAT]
@@ -255,7 +255,7 @@ class RelationPrinter:
         return _print_query(printer, _print_terms(terms))
 
     def _print_reached_table(self, relation: LinkedTable) -> str:
-        """The table's rows beside the units that have their keys, each pair of key and unit once."""
+        """Prints the table's rows with the units that have their keys, each pair of key and unit once."""
         declared = self.tables[relation.name].declared
         through = self.shape(relation.through)
         places = list(through)
@@ -294,7 +294,7 @@ class RelationPrinter:
         return f"SELECT {listed} FROM {self.dialect.write_subquery(source)} GROUP BY {', '.join([*names, 'u'])}"
 
     def _print_windows(self, relation: WindowedRelation) -> str:
-        """Columns, then what windows are made of, under names; the windows over those."""
+        """Prints columns, then what windows are made of, under names; then the windows over those."""
         printer = self.printer(relation.source)
         own = [printer.print(ColumnRef(name, kind)) for name, kind in printer.declared.items()]
         unit = f"x{list(printer.declared).index(UNIT)}"
@@ -317,7 +317,7 @@ class RelationPrinter:
         return f"SELECT {listed} FROM ({left.sql}) AS a {word} ({paired}) AS b ON {_same(left, right)}"
 
     def _first(self, side: ComparedRelation) -> str:
-        """The smallest of the rows that are equal in all that is compared."""
+        """Returns the smallest of the rows that are equal in all that is compared."""
         compared = ", ".join(f"j{i}" for i in range(side.pairs))
         order = ", ".join(f"{name} NULLS LAST" for name in side.columns)
         ranked = f"SELECT *, ROW_NUMBER() OVER (PARTITION BY {compared} ORDER BY {order}) AS r FROM ({side.sql}) AS c"
@@ -332,9 +332,9 @@ class RelationPrinter:
         return f"SELECT {listed} FROM ({left.sql}) AS a WHERE {condition}"
 
     def _print_marks(self, relation: MarkJoin) -> str:
-        """Without what compares units again; the mark of a row that is nobody's counts for nothing.
+        """Prints marks without comparing units again; the mark of a row without an id counts for nothing.
 
-        A join with distinct values, of which a row meets one: PostgreSQL looks EXISTS beside a row up row by row.
+        It is a join with distinct values, so that a row meets one: PostgreSQL looks up EXISTS row by row.
         """
         left, right = self._sides(relation.source, relation.other, relation.on)
         known = [f"a.j{i} IS NOT NULL" for i in range(left.pairs)] or [f"a.{left.unit} IS NOT NULL"]
@@ -367,24 +367,24 @@ class RelationPrinter:
         return self.shared_tables.name(counted)
 
     def _cut_source(self, relation: Cut, side: ComparedRelation) -> str:
-        """Rows of one table are read anew where they are needed, which is faster than to keep them."""
+        """Reads rows of one table anew where they are needed, which is faster than keeping them."""
         return f"({side.sql})" if _is_plain(relation.source) else self.shared_tables.name(side.sql)
 
     @cached_property
     def shared_tables(self) -> SharedTables:
-        """The tables that the whole statement has in common."""
+        """Returns the tables that the whole statement has in common."""
         return SharedTables(self.dialect)
 
     def _union(self, relation: RelationUnion) -> str:
         return " UNION ALL ".join(self.sql(source) for source in relation.sources)
 
     def _sides(self, left: Relation, right: Relation, on: Pairs) -> tuple[ComparedRelation, ComparedRelation]:
-        """Both, without what compares their units again."""
+        """Returns both sides, without what compares their units again."""
         on = besides_units(left, right, on, self._declared_types)
         return self.side(left, [a for a, _ in on]), self.side(right, [b for _, b in on])
 
     def side(self, relation: Relation, on: Sequence[Expression]) -> ComparedRelation:
-        """Prints a relation with what is to be compared beside its columns, the second time in the same words."""
+        """Prints a relation with its columns and what is to be compared, the second time in the same words."""
         asked = relation, tuple(on)
         if asked not in self._printed:
             self._printed[asked] = self._side(*asked)
@@ -411,21 +411,21 @@ class ComparedRelation:
 
 
 def _is_plain(relation: Relation) -> bool:
-    """Whether rows are those of a table, computed and filtered: they are read faster than what was read is kept."""
+    """Returns whether rows are those of a table, computed and filtered: to read them is faster than to keep them."""
     while isinstance(relation, Select):
         relation = relation.source
     return isinstance(relation, BaseTable)
 
 
 def _is_finite(relation: Relation) -> bool:
-    """Whether infinite numbers are NULL already: the sums of folds and windows may leave a double's range."""
+    """Returns whether infinite numbers are NULL already: the sums of folds and windows may leave a double's range."""
     if isinstance(relation, RelationUnion):
         return all(_is_finite(source) for source in relation.sources)
     return not isinstance(relation, UnitAggregation | WindowedRelation)
 
 
 def _same(left: ComparedRelation, right: ComparedRelation) -> str:
-    """That two rows are a pair: equal in all that is compared, and of the same person if both are somebody's."""
+    """Prints that two rows are a pair: equal in all that is compared, and of one person if both have ids."""
     pairs = [f"a.j{i} = b.j{i}" for i in range(left.pairs)]
     if left.unit and right.unit:
         pairs.append(f"a.{left.unit} = b.{right.unit}")
@@ -433,7 +433,7 @@ def _same(left: ComparedRelation, right: ComparedRelation) -> str:
 
 
 def _print_query(printer: Printer, columns: str, where: str = "") -> str:
-    """A query over what the printer has printed."""
+    """Prints a query over what the printer has printed."""
     return select(columns, source=printer.rows([columns, where]), where=where)
 
 
@@ -442,12 +442,12 @@ def _print_terms(terms: Sequence[Term]) -> str:
 
 
 def _name_terms(place: int, terms: Sequence[Term]) -> dict[str, Term]:
-    """The terms of the fold in this place, by their names."""
+    """Returns the terms of the fold in this place, by their names."""
     return {f"t{place}" if part == 0 else f"t{place}p{part}": term for part, term in enumerate(terms)}
 
 
 def _fold(printer: Printer, fold: Fold) -> tuple[str, tuple[Term, ...]]:
-    """The aggregate of a fold, with {0}, {1} for its terms, and the terms."""
+    """Returns the aggregate of a fold, with {0}, {1} for its terms, and the terms."""
     if fold.argument is None:
         return "COUNT(*)", (Term("1", 0, simple=True),)
     argument = printer.name(printer.print(fold.argument))
@@ -458,7 +458,7 @@ def _fold(printer: Printer, fold: Fold) -> tuple[str, tuple[Term, ...]]:
 
 
 def _extreme(printer: Printer, kind: str, value: Term, by: Term) -> tuple[str, tuple[Term, ...]]:
-    """The value of the smallest or largest pair, of which NULL makes none; in *first* and *last* a value may be NULL.
+    """Prints the value of the smallest or largest pair, none with NULL; in *first* and *last* a value may be NULL.
 
     Of pairs with the same first part one with a value comes first: a NULL is never compared with a value.
     """

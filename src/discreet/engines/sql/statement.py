@@ -70,7 +70,7 @@ def spread_sql(reading: Reading, spread: Spread, printer: Printer) -> str:
 
 
 def _rows(parts: PrintedReading) -> str:
-    """All rows: nobody has more than one."""
+    """Returns all rows: no unit has more than one."""
     columns, where = [*parts.key_columns, *parts.named_terms], parts.where.sql if parts.where else ""
     text = select(*columns, source=parts.printer.rows([*columns, where]), where=where)
     public = parts.public("b")
@@ -96,7 +96,7 @@ def _print_cell_counts(parts: PrintedReading, split: Split, rows: str) -> str:
 
 
 def _only(parts: PrintedReading, only: CellSelection, rows: str) -> str:
-    """Rows in the cells that are listed: a join with each of them once, which is faster than EXISTS."""
+    """Returns rows in the cells that are listed: a join with each of them once, which is faster than EXISTS."""
     kinds = [*(kind for _, kind in parts.keys), Type.INT, Type.INT]
     lists = [list(values) for values in zip(*((*key, first, last) for key, first, last in only.places), strict=True)]
     lists = lists or [[] for _ in kinds]
@@ -120,7 +120,7 @@ _STRATEGIES: Mapping[Strategy, type[BoundedQuery | OneSort | GroupSort]] = {
 
 
 def _bound_rows(parts: PrintedReading, bounding: ContributionBounding) -> BoundedQuery | OneSort | GroupSort:
-    """The reading's bounded rows, found as the dialect finds them best."""
+    """Returns the reading's bounded rows, found as the dialect finds them best."""
     return _STRATEGIES[parts.dialect.strategy](parts, bounding)
 
 
@@ -136,10 +136,10 @@ class Statement:
 
     Args:
         sql: the text.
-        parameters: what travels beside it.
+        parameters: what travels with it.
         keys: the types of the keys, which come first in the result.
         finish: how each statistic is made of the columns after them; None for lists.
-        is_long: whether there may be many groups, as far as everybody knows.
+        is_long: whether there may be many groups, by public facts.
     """
 
     sql: str
@@ -245,7 +245,7 @@ def _kinds(reading: Reading) -> tuple[Type, ...]:
 
 
 def _pick_parameters(printer: Printer, sql: str) -> dict[str, Any]:
-    """The parameters that a statement names: those of what was left out of it would be refused."""
+    """Returns the parameters that a statement names: those of what was left out of it would be refused."""
     names = printer.dialect.parameters_of(sql) if printer.parameters else ()
     return {name: value for name, value in printer.parameters.items() if name in names}
 
@@ -268,7 +268,7 @@ def _finish(printer: Printer, columns: _Columns, statistic: Statistic) -> Weight
 
 
 def _summed_values(printer: Printer, statistics: Iterable[Statistic]) -> dict[Term, Term]:
-    """The term of a sum for each value that is summed: whoever counts the values needs no other."""
+    """Returns the term of a sum for each value that is summed; a count of the values needs no other."""
     sums = [statistic for statistic in statistics if statistic.kind == "sum" and statistic.factor is None]
     return {_argument(printer, statistic)[1]: _term(printer, statistic) for statistic in reversed(sums)}
 
@@ -280,7 +280,7 @@ def _argument(printer: Printer, statistic: Statistic) -> tuple[Expression, Term]
 
 
 def _term(printer: Printer, statistic: Statistic) -> Term:
-    """What a row adds to a sum, before its shift; NULL where the argument is."""
+    """Returns what a row adds to a sum, before its shift; NULL where the argument is."""
     argument, term = _argument(printer, statistic)
     return grid_steps(printer, statistic, term, argument.type)
 
@@ -305,7 +305,7 @@ def _product(printer: Printer, columns: _Columns, statistic: Statistic) -> Weigh
 
 
 def _distinct(printer: Printer, columns: _Columns, statistic: Statistic) -> Weights:
-    """Texts are told apart, and put in order, by their code points."""
+    """Returns distinct values; texts are compared, and put in order, by their code points."""
     (argument, term), times = _argument(printer, statistic), statistic.times
     if argument.type is Type.TEXT:
         term = printer.name(printer.fill(printer.dialect.by_code_points, term))
@@ -325,7 +325,7 @@ def _between(parts: PrintedReading) -> str:
 
 
 def _by_row(parts: PrintedReading) -> str:
-    """One aggregation; public keys are looked for among the groups, of which there are fewer than rows."""
+    """Prints one aggregation; public keys are looked for among the groups, which are fewer than rows."""
     aggregates = ["COUNT(*) AS a0", "COUNT(*) AS a1", *parts.aggregates([term.sql for _, term in parts.terms])]
     columns, where = [*parts.key_columns, *aggregates], parts.where.sql if parts.where else ""
     text = select(

@@ -1,4 +1,4 @@
-"""A private coreset: a few weighted points that stand for all rows, from a tree of random hyperplanes.
+"""A private coreset: a few weighted points that represent all rows, from a tree of random hyperplanes.
 
 Rows are turned by a random rotation (onto fewer axes if there are many), which no data decides. Private means and
 variances of these axes say where rows are; then cells are halved, level by level, while their noisy counts are large;
@@ -38,7 +38,7 @@ class Coreset:
 
     Attributes:
         points: where they are, in integer units.
-        weights: how many rows each stands for.
+        weights: how many rows each represents.
         middle: the mean of all rows.
         spread: the deviation of rows on each axis.
     """
@@ -117,7 +117,7 @@ def release_groups(
 
 
 def _sums(rows: Integers, codes: Integers, groups: int) -> Integers:
-    """The sum of the rows of each group, exactly: floats hold sums of up to 2^40 entries of RADIUS."""
+    """Returns the sum of the rows of each group, exactly: floats hold sums of up to 2^40 entries of RADIUS."""
     columns = [np.bincount(codes, weights=column, minlength=groups) for column in rows.T]
     return np.asarray(np.stack(columns, axis=1), dtype=np.int64)
 
@@ -184,10 +184,10 @@ def _root(around: ColumnMoments) -> Cell:
 def _grow(
     rows: Integers, root: Cell, levels: int, *, noise: float, each: Spending, neighbours: Neighbours, bits: Bits
 ) -> tuple[list[Cell], Integers]:
-    """The leaves of the tree, and the leaf of each row.
+    """Returns the leaves of the tree, and the leaf of each row.
 
     On every level all growing cells are halved on the widest axis, and their halves are counted; a half grows on if its
-    noisy count is surely above 0 and so large that the noise of its mean, `noise` over the count, is small beside the
+    noisy count is surely above 0 and so large that the noise of its mean, `noise` over the count, is small against the
     spread of rows in it. Cells that stopped are not counted again.
     """
     move = level_sensitivity(neighbours)

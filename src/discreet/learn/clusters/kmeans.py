@@ -43,7 +43,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Le
     Formal guarantee: a fit is several Gaussian releases, their multipliers fixed beforehand: moments of axes, one for
     each level of the tree at most, leaves, and steps. Later ones depend on the data and on what earlier ones
     released, so that they compose to mu-GDP with mu^2 the sum of all 1 / multiplier^2 (Dong, Roth, Su 2022, Corollary
-    3.3). Labels and the inertia of the training rows are not stored: nobody paid for them. `fit_predict` labels rows
+    3.3). Labels and the inertia of the training rows are not stored: no budget paid for them. `fit_predict` labels rows
     that the caller holds, and its result is as private as they are.
 
     Args:
@@ -55,9 +55,9 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Le
         levels: how often a cell may be halved; None for a number that suits n_clusters.
         steps: of Lloyd's method, after the clustering of the coreset.
         neighbours: "add_remove" or "replace".
-        random_state: None for secure noise, an int for a seed that protects nobody.
+        random_state: None for secure noise, an int for a seed, which gives no privacy.
 
-    Attributes after `fit`, beside those of `Learner`:
+    Attributes after `fit`, in addition to those of `Learner`:
         cluster_centers_: a row for each cluster.
 
     >>> X = np.array([[1.0, 1.0], [-1.0, 1.0], [0.0, -1.0]] * 500)
@@ -147,7 +147,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Le
         return check.integer(steps=self.steps, at_least=1, at_most=100)
 
     def _parts(self) -> tuple[Spending, Spending, Spending, Spending]:
-        """The budgets of the moments, of one level, of the leaves and of one step."""
+        """Returns the budgets of the moments, of one level, of the leaves and of one step."""
         moments, tree, leaves, steps = self._spending().shares(_PARTS)
         return moments, tree.share(Fraction(1, self._depth())), leaves, steps.share(Fraction(1, self._turns()))
 
@@ -157,7 +157,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Le
 
 
 def nearest(rows: Integers, centres: Integers) -> Integers:
-    """Returns the nearest of integer centres for each integer row, the first of several; exact, each row by itself."""
+    """Returns the nearest of integer centres for each integer row, the first of several; exact, and row by row."""
     lengths = np.sum(centres * centres, axis=1)
     largest = 4 * RADIUS * RADIUS * rows.shape[1]
     products = exact_product(rows.astype(np.float64), centres.T.astype(np.float64), largest)
@@ -165,7 +165,7 @@ def nearest(rows: Integers, centres: Integers) -> Integers:
 
 
 def _cluster_points(found: Coreset, count: int, bits: Bits) -> Integers:
-    """Centres of the coreset as integers; points of no weight are added where there are too few."""
+    """Returns centres of the coreset as integers; points of no weight are added where there are too few."""
     points, weights = found.points, found.weights
     if len(points) < count:
         extra = found.middle + found.spread * normals((count, len(found.middle)), bits=bits)
@@ -179,7 +179,7 @@ def _cluster_points(found: Coreset, count: int, bits: Bits) -> Integers:
 
 
 def _refine_centres(first: Floats, groups: Groups) -> Floats:
-    """Averages of the rows of each cluster, where there are enough of them, else the centre that there was."""
+    """Returns averages of the rows of each cluster, where there are enough of them, else the centre that there was."""
     enough = groups.counts > 3 * groups.count_sigma
     counts = np.maximum(groups.counts, 1.0)[:, None]
     middle = groups.sums.sum(axis=0) / max(1.0, float(groups.counts.sum()))

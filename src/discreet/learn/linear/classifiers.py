@@ -35,9 +35,9 @@ class LinearSVC(LinearClassifier):
         class_weight: public weights of classes, e.g. {0: 1, 1: 3}, for the method "gradient"; they are divided by the
             largest, so that no row counts more than once.
         neighbours: "add_remove" or "replace".
-        random_state: None for secure noise, an int for a seed that protects nobody.
+        random_state: None for secure noise, an int for a seed, which gives no privacy.
 
-    Attributes after `fit`, beside those of `Learner`:
+    Attributes after `fit`, in addition to those of `Learner`:
         classes_, coef_, intercept_: as in scikit-learn.
 
     >>> X = [[-1.0], [1.0]] * 500
@@ -62,7 +62,7 @@ class LogisticRegression(LinearClassifier):
     - "gradient": one noisy survey of the rows (number by class, middle, length), then full-batch descent with noise in
       every gradient, and back toward the shares of classes if it is no better (`SurveyedFit`). Gaussian DP, exactly
       composed; pure if delta is 0.
-    - "output": noise beside the weights of a regularised fit (`OutputPerturbation`); pure if delta is 0.
+    - "output": noise added to the weights of a regularised fit (`OutputPerturbation`); pure if delta is 0.
     - "objective": noise inside the objective, two public classes only: of rows as declared (`ObjectivePerturbation`);
       if delta is 0, of rows around their middle, with the survey and the comparison of "gradient" (`TiltedMinimum`).
     - "auto": "objective" for two public classes if delta is 0, and steps, C and class_weight are left alone; else
@@ -82,9 +82,9 @@ class LogisticRegression(LinearClassifier):
         class_weight: public weights of classes, e.g. {0: 1, 1: 3}, for the method "gradient"; they are divided by the
             largest, so that no row counts more than once.
         neighbours: "add_remove" or "replace".
-        random_state: None for secure noise, an int for a seed that protects nobody.
+        random_state: None for secure noise, an int for a seed, which gives no privacy.
 
-    Attributes after `fit`, beside those of `Learner`:
+    Attributes after `fit`, in addition to those of `Learner`:
         classes_, coef_, intercept_: as in scikit-learn.
 
     >>> X = np.arange(4000).reshape(2000, 2) % 7 - 3.0

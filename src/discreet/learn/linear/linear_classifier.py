@@ -37,7 +37,7 @@ from discreet.statistics.inputs import RADIUS
 
 @lru_cache(maxsize=1)
 def _pools() -> ThreadpoolController:
-    """The libraries of this process that multiply; looking for them takes milliseconds."""
+    """Returns the libraries of this process that multiply; looking for them takes milliseconds."""
     return ThreadpoolController()
 
 
@@ -137,7 +137,7 @@ class LinearClassifier(ClassifierBase):
 
     @abstractmethod
     def _loss(self, classes: int) -> MarginLoss:
-        """The loss for so many classes."""
+        """Returns the loss for so many classes."""
 
     def plan_event(self, n_features: int) -> Event:
         """Returns the event of a fit on so many features, whatever the classes turn out to be."""
@@ -153,7 +153,7 @@ class LinearClassifier(ClassifierBase):
         """
         no_weights(weights)
         plan, bits = self._class_plan(), self._bits()
-        self._recipe(plan, 1)  # what is wrong with parameters is told before anything about the rows
+        self._recipe(plan, 1)  # errors in parameters come before any error about the rows
         X = rows_to_fit(self, X)
         y = _labels(y)
         check_consistent_length(X, y)
@@ -190,7 +190,7 @@ class LinearClassifier(ClassifierBase):
         return np.asarray(self.classes_[places])
 
     def _public(self, count: int) -> Features:
-        """What is known of rows; without an intercept nothing may be moved, so bounds become symmetric around 0."""
+        """Returns public facts of rows; without an intercept nothing may move, so bounds become symmetric around 0."""
         bounds = self._bounds
         if bounds is not None and not self.fit_intercept:
             moved = features(count, bounds=bounds)
@@ -200,7 +200,7 @@ class LinearClassifier(ClassifierBase):
         return features(count, bounds=bounds, norm_bound=self.norm_bound, constant=float(constant))
 
     def _recipe(self, plan: ClassPlan, count: int) -> SurveyedFit | Perturbation:
-        """How weights become private; refuses what could not be paid for or drawn, from public facts."""
+        """Returns how weights become private; refuses what could not be paid for or drawn, from public facts."""
         spending, method = plan.rest, self._method(plan)
         check_class_weight(self.class_weight, plan.declared)
         if self.class_weight is not None and method is not Method.GRADIENT:
@@ -238,10 +238,10 @@ class LinearClassifier(ClassifierBase):
         )
 
     def _method(self, plan: ClassPlan) -> Method:
-        """The method asked for, or the one with the least error.
+        """Returns the method asked for, or the one with the least error.
 
         That is a tilted objective for two public classes without a delta, where it pays for one noise instead of many,
-        and else gradients, which can also be told of weights, of steps, and of a weak regularisation.
+        and else gradients, which also take weights, steps, and a weak regularisation.
         """
         method = Method(self.method)
         if method not in self.methods:
@@ -256,12 +256,12 @@ class LinearClassifier(ClassifierBase):
 
 
 def _present(y: NDArray[Any]) -> NDArray[Any]:
-    """The labels that are not missing: each is kept or left out for its own sake."""
+    """Returns the labels that are not missing: each is kept or left out for its own sake."""
     return y[~np.isnan(y)] if y.dtype.kind == "f" else y
 
 
 def _labels(y: Any) -> NDArray[Any]:
-    """Labels of any kind; one that is missing is of no class."""
+    """Returns labels of any kind; one that is missing is of no class."""
     if y is None:
         raise InvalidValue("to have labels", "This estimator requires y to be passed, but the target y is None.")
     return np.asarray(column_or_1d(y, warn=True))

@@ -90,7 +90,7 @@ class Objective:
         if len(rows) > MOST_ROWS:
             raise InvalidParameter("rows", "their number", f"to be at most {MOST_ROWS}", "Use method='gradient'.")
         problem = EmpiricalRisk(self, rows.astype(np.float64) / RADIUS, codes, 0.0 if tilt is None else tilt)
-        with np.errstate(all="ignore"):  # a warning would tell about rows
+        with np.errstate(all="ignore"):  # a warning would reveal something about rows
             found = problem.quick()
             length = float(np.linalg.norm(found))
             if length <= 2 * self.furthest and self._is_certain(problem.gradient(found), length, len(rows)):
@@ -98,7 +98,7 @@ class Objective:
             return problem.slow(self.reach(len(rows)))
 
     def _is_certain(self, gradient: Floats, length: float, count: int) -> bool:
-        """Whether weights of such a length and gradient are a minimiser within the tolerance; NaN is not."""
+        """Returns whether weights of such a length and gradient are a minimiser within the tolerance; NaN is not."""
         return float(np.linalg.norm(gradient)) * (1 + 1e-9) + self.error(length, count) <= self.tolerance
 
 
@@ -129,7 +129,7 @@ class EmpiricalRisk:
         return value, slope + ridge * weights + self.tilt
 
     def quick(self) -> Floats:
-        """Returns what a quasi-Newton method finds; nobody knows how near it is."""
+        """Returns what a quasi-Newton method finds; its distance from the minimiser is unknown."""
         shape = (self.objective.loss.outputs, self.objective.features)
 
         def both(flat: Floats) -> tuple[float, Floats]:
@@ -284,7 +284,7 @@ def _hinge(margins: Floats, codes: Integers) -> tuple[Floats, Floats]:
 
 
 def _signs(codes: Integers, outputs: int) -> Integers:
-    """+1 for the output of the right class, -1 for the others, 0 in all for a class that is none."""
+    """Returns +1 for the output of the right class, -1 for the others, 0 in all for a class that is none."""
     if outputs == 1:
         return np.where((codes == 0) | (codes == 1), 2 * codes - 1, 0)[:, None]
     signs = np.where(codes[:, None] == np.arange(outputs), 1, -1)

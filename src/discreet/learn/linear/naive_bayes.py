@@ -83,9 +83,9 @@ class GaussianNB(ClassifierBase):
         priors: public probabilities of public classes, in their sorted order; None to use private counts.
         var_smoothing: this part of the largest variance is added to all.
         neighbours: "add_remove" or "replace".
-        random_state: None for secure noise, an int for a seed that protects nobody.
+        random_state: None for secure noise, an int for a seed, which gives no privacy.
 
-    Attributes after `fit`, beside those of `Learner`:
+    Attributes after `fit`, in addition to those of `Learner`:
         classes_, class_count_, class_prior_: classes, their noisy counts (at least 1) and probabilities.
         theta_, var_: means and variances, a row for each class; equal rows of variances if they are shared.
         temperature_: the power of the densities, 1, 1/4, 1/8 or 0; at 0 the likeliest class of the prior is predicted.
@@ -189,7 +189,7 @@ class GaussianNB(ClassifierBase):
         return np.exp(self.predict_log_proba(X))
 
     def _priors(self, plan: ClassPlan) -> Floats | None:
-        """The public probabilities of the classes, if there are any."""
+        """Returns the public probabilities of the classes, if there are any."""
         if self.priors is None:
             return None
         if plan.declared is None:  # how many there are is known when all is paid for
@@ -201,7 +201,7 @@ class GaussianNB(ClassifierBase):
         return found
 
     def _keep(self, found: ColumnMoments, low: Floats, high: Floats, smoothing: float) -> None:
-        """The model in the units of the data."""
+        """Returns the model in the units of the data."""
         half = (high - low) / 2
         errors = np.broadcast_to(found.mean_error[:, None], found.mean.shape)
         mean, left = _shrink_to_mean(found.mean, found.count, errors)
@@ -212,12 +212,12 @@ class GaussianNB(ClassifierBase):
         self.class_count_ = found.count
 
     def _shared_variances(self) -> Floats:
-        """The variances that all classes share, if that is chosen."""
+        """Returns the variances that all classes share, if that is chosen."""
         mean = np.average(self.var_, axis=0, weights=self.class_count_)
         return np.repeat(mean[None], len(self.classes_), axis=0)
 
     def _rules(self, low: Floats, high: Floats) -> list[_Rule]:
-        """What each candidate would predict, as integers: of released values only."""
+        """Returns what each candidate would predict, as integers: of released values only."""
         half = (high - low) / 2
         mean, own, shared = (
             (self.theta_ - (low + high) / 2) / half,
@@ -236,7 +236,7 @@ class GaussianNB(ClassifierBase):
 
 
 def _comparison(rest: Spending, neighbours: Neighbours) -> Gaussian:
-    """The noise of the comparison: a row adds a vector of +1 and -1, sqrt(k) long; one replaced may turn them all."""
+    """Returns the comparison's noise: a row adds a vector of +1 and -1, sqrt(k) long; a replacement may flip all."""
     turned = 1 if neighbours is Neighbours.ADD_REMOVE else 4
     return Gaussian.with_multiplier(
         noise_multiplier=rest.share(COMPARED).noise_multiplier,
@@ -267,7 +267,7 @@ class _Rule:
 
 
 def _rule(mean: Floats, variance: Floats, prior: Floats, temperature: Fraction) -> _Rule:
-    """Scores log P(class) / temperature + log density, in the finest unit that cannot overflow.
+    """Returns scores log P(class) / temperature + log density, in the finest unit that cannot overflow.
 
     With a row u = steps / STEPS, |u| <= 1, the log density is the sum of u m / v - u^2 / 2 v and a constant. The most
     that a score can be, `most`, becomes _LARGEST; rounding of coefficients adds STEPS^2 for each feature, far less.
@@ -294,7 +294,7 @@ def _whole(values: Floats, unit: float) -> Integers:
 
 
 def _votes(steps: Integers, places: Integers, rules: list[_Rule]) -> Integers:
-    """For each rule, how many rows it predicts right less those it predicts wrong; rows of no class count nowhere."""
+    """Counts, for each rule, rows it predicts right less those it predicts wrong; rows of no class count nowhere."""
     known, labels = steps[places >= 0], places[places >= 0]
     squared = known * known
     right = [np.count_nonzero(rule.predict(known, squared) == labels) for rule in rules]
@@ -302,12 +302,13 @@ def _votes(steps: Integers, places: Integers, rules: list[_Rule]) -> Integers:
 
 
 def _shrink_to_mean(values: Floats, count: Floats, error: Floats) -> tuple[Floats, float]:
-    """Values of classes drawn to their weighted mean, by the share of their distance that noise explains.
+    """Moves values of classes to their weighted mean, by the share of their distance that noise explains.
 
     Also the variance that noise leaves to them, on average: one number for all, as it says nothing about a class.
 
     Distances have the variance tau^2 + error^2, tau^2 the same for all classes and features; each is multiplied by
-    tau^2 / (tau^2 + error^2). A little of it is kept even if noise explains all, because its direction still tells.
+    tau^2 / (tau^2 + error^2). A little of it is kept even if noise explains all, because its direction still separates
+    classes.
     """
     away = values - np.average(values, axis=0, weights=count)
     precision = 1 / np.maximum(error, 1e-12) ** 2

@@ -21,9 +21,9 @@ from discreet.statistics.row_sums import UNIT
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-STEPS, MORE_STEPS = 100, 300  # with Gaussian noise, of which many small pieces are one large piece
+STEPS, MORE_STEPS = 100, 300  # with Gaussian noise: many small pieces add up to one large piece
 WORK = 2.2e9  # of rows times weights times steps, about 4 seconds
-FEWEST, MOST = 4, 100  # steps with K-norm noise, of which T pieces are sqrt(T) times as long as one
+FEWEST, MOST = 4, 100  # steps with K-norm noise: T pieces are sqrt(T) times as long as one
 MOST_DRAWN = 25_000  # entries of K-norm noise in a fit, about 5 seconds
 MOMENTUM = 0.9
 _STABLE = 3.3  # of step size times curvature: momentum 0.9 is stable below 2 (1 + 0.9) = 3.8
@@ -142,7 +142,7 @@ class Schedule(WeightsBudget):
         return Descent.of(self.rest(count, size), self.neighbours, steps=steps)
 
     def _chosen_steps(self, count: float, size: int) -> int:
-        """How many steps there are, by rules chosen on training folds.
+        """Returns how many steps there are, by rules chosen on training folds.
 
         T pure steps are heard sqrt(T) times less than one, so there are more only where rows can be heard. Gaussian
         noise of T steps is heard as that of one; more of them come closer to the minimiser.

@@ -52,7 +52,7 @@ class RowCountPlan:
 
     @classmethod
     def of(cls, spending: Spending, neighbours: Neighbours) -> tuple[RowCountPlan, Spending]:
-        """Returns how the number is found, and what is left of the budget."""
+        """Returns how the number is found, and the remaining budget."""
         if neighbours is Neighbours.REPLACE:
             return cls(spending=None), spending
         return cls(spending=spending.share(COUNT_SHARE)), spending.share(1 - COUNT_SHARE)
@@ -179,7 +179,7 @@ class ObjectivePerturbation:
 
     @property
     def _minimum(self) -> tuple[Fraction, Fraction]:
-        """Epsilon and delta of the exact minimiser."""
+        """Returns epsilon and delta of the exact minimiser."""
         epsilon, delta = self._budget
         spent = SETTLING[0] + (COUNT_SHARE if self._counts else 0)
         return epsilon * (1 - spent), delta * (1 - SETTLING[1])
@@ -226,7 +226,7 @@ class ObjectivePerturbation:
         return np.asarray(settle.release(found, bits=bits), dtype=np.float64)
 
     def _ridge(self, count: int, size: int, bits: Bits) -> float:
-        """Lambda: as small as the Jacobian allows for half of epsilon, or as the noise asks, sigma^2 d^2 / n."""
+        """Returns Lambda: as small as the Jacobian allows for half of epsilon, or as noise asks, sigma^2 d^2 / n."""
         if self.ridge is not None:
             return self.ridge
         about = max(1.0, float(self._counter.release(count, bits=bits)) if self._counts else float(count))

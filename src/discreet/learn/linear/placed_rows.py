@@ -102,12 +102,12 @@ class WeightsBudget(ABC):
         return EntrySquares(noise=VectorNoise(part=self._whole.share(SCALING_SHARE)), neighbours=self.neighbours)
 
     def rest(self, count: float, size: int) -> Spending:
-        """Returns what is left for the weights."""
+        """Returns the budget that remains for the weights."""
         return self._whole.share(1 if self.scaling(count, size) is None else 1 - SCALING_SHARE)
 
     @property
     def _whole(self) -> Spending:
-        """The budget, whose mu is what the event says of it: the root in a noise multiplier is rounded up."""
+        """Returns the budget, whose mu is what the event says of it: the root in a noise multiplier is rounded up."""
         return self.part if self.part.is_pure else replace(self.part, mu_squared=1 / self.part.noise_multiplier**2)
 
     @abstractmethod

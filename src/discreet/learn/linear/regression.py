@@ -90,7 +90,7 @@ def solve(moments: SecondMoments, label: int, *, penalty: Floats, intercept: boo
 
 
 def _likeliest(values: Floats, vectors: Floats, v: Floats, moments: SecondMoments, known: float | None) -> float:
-    """tau^2 under which v is likeliest; the last coefficient has the variance `known`, if there is one.
+    """Returns tau^2 under which v is likeliest; the last coefficient has the variance `known`, if there is one.
 
     The covariance of v is tau^2 H^2 + s^2 I + (known - tau^2) h h', h the last column of H: in the eigenvectors of H a
     diagonal matrix and one of rank 1, so that its determinant and its inverse follow from sums (Sherman and Morrison).
@@ -109,12 +109,12 @@ def _likeliest(values: Floats, vectors: Floats, v: Floats, moments: SecondMoment
 def _errors(
     spectrum: tuple[Floats, Floats], theta: Floats, v: Floats, moments: SecondMoments, label: int
 ) -> tuple[Floats, Floats]:
-    """H^-1 v and its standard errors: noise of both moments, and sampling.
+    """Returns H^-1 v and its standard errors: noise of both moments, and sampling.
 
     H^-1 v - theta = H^-1 (r + e - E theta) exactly, r the cross moments of residuals, whose covariance is the residual
-    variance times A; that of E theta is sigma^2 (||theta||^2 I + theta theta') / 2 (entries beside the diagonal have
-    half the variance). H^-1 has met that noise as well: errors grow by 1 / (1 - f), f the share of its smallest
-    eigenvalue that noise may be (its norm is about sigma sqrt(2 size)); beyond a half no finite error is given.
+    variance times A; that of E theta is sigma^2 (||theta||^2 I + theta theta') / 2 (entries off the diagonal have half
+    the variance). H^-1 has met that noise as well: errors grow by 1 / (1 - f), f the share of its smallest eigenvalue
+    that noise may be (its norm is about sigma sqrt(2 size)); beyond a half no finite error is given.
     """
     (values, vectors), used, sigma = spectrum, len(v), moments.sigma
     share = sigma * np.sqrt(2.0 * used) / max(float(values.min()), 1e-300)
@@ -171,9 +171,9 @@ class LinearRegression(RegressorMixin, MultiOutputMixin, Learner):  # type: igno
             Intervals take a weight for that part of a row.
         fit_intercept: whether there is an intercept.
         neighbours: "add_remove" or "replace".
-        random_state: None for secure noise, an int for a seed that protects nobody.
+        random_state: None for secure noise, an int for a seed, which gives no privacy.
 
-    Attributes after `fit`, beside those of `Learner`:
+    Attributes after `fit`, in addition to those of `Learner`:
         coef_, intercept_: as in scikit-learn.
         coef_interval_: two arrays like `coef_`, the ends of 95 % intervals; see `conf_int`.
 
@@ -255,14 +255,14 @@ class LinearRegression(RegressorMixin, MultiOutputMixin, Learner):  # type: igno
     def conf_int(self, confidence: Any = 0.95) -> tuple[Floats, Floats]:
         """Returns the ends of intervals of each coefficient: sampling error and noise; infinite where noise decided.
 
-        A function of released values: asking costs nothing. Each interval holds with this confidence by itself.
+        A function of released values: asking costs nothing. Each interval alone holds with this confidence.
         """
         check_is_fitted(self)
         half = self.coef_error_ * reach(float(check.probability(confidence=confidence)), self.freedom_)
         return self.coef_centre_ - half, self.coef_centre_ + half
 
     def _public(self, count: int) -> Features:
-        """What is known of rows; without an intercept nothing may be moved, so bounds become symmetric around 0."""
+        """Returns public facts of rows; without an intercept nothing may move, so bounds become symmetric around 0."""
         bounds = self._bounds
         if bounds is not None and not self.fit_intercept:
             low, high = ends(bounds, count)
@@ -271,7 +271,7 @@ class LinearRegression(RegressorMixin, MultiOutputMixin, Learner):  # type: igno
         return features(count, bounds=bounds, norm_bound=self.norm_bound, constant=1 / np.sqrt(count))
 
     def _check_label_bounds(self) -> None:
-        """Whatever is wrong with them for any number of labels is said before anything is paid."""
+        """Refuses bounds that are wrong for any number of labels, before anything is paid."""
         if self.label_bounds is None:
             raise InvalidParameter("label_bounds", None, "to be given", _HINT)
         sizes = [np.size(end) for end in self.label_bounds] if isinstance(self.label_bounds, tuple | list) else [1]
@@ -285,11 +285,11 @@ class LinearRegression(RegressorMixin, MultiOutputMixin, Learner):  # type: igno
         return NumericLabels(centre=np.zeros(count), spread=np.maximum(np.abs(low), np.abs(high)), radius=radius)
 
     def _penalty(self, public: Features) -> Floats:
-        """What is added to the diagonal of the moments of normalised rows: nothing."""
+        """Returns what is added to the diagonal of the moments of normalised rows: nothing."""
         return np.zeros(public.count + 1)
 
     def _keep(self, moments: SecondMoments, public: Features, labels: NumericLabels, *, flat: bool) -> None:
-        """Coefficients in the units of the data, from those of normalised rows and labels."""
+        """Returns coefficients in the units of the data, from those of normalised rows and labels."""
         penalty, wide = self._penalty(public), bool(self.fit_intercept)
         found = [solve(moments, label, penalty=penalty, intercept=wide) for label in range(labels.count)]
         scale = labels.spread[:, None] / (RADIUS * public.unit * public.spread)
@@ -350,13 +350,13 @@ class Ridge(LinearRegression):
         self.alpha = alpha
 
     def _penalty(self, public: Features) -> Floats:
-        """alpha in the units of normalised rows; the constant has none."""
+        """Returns alpha in the units of normalised rows; the constant has none."""
         alpha = float(check.not_negative(alpha=self.alpha))
         return np.append(alpha / (RADIUS * public.unit * public.spread) ** 2, 0.0)
 
 
 def _targets(y: Any) -> Floats:
-    """Labels as a table of floats; nothing is said about their values."""
+    """Returns labels as a table of floats; nothing is said about their values."""
     if y is None:
         raise InvalidValue("to be labels; this estimator requires y to be passed, but the target y is None", "Pass y.")
     given = np.asarray(y)

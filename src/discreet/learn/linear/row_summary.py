@@ -26,8 +26,8 @@ FINE = 1 << 20  # the length of the longest row in the survey, so that short one
 REACH = 1.2  # how long rows may be afterwards, in units of their root mean square length
 LEVEL = 0.2  # is added to the variances of entries, over their mean, before they are made equal
 CONSTANT = 0.3  # the entry of the intercept, in units of that length
-COUNTED = 2  # how much a count of a class weighs beside a row: counts decide where weights would be noise
-SHORTEST = FINE >> 8  # of the lengths that rows may have afterwards: 12 bits are left of their entries
+COUNTED = 2  # how much a count of a class weighs against a row: counts decide where weights would be noise
+SHORTEST = FINE >> 8  # of the lengths that rows may have afterwards: their entries keep 12 bits
 
 
 def fine_rows(X: Any, features: Features) -> Integers:

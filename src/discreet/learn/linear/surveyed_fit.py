@@ -78,7 +78,7 @@ class PriorComparison:
 
 
 def _choose_classes(margins: Integers) -> Integers:
-    """The class that integer margins stand for."""
+    """Returns the class that integer margins select."""
     return (margins > 0).astype(np.int64) if margins.ndim == 1 else np.argmax(margins, axis=1)
 
 

@@ -43,8 +43,8 @@ _SPREAD = 16.0  # Lambda = weights / (16 epsilon) holds the length of v where no
 _JACOBIAN = Fraction(1, 4)  # of epsilon, that it may take at most
 MOST = 1 << 24  # rows
 TIGHT = 2.0**-13  # of the gradient's length, in units of the largest gradient of one row
-_POLISH = 50  # steps of Newton's method, of which two or three are enough
-_REDUCED = 0.01  # of the gradient, that is left by one
+_POLISH = 50  # steps of Newton's method; two or three are enough
+_REDUCED = 0.01  # of the gradient, that one step leaves
 _PROJECTED = 2.0**-36  # more than the rounding of a projection
 
 
@@ -127,7 +127,7 @@ class BallObjective(Objective):
 
     @property
     def tolerance(self) -> float:
-        """Returns tau, public."""
+        """Returns tau, the public bound on the gradient's length."""
         wrong = self.error(4 * BALL + 1, MOST, 2 * BALL * self.ridge + MOST)
         return max(TIGHT * self.loss.slope, 2 * wrong)
 
@@ -142,7 +142,7 @@ class BallObjective(Objective):
             raise InvalidParameter("rows", "their number", f"to be at most {MOST}", "Use method='gradient'.")
         problem = EmpiricalRisk(self, rows / RADIUS, codes, tilt, start)
         length = float(np.linalg.norm(tilt))
-        with np.errstate(all="ignore"):  # a warning would tell about rows
+        with np.errstate(all="ignore"):  # a warning would reveal something about rows
             found = problem.quick()
             for _ in range(_POLISH):
                 gradient = problem.gradient(found)
@@ -154,14 +154,14 @@ class BallObjective(Objective):
         return found * min(1.0, BALL / max(float(np.linalg.norm(found)), BALL))
 
     def _is_near(self, found: Floats, gradient: Floats, tilt: float, count: int) -> bool:
-        """Whether a point is as near to v* as is promised; NaN is not."""
+        """Returns whether a point is as near to v* as is promised; NaN is not."""
         length = float(np.linalg.norm(found))
         wrong = self.error(length, count, tilt)
         return float(np.linalg.norm(gradient)) * (1 + 1e-9) + wrong <= self.tolerance * max(1.0, length / (2 * BALL))
 
 
 def _newton_step(problem: EmpiricalRisk, weights: Floats, gradient: Floats) -> Floats:
-    """About H^-1 g by conjugate gradients: values of F are too coarse near its minimum, and gradients are not."""
+    """Approximates H^-1 g by conjugate gradients: near the minimum values of F are too coarse, gradients are not."""
     rows, ridge = problem.rows, problem.objective.ridge
     bends = capped_bends(rows @ (weights + problem.origin).T, problem.codes)[:, 0]
 

@@ -50,9 +50,9 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, Learner):  # type: 
         with_mean: whether to move to mean 0.
         with_std: whether to scale to variance 1.
         neighbours: "add_remove" or "replace".
-        random_state: None for secure noise, an int for a seed that protects nobody.
+        random_state: None for secure noise, an int for a seed, which gives no privacy.
 
-    Attributes after `fit`, beside those of `Learner`:
+    Attributes after `fit`, in addition to those of `Learner`:
         mean_, var_, scale_: of each feature.
 
     >>> X = np.arange(3000.0).reshape(-1, 1) % 11
@@ -121,7 +121,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner):  # type: 
     """Principal component analysis with differential privacy.
 
     Formal guarantee: one `fit` is the event Gaussian(noise_multiplier). Rows are clipped to a public norm, a constant
-    is appended, and their matrix of second moments is released once, with half the variance beside the diagonal, see
+    is appended, and their matrix of second moments is released once, with half the variance off the diagonal, see
     `release_symmetric` (Dwork, Talwar, Thakurta, Zhang 2014, with noise fitted to the symmetry). It holds the mean too,
     so that centring is private; all attributes are functions of it.
 
@@ -133,9 +133,9 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner):  # type: 
         norm_bound: the length that a row may have, public.
         whiten: whether `transform` scales components to variance 1.
         neighbours: "add_remove" or "replace".
-        random_state: None for secure noise, an int for a seed that protects nobody.
+        random_state: None for secure noise, an int for a seed, which gives no privacy.
 
-    Attributes after `fit`, beside those of `Learner`:
+    Attributes after `fit`, in addition to those of `Learner`:
         components_: a row for each component, those of large variance first.
         explained_variance_, explained_variance_ratio_: of each component; 0 where noise made it negative.
         mean_: of each feature.
@@ -208,7 +208,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner):  # type: 
         return len(self.components_)
 
     def _scale(self) -> Any:
-        """Deviations of components, if they are to be divided by; where noise hides them, those of the largest."""
+        """Returns deviations of components, if they are to be divided by; the largest where noise hides them."""
         if not self.whiten:
             return 1.0
         known = np.where(self.explained_variance_ > 0, self.explained_variance_, self.explained_variance_.max())
@@ -227,7 +227,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner):  # type: 
         return kept
 
     def _keep(self, moments: SecondMoments, public: Features, count: float, kept: int) -> None:
-        """Mean and components in the units of the data."""
+        """Returns mean and components in the units of the data."""
         width, scale = public.count, public.spread * public.unit * RADIUS
         mean = moments.rows[:width, -1] / (moments.constant * count)
         mean = mean / max(1.0, float(np.linalg.norm(mean)))

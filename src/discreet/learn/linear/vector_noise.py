@@ -14,12 +14,12 @@ from discreet.statistics.budget_split import Spending
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VectorNoise:
-    """What one release of a vector costs, whatever its length and sensitivity turn out to be.
+    """Prices one release of a vector, whatever its length and sensitivity turn out to be.
 
     Formal guarantee: the mechanism for any L2 sensitivity and dimension has exactly the cost `event`.
 
     Attributes:
-        part: the budget of this release, all of which is used.
+        part: the budget of this release; all of it is used.
 
     >>> VectorNoise(part=Spending.of(epsilon=2)).event
     Pure(epsilon=Fraction(2, 1))

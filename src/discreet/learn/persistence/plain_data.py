@@ -1,7 +1,7 @@
 """Plain data as JSON and back: what parameters and fitted attributes of learners are made of, and nothing else.
 
 Numbers, texts, lists, tuples and dicts; arrays of numbers, truth values and texts as their bytes; amounts, events and
-losses. No object is ever made by a name or by code that stands in the text.
+losses. No object is ever made by a name or by code in the text.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _LOSSES: dict[str, type[Loss]] = {"pure": PureDP, "approx": ApproxDP, "zcdp": ZC
 
 
 Writer = Callable[[Any, int], Any]
-"""Writes what is no plain data, given how many values it stands in; None if it cannot either."""
+"""Writes what is no plain data, given how many values it is nested in; None if it cannot either."""
 
 Reader = Callable[[dict[str, Any], int], Any]
 """Reads what such a writer wrote, or raises."""
@@ -50,7 +50,7 @@ def write(value: Any, name: str = "value", depth: int = 0, other: Writer | None 
     Args:
         value: plain data.
         name: what it is called in errors.
-        depth: how many values it stands in.
+        depth: how many values it is nested in.
         other: writes what is no plain data.
 
     Raises:
@@ -81,7 +81,7 @@ def read(content: Any, other: Reader | None = None, depth: int = 0) -> Any:
     Args:
         content: what JSON held.
         other: reads objects of kinds that are none of plain data.
-        depth: how many values it stands in.
+        depth: how many values it is nested in.
 
     Raises:
         InvalidParameter: if anything about it is not understood.
@@ -236,7 +236,7 @@ def _read_loss(content: dict[str, Any]) -> Loss:
 
 
 def _read_array(content: dict[str, Any]) -> NDArray[Any]:
-    """An array of known bytes: type, shape and length must fit each other before anything is made."""
+    """Returns an array of known bytes: type, shape and length must fit each other before anything is made."""
     kind, shape, data = (content.get(part) for part in ("dtype", "shape", "data"))
     if content.keys() != {MARK, "dtype", "shape", "data"} or not isinstance(kind, str) or not isinstance(data, str):
         refuse("an array", "to have dtype, shape and data")
@@ -260,7 +260,7 @@ def _is_size(size: object) -> bool:
 
 
 def _check_array(array: NDArray[Any]) -> NDArray[Any]:
-    """A copy of its own; texts hold code points, truth values 0 and 1."""
+    """Returns a copy of its own; texts hold code points, truth values 0 and 1."""
     if array.dtype.kind == "U" and array.size:
         codes = np.frombuffer(array.tobytes(), dtype="<u4")
         if (codes > 0x10FFFF).any() or ((codes >= 0xD800) & (codes <= 0xDFFF)).any():

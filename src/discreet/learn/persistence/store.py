@@ -1,7 +1,7 @@
 """Fitted learners as text and back: JSON with parameters, fitted attributes and the event; no pickle, no code.
 
 A text names one of this library's own learners and holds plain data (`plain`). What the text says of its privacy is
-what its author says: keep a model where nobody else can write.
+what its author says: keep a model where no one else can write.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from discreet.privacy.events import Event
 FORMAT = "discreet learner"
 VERSION = 1
 LONGEST = 1 << 28  # characters of a text
-MOST_VALUES = 1 << 18  # single values of a text; long ones are arrays, each of which is one
+MOST_VALUES = 1 << 18  # single values of a text; long lists are arrays, and an array is one value
 OF_THE_CALL = frozenset(("cost_", "remaining_", "replayed_", "notes_"))
-"""Attributes that tell of one call to a curator and of its account; they are never saved."""
+"""Attributes about one call to a curator and its account; they are never saved."""
 
 ADDED = frozenset(("class_weight", "weight_bound"))
 """Parameters that learners got after the first version; None by default, and not written then."""
@@ -67,7 +67,7 @@ def kind_named(name: object) -> type[Any] | None:
 
 
 def _is_learner(kind: object) -> bool:
-    """Whether a class is a learner, or chooses among some: whatever is planned before it is fitted."""
+    """Returns whether a class is a learner, or chooses among some: whatever is planned before it is fitted."""
     return (
         isinstance(kind, type)
         and issubclass(kind, BaseEstimator)
@@ -107,7 +107,7 @@ def write_parameters(model: Any, depth: int = 0) -> dict[str, Any]:
 
     Args:
         model: the learner.
-        depth: how many values it stands in.
+        depth: how many values it is nested in.
 
     Raises:
         InvalidParameter: if a parameter is no plain data.
@@ -122,7 +122,7 @@ def write_parameters(model: Any, depth: int = 0) -> dict[str, Any]:
 
 
 def _parameter(model: Any, name: str, value: Any, depth: int) -> Any:
-    """A parameter as plain data; a learner may say what to do about one that is none (`hints_of_plain_data`)."""
+    """Returns a parameter as plain data; a learner may give a hint about one that is none (`hints_of_plain_data`)."""
     try:
         return write(value, name, depth, other=_write_estimator)
     except InvalidParameter as error:
@@ -141,7 +141,7 @@ def read_parameters(content: dict[str, Any], depth: int = 0) -> Any:
 
     Args:
         content: what `write_parameters` wrote.
-        depth: how many values it stands in.
+        depth: how many values it is nested in.
 
     Raises:
         InvalidParameter: if anything about it is not understood.
@@ -223,7 +223,7 @@ def from_json(text: str | bytes) -> Any:
 
 
 def _values(text: str | bytes) -> int:
-    """How many values a text can hold, before any is made: each but the first stands behind one of these signs."""
+    """Returns how many values a text can hold, before any is made: each but the first follows one of these signs."""
     signs: tuple[Any, ...] = (",", "[", "{") if isinstance(text, str) else (b",", b"[", b"{")
     return sum(text.count(sign) for sign in signs)
 
@@ -263,7 +263,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 
 def _write_model(model: Any, depth: int = 0) -> dict[str, Any] | None:
-    """A learner within plain data: parameters, and attributes that `fit` made; None if it is no learner."""
+    """Returns a learner within plain data: parameters, and attributes that `fit` made; None if it is no learner."""
     if not isinstance(model, BaseEstimator):
         return None
     if is_step(model):

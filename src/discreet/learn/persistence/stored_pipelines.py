@@ -1,8 +1,8 @@
 """Pipelines as plain data: public steps as their class and parameters, learners as what they were fitted to.
 
 A public step reads no data, so that nothing it was fitted to is kept: it is made again from its parameters, and fitted
-to one made-up row of the columns that the pipeline saw. So no attribute of scikit-learn's own is ever written or set,
-and a file that one version wrote is read by others.
+to one placeholder row of the columns that the pipeline saw. So no attribute of scikit-learn's own is ever written or
+set, and a file that one version wrote is read by others.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ STEPS: Mapping[str, type[Any]] = {
     **{kind.__name__: kind for kind in _OURS},
     **{f"sklearn.{kind.__name__}": kind for kind in _THEIRS},
 }
-"""Steps that may stand in a text beside learners, by the names that they have there."""
+"""Steps that a text may hold next to learners, by the names that they have there."""
 
 MOST_COLUMNS = 1 << 14
 _KINDS = ("text", "|b1", "<f8", "<f4", "<i8", "<i4", "<i2", "|i1", "<u8", "<u4", "<u2", "|u1", "<f2")
@@ -98,7 +98,7 @@ def fit_again(pipeline: Pipeline, columns: Any, learners: Sequence[Any]) -> None
 
 
 def _again(step: Any, rows: Any, left: Iterator[Any], *, last: bool) -> tuple[Any, Any]:
-    """A step as it was fitted, and what it makes of the made-up row."""
+    """Returns a step as it was fitted, and what it makes of the placeholder row."""
     if isinstance(step, Learner):
         model = _next_like(step, left)
         return model, rows if last else model.transform(rows)
@@ -109,7 +109,7 @@ def _again(step: Any, rows: Any, left: Iterator[Any], *, last: bool) -> tuple[An
 
 
 def _put(step: Any, left: Iterator[Any]) -> Any:
-    """A fitted public step, with fitted learners in the places of those that met the made-up row."""
+    """Returns a fitted public step, with fitted learners in the places of those that met the placeholder row."""
     if isinstance(step, Learner):
         return _next_like(step, left)
     if isinstance(step, PlainPipeline):
@@ -127,7 +127,7 @@ def _next_like(step: Any, left: Iterator[Any]) -> Any:
 
 
 def _made_up(columns: Any) -> Any:
-    """One row of the columns: 0 for numbers, an empty text for texts."""
+    """Returns one row of the columns: 0 for numbers, an empty text for texts."""
     pairs = columns if isinstance(columns, list) and 0 < len(columns) <= MOST_COLUMNS else refuse("columns", "a list")
     for pair in pairs:
         if not (isinstance(pair, list) and len(pair) == 2 and pair[1] in _KINDS and isinstance(pair[0], str | None)):
@@ -143,5 +143,5 @@ def _made_up(columns: Any) -> Any:
 
 
 def is_step(value: Any) -> bool:
-    """Tells whether a value is an estimator that is written as a step."""
+    """Returns whether a value is an estimator that is written as a step."""
     return isinstance(value, BaseEstimator) and step_name(value) is not None

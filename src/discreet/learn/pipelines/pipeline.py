@@ -163,7 +163,7 @@ class Pipeline(PlainPipeline):  # type: ignore[misc]  # scikit-learn has no anno
 
     @property
     def constant_(self) -> bool:
-        """Tells whether the last step found fewer than two classes, so that it predicts the same for every row."""
+        """Returns whether the last step found fewer than two classes, so that it predicts the same for every row."""
         return bool(getattr(self.steps[-1][1], "constant_", False))
 
     def set_params(self, **params: Any) -> Self:
@@ -207,9 +207,9 @@ class Pipeline(PlainPipeline):  # type: ignore[misc]  # scikit-learn has no anno
     # ---------------------------------------------------------------------------------------------------------- rows
 
     def apply_public_steps(self, X: Any) -> tuple[Any, Any]:
-        """Returns rows after the public steps that come first, and what is left to do for each of them.
+        """Returns rows after the public steps that come first, and the remaining steps.
 
-        Public steps look values up or scale each by itself, so that no row's numbers depend on the rows beside it.
+        Public steps look values up or scale each one alone, so that no row's numbers depend on other rows.
         """
         place = next(i for i, (_, step) in enumerate(self.steps) if any(True for _ in learners_in(step)))
         for _, step in self.steps[:place]:
@@ -243,15 +243,15 @@ def _kind(column: Any) -> str:
 
 
 def is_pipeline(estimator: Any) -> bool:
-    """Tells whether an estimator is a pipeline, ours or scikit-learn's."""
+    """Returns whether an estimator is a pipeline, ours or scikit-learn's."""
     return isinstance(estimator, PlainPipeline)
 
 
 def reads_columns(estimator: Any) -> bool:
-    """Tells whether a pipeline takes columns as they are, because its first step is no learner but encodes them."""
+    """Returns whether a pipeline takes columns as they are, because its first step is no learner but encodes them."""
     return is_pipeline(estimator) and not isinstance(estimator.steps[0][1], Learner | str | None)
 
 
 def note_columns(model: Any, X: Any) -> None:
-    """Has a model remember how many columns rows have, and their names; no value is looked at."""
+    """Stores in a model how many columns rows have, and their names; no value is looked at."""
     validate_data(model, X, skip_check_array=True)

@@ -1,7 +1,7 @@
 """Encoders and a scaler by public rules: `fit` reads no value, so that nothing is paid for and nothing is learned.
 
-Every value has a meaning in them: one that is missing, of another type or of no category is no error, for an error
-would tell that it occurs.
+Every value has a meaning in them: one that is missing, of another type or of no category is no error, because an error
+would reveal that it occurs.
 """
 
 from __future__ import annotations
@@ -57,13 +57,13 @@ class PublicTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc] 
 
 
 class _CategoryEncoder(PublicTransformer):
-    """What both encoders share: declared categories, and the place of each value among them."""
+    """Holds what both encoders share: declared categories, and the place of each value among them."""
 
     def __init__(self, *, categories: Any = None) -> None:
         self.categories = categories
 
     def __sklearn_tags__(self) -> Any:
-        """Texts are what it is for."""
+        """Texts are the usual input of these encoders."""
         tags = super().__sklearn_tags__()
         tags.input_tags.string = tags.input_tags.categorical = True
         return tags
@@ -89,7 +89,7 @@ class _CategoryEncoder(PublicTransformer):
         self.lists(count, names)
 
     def _places(self, X: Any) -> tuple[list[NDArray[np.int64]], list[list[Any]]]:
-        """The place of every value among the categories of its column, -1 for none, and the categories."""
+        """Returns the place of every value among the categories of its column, -1 for none, and the categories."""
         check_is_fitted(self, "n_features_in_")
         validate_data(self, convert_table(X), reset=False, skip_check_array=True)
         lists = self.lists(self.n_features_in_, getattr(self, "feature_names_in_", None))
@@ -112,7 +112,7 @@ class PublicOneHotEncoder(_CategoryEncoder):
     """
 
     def transform(self, X: Any) -> Floats:
-        """Encodes rows."""
+        """Encodes rows as columns of 0 and 1."""
         places, lists = self._places(X)
         parts = [
             (column[:, None] == np.arange(len(known))).astype(np.float64)
@@ -143,7 +143,7 @@ class PublicOrdinalEncoder(OneToOneFeatureMixin, _CategoryEncoder):  # type: ign
     """
 
     def transform(self, X: Any) -> Floats:
-        """Encodes rows."""
+        """Encodes rows as places of categories."""
         places, _ = self._places(X)
         found = np.stack(places, axis=1).astype(np.float64)
         return np.where(found < 0, np.nan, found)
@@ -180,7 +180,7 @@ class PublicScaler(OneToOneFeatureMixin, PublicTransformer):  # type: ignore[mis
         return self
 
     def transform(self, X: Any) -> Floats:
-        """Scales rows."""
+        """Scales rows to the range, with the public bounds."""
         check_is_fitted(self, "n_features_in_")
         rows = rows_to_predict(self, X)
         low, high = self._limits(self.n_features_in_, getattr(self, "feature_names_in_", None))
@@ -216,7 +216,7 @@ def _distinct(categories: Any) -> list[Any]:
 
 
 def _columns(X: Any) -> list[list[Any]]:
-    """The values of each column as plain objects."""
+    """Returns the values of each column as plain objects."""
     if is_table(X):
         frame = nw.from_native(X, eager_only=True)
         return [frame[name].to_list() for name in frame.columns]
@@ -231,7 +231,7 @@ def _among(column: list[Any], known: list[Any]) -> NDArray[np.int64]:
 
 
 def _names(model: Any, given: Any) -> list[str]:
-    """The names of the columns that were fitted, which names that are given must be."""
+    """Returns the names of the columns that were fitted, which names that are given must be."""
     own = getattr(model, "feature_names_in_", None)
     if own is None:
         own = [f"x{place}" for place in range(model.n_features_in_)] if given is None else given

@@ -37,7 +37,7 @@ class PublicColumn:
     """What is public about one column.
 
     Attributes:
-        name: None if nobody knows it yet.
+        name: None if it is not known yet.
         low, high: between which its numbers lie; None if nothing is known.
         categories: the values that were declared, where they were.
     """
@@ -67,7 +67,7 @@ class Flow:
 
     @classmethod
     def of(cls, count: int, names: Sequence[str] | None) -> Flow:
-        """Returns columns of which nothing but their names is known."""
+        """Returns columns with known names, and nothing else known."""
         return cls(
             columns=tuple(PublicColumn(name=None if names is None else str(names[place])) for place in range(count))
         )
@@ -140,7 +140,7 @@ def _(step: PublicOrdinalEncoder, flow: Flow) -> Flow:
 
 @follow.register
 def _(step: OneHotEncoder, flow: Flow) -> Flow:
-    """scikit-learn's encoder, where its categories are declared and no value is an error."""
+    """Returns scikit-learn's encoder, where its categories are declared and no value is an error."""
     lists = _check_categories(step, flow)
     if step.handle_unknown != "ignore" or step.drop is not None:
         _refuse(step, "to have handle_unknown='ignore' and drop=None", "Any other value must be no error.")
@@ -216,7 +216,7 @@ def follow_step(name: str, step: Any, flow: Flow) -> Flow:
 
 
 def check_steps(step: Any) -> None:
-    """Refuses a step of a kind that is not known, wherever it stands; what known ones are told is not looked at.
+    """Refuses a step of a kind that is not known, wherever it is; parameters of known ones are not checked.
 
     Raises:
         InvalidParameter: naming the step.
@@ -238,7 +238,7 @@ def check_steps(step: Any) -> None:
 
 
 def _at(name: str, error: InvalidParameter) -> InvalidParameter:
-    """The error of a step, with its name where it has none yet."""
+    """Returns the error of a step, with its name where it has none yet."""
     named = f"step {name!r}" if error.name == "step" else error.name
     return InvalidParameter(named, error.value, error.condition, error.hint)
 
@@ -266,7 +266,7 @@ def _codes(lists: list[list[Any]], flow: Flow) -> list[PublicColumn]:
 
 
 def _widen_limits(column: PublicColumn, value: Any) -> PublicColumn:
-    """The column with one more value that it may have."""
+    """Returns the column with one more value that it may have."""
     if column.limits is None or not isinstance(value, int | float) or math.isnan(value):
         return column
     low, high = column.limits
@@ -280,7 +280,7 @@ def _prefix_name(column: PublicColumn, name: str, step: ColumnTransformer) -> Pu
 
 
 def _choose_columns(selector: Any, flow: Flow) -> list[PublicColumn]:
-    """The columns that a ColumnTransformer gives to one of its parts.
+    """Returns the columns that a ColumnTransformer gives to one of its parts.
 
     Raises:
         InvalidParameter: if it is code, or names no column that there is.
@@ -313,7 +313,7 @@ def learners_in(step: Any, *, fitted: bool = False) -> Iterator[Learner]:
 
     Args:
         step: of a pipeline.
-        fitted: whether those that `fit` made are meant, which a ColumnTransformer keeps beside its parameters.
+        fitted: whether those that `fit` made are meant, which a ColumnTransformer keeps next to its parameters.
     """
     if isinstance(step, Learner):
         yield step

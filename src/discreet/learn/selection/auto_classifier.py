@@ -1,4 +1,4 @@
-"""The learner that works at a budget and a size: chosen by public facts and one private count of the rows."""
+"""Chooses the learner that works at a budget and a size, by public facts and one private count of the rows."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ COUNT_SHARE = Fraction(1, 20)  # of epsilon, for the number of rows
 GRADIENT = 9.0  # of n mu / sqrt(weights), with a delta
 PURE_GRADIENT = 12.0  # of n epsilon / weights, without one
 PLENTY = 10.0  # times as much: a tree is fitted as well, for what may not be linear, and the better one is kept
-TREE_SHARE = Fraction(1, 10)  # of what is left, for that tree
+TREE_SHARE = Fraction(1, 10)  # of the remaining budget, for that tree
 VERDICT_SHARE = Fraction(1, 20)  # and for the comparison
 _FINE = 1 << 20
 
@@ -52,7 +52,7 @@ class AutoClassifier(ProbabilityClassifier):
             less than the square root of their number; public.
         classes: the public labels; None to find them for a part of the budget.
         neighbours: "add_remove" or "replace".
-        random_state: None for secure noise, an int for a seed that protects nobody.
+        random_state: None for secure noise, an int for a seed, which gives no privacy.
 
     Attributes:
         classes_: the labels.
@@ -147,7 +147,7 @@ class AutoClassifier(ProbabilityClassifier):
         return fitted if counter is None else events.Composed([counter.event, fitted])
 
     def _choose_learners(self, plan: ClassPlan, width: int) -> list[Any]:
-        """The learners for the released count, with all that is left to spend."""
+        """Returns the learners for the released count, with all that is left to spend."""
         epsilon, delta = self._rest(plan)
         common = {
             "bounds": self._bounds,
@@ -165,7 +165,7 @@ class AutoClassifier(ProbabilityClassifier):
         return [linear(epsilon=epsilon * (1 - TREE_SHARE - VERDICT_SHARE)), tree]
 
     def _better(self, models: list[Any], plan: ClassPlan, X: Floats, y: NDArray[Any], bits: Bits) -> Any:
-        """The one of a linear model and a tree that seems to be right about more rows."""
+        """Returns the linear model or the tree, whichever seems to be right about more rows."""
         linear, tree = models
         labels = codes(y, self.classes_)
         gain = int(np.sum(self._places(linear, X) == labels) - np.sum(codes(tree.predict(X), self.classes_) == labels))
@@ -174,7 +174,7 @@ class AutoClassifier(ProbabilityClassifier):
         return linear if verdict.release(gain, bits=bits) >= 0 else tree
 
     def _places(self, linear: LogisticRegression, X: Floats) -> Integers:
-        """What a linear model predicts, by integer margins: a row's own, whatever rows are beside it."""
+        """Returns what a linear model predicts, by integer margins: a row's own, whatever other rows there are."""
         public = features(X.shape[1], bounds=self._bounds, norm_bound=self.norm_bound)
         moved = np.nan_to_num((X - public.centre) / public.spread, nan=0.0)
         steps = np.rint(np.clip(moved, -1, 1) * _FINE).astype(np.int64)

@@ -53,8 +53,8 @@ def choose_model(
     """Returns a classifier that errs rarely on private rows.
 
     Args:
-        models: fitted classifiers with `predict`, none of which depends on these rows other than through releases that
-            were paid for.
+        models: fitted classifiers with `predict`; none depends on these rows other than through releases that were paid
+            for.
         X: private rows; one with a number that is missing or infinite counts as an error of every model.
         y: their labels.
         epsilon: what the choice may cost.
@@ -63,7 +63,7 @@ def choose_model(
 
     Formal guarantee: epsilon-DP. A row adds 0 or 1 to the number of errors of each model, so under ADD_REMOVE all
     scores move in one direction by at most 1, and permute-and-flip needs half of the noise; a replaced row moves each
-    by at most 1 either way. Every row is predicted by itself: a prediction made in a batch may depend, in its last
+    by at most 1 either way. Every row is predicted alone: a prediction made in a batch may depend, in its last
     bits, on the rest of the batch.
 
     >>> from sklearn.dummy import DummyClassifier
@@ -91,7 +91,7 @@ def errors(model: Any, rows: Any, labels: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def distances(model: Any, rows: Any, labels: NDArray[Any], bounds: tuple[float, float]) -> NDArray[np.int64]:
-    """Returns how far a regressor is off at each row, from 0 to FINE, which stands for the whole width of the bounds.
+    """Returns how far a regressor is off at each row, from 0 to FINE, which means the whole width of the bounds.
 
     Labels and predictions are clipped to the public bounds; what is missing is as far off as can be. Each number is a
     function of its row alone.
@@ -106,10 +106,10 @@ def distances(model: Any, rows: Any, labels: NDArray[Any], bounds: tuple[float, 
 
 
 def predictions(model: Any, rows: Any) -> list[Any]:
-    """Returns what a model predicts for each row by itself.
+    """Returns what a model predicts for each row alone.
 
     A row with a number that is missing or infinite has no prediction. Public steps of a pipeline, which make the same
-    of a row whatever stands beside it, are done for all rows at once.
+    of a row whatever other rows there are, are done for all rows at once.
     """
     if isinstance(model, Pipeline):
         rows, model = model.apply_public_steps(rows)

@@ -40,8 +40,8 @@ class Reuse:
 
     Attributes:
         train: on the training set.
-        reported: on the holdout, as whoever chose would report it.
-        fresh: on rows that nobody used.
+        reported: on the holdout, as the person who chose would report it.
+        fresh: on rows that were not used.
         answered: how many queries the holdout answered itself.
 
     >>> from discreet.noise import SeededBits
@@ -123,7 +123,7 @@ def _sample(rows: int, features: int, bits: Bits) -> _Sample:
 def _analyst(
     ask: Callable[[NDArray[np.float64], float], float], train: _Sample, held: _Sample, fresh: _Sample, chosen: int
 ) -> tuple[float, float, float]:
-    """The accuracies on the training set, as reported by the holdout, and on fresh rows."""
+    """Returns the accuracies on the training set, as reported by the holdout, and on fresh rows."""
     rows, features = train.X.shape
     known = np.array([float(np.mean(train.X[:, j] * train.y)) for j in range(features)])
     told = np.array([ask((held.X[:, j] * held.y).astype(np.float64), known[j]) for j in range(features)])
@@ -155,7 +155,7 @@ class Holdout:
         budget: B, how many overfitted queries are answered.
         range: the public limits of a query's values, which are clipped to it.
         epsilon, delta: what the whole life of the holdout may cost, instead of sigma.
-        random_state: None for secure noise, an int for a seed that protects nobody.
+        random_state: None for secure noise, an int for a seed, which gives no privacy.
 
     Raises:
         InvalidParameter: outside these domains.
@@ -228,7 +228,7 @@ class Holdout:
         """Returns the value of a query: the training set's, or, if that is off, the holdout's with noise.
 
         Args:
-            query: a function of one row, called for each row by itself; or the values, one for each row of the holdout
+            query: a function of one row, called for each row alone; or the values, one for each row of the holdout
                 in its order, each a function of its own row alone (not of a batch: a float product over many rows
                 can depend on all of them).
             train_value: the mean on the training set, public from the holdout's point of view.
@@ -281,7 +281,7 @@ class Holdout:
         return self._width * self._noise_for(check.positive(epsilon=epsilon), delta) / self.size
 
     def _noise_for(self, epsilon: Fraction, delta: Any) -> Fraction:
-        """1 / e for a whole life that keeps to (epsilon, delta)."""
+        """Returns 1 / e for a whole life that keeps to (epsilon, delta)."""
         pure = 2 * self.budget / epsilon
         if delta is None or delta == 0:
             return pure
@@ -317,7 +317,7 @@ def _threshold(threshold: Any, smallest: Fraction) -> Fraction:
 
 
 def _rows_of(holdout: Any) -> tuple[tuple[NDArray[Any], ...] | None, int]:
-    """The rows, if there are any, and their number."""
+    """Returns the rows, if there are any, and their number."""
     if isinstance(holdout, int | np.integer):
         return None, check.integer(holdout=holdout, at_least=1)
     parts = tuple(np.asarray(part) for part in (holdout if isinstance(holdout, tuple) else (holdout,)))

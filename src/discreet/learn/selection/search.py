@@ -58,7 +58,7 @@ class GridSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # 
             the two ways open, with twice as many draws as there are candidates.
         holdout: the share of rows that is held out.
         neighbours: "add_remove" or "replace".
-        random_state: None for secure randomness, an int for a seed that protects nobody.
+        random_state: None for secure randomness, an int for a seed, which gives no privacy.
 
     Attributes:
         best_estimator_: the winner, fitted on the rows that were not held out.
@@ -115,12 +115,12 @@ class GridSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # 
         self.random_state = random_state
 
     def __sklearn_tags__(self) -> Any:
-        """Those of the estimator."""
+        """The tags are those of the estimator."""
         return get_tags(self.estimator)
 
     @property
     def constant_(self) -> bool:
-        """Tells whether the winner found fewer than two classes, so that it predicts the same for every row."""
+        """Returns whether the winner found fewer than two classes, so that it predicts the same for every row."""
         return bool(getattr(self.best_estimator_, "constant_", False))
 
     @property
@@ -172,7 +172,7 @@ class GridSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # 
         return self
 
     def _read(self, X: Any, y: Any) -> tuple[Any, NDArray[Any], Sequence[str] | None]:
-        """Rows, labels and names of columns; for a pipeline rows stay as they are, since its steps read them."""
+        """Returns rows, labels and column names; for a pipeline rows stay as they are, since its steps read them."""
         if not isinstance(self._estimator, Pipeline):
             return *read_labelled(self, X, y), getattr(self, "feature_names_in_", None)
         check_steps(self._estimator)
@@ -186,14 +186,14 @@ class GridSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # 
         return X, labels, None if None in names else names
 
     def _name_columns(self, X: Any, names: Sequence[str] | None) -> Any:
-        """Rows to be fitted as a table, if they came as one: a learner may be told bounds by name."""
+        """Returns rows to be fitted as a table, if they came as one: a learner may have bounds by name."""
         if names is None or isinstance(self._estimator, Pipeline):
             return X
         return load("pandas", "A table with names").DataFrame(X, columns=list(names))
 
     @property
     def _estimator(self) -> Any:
-        """The estimator; scikit-learn's pipeline as one of ours."""
+        """Returns the estimator; scikit-learn's pipeline as one of ours."""
         return Pipeline.of(self.estimator)
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -237,7 +237,7 @@ class GridSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # 
         return found
 
     def _label_bounds(self) -> tuple[float, float] | None:
-        """The public limits of a regressor's labels; None for a classifier."""
+        """Returns the public limits of a regressor's labels; None for a classifier."""
         if is_classifier(self.estimator):
             return None
         low, high = check.limits(label_bounds=getattr(self._estimator, "label_bounds", None))
@@ -261,7 +261,7 @@ class GridSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # 
         return index, models[index]
 
     def _choose_from_tries(self, plan: SearchPlan, data: _Parts, bits: Bits) -> tuple[int, Any]:
-        """The best of a random number of tries.
+        """Returns the best of a random number of tries.
 
         Among equal scores the first counts: tries are alike in law, so that this is a fair lot among equals.
         """
@@ -285,7 +285,7 @@ class GridSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # 
         return model
 
     def _plan(self, n_features: int, names: Sequence[str] | None = None) -> SearchPlan:
-        """What a fit may cost, by the way that leaves more for it."""
+        """Returns what a fit may cost, by the way that leaves more for it."""
         candidates = self._candidates()
 
         def list_events(plan: SearchPlan) -> list[Event]:
@@ -321,6 +321,6 @@ class _Parts:
 
 
 def _plan_candidate(model: Any, n_features: int, names: Sequence[str] | None) -> Event:
-    """What a candidate would release; names are what a pipeline asks for."""
+    """Returns what a candidate would release; names are what a pipeline asks for."""
     event: Event = model.plan_event(n_features, names) if isinstance(model, Pipeline) else model.plan_event(n_features)
     return event

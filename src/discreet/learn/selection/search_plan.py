@@ -115,7 +115,7 @@ def _with(plan: SearchPlan, epsilon: Fraction) -> SearchPlan:
 
 
 def _largest(holds: Callable[[SearchPlan], bool], plan: SearchPlan) -> SearchPlan:
-    """The plan with an epsilon near the largest that was seen to hold, at most its own; costs grow with it."""
+    """Returns the plan with an epsilon near the largest that was seen to hold, at most its own; costs grow with it."""
     total = plan.epsilon
     low, high = total, total
     while not holds(_with(plan, low)):

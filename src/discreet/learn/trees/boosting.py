@@ -1,4 +1,4 @@
-"""Boosting of one feature at a time: an additive model on public cells, whose votes anybody can read.
+"""Boosting of one feature at a time: an additive model on public cells, with readable votes.
 
 Probabilities come from whole scores by table and integer division: no bit of a row's share depends on other rows.
 """
@@ -46,7 +46,7 @@ FURTHEST = 32 * ONE  # of one feature's vote
 
 
 def shares(scores: Integers) -> Integers:
-    """Returns e^score of each output over the sum of all, in units; one output stands beside another of score 0.
+    """Returns e^score of each output over the sum of all, in units; a single output is joined by another of score 0.
 
     >>> shares(np.array([[0], [ONE], [-50 * ONE]])).ravel().tolist()
     [512, 749, 0]
@@ -83,7 +83,7 @@ class AdditiveClassifier(CellClassifier):
             are badly wrong. None is 1/2, or 1 if the released counts say that there are rows enough.
         class_weight: public weights of classes, e.g. {0: 1, 1: 3}: residuals are shrunk by the weight over the largest.
         neighbours: "add_remove" or "replace".
-        random_state: None for secure noise, an int for a seed that protects nobody.
+        random_state: None for secure noise, an int for a seed, which gives no privacy.
 
     Attributes:
         classes_: the labels.
@@ -217,7 +217,7 @@ class _Releases:
 def _boost_terms(
     places: Integers, labels: Integers, shares: Integers, releases: _Releases, bits: Bits
 ) -> NDArray[np.float64]:
-    """The votes, by feature, cell and output; `shares` has the weight of each class."""
+    """Returns the votes, by feature, cell and output; `shares` has the weight of each class."""
     rows = max(1.0, float(releases.rows.release(len(labels), bits=bits)))
     bound = releases.bound_for(rows)
     mechanism = releases.sums(bound)
@@ -266,25 +266,25 @@ class _Visits:
         return votes
 
     def _pulls(self, scores: Integers, labels: Integers) -> Integers:
-        """The residuals of rows by the weights of their classes; equal weights, which are public, shrink nothing."""
+        """Returns residuals of rows by the weights of their classes; equal public weights change nothing."""
         found = _residuals(scores, labels, self.bound)
         return found if (self.shares == WHOLE).all() else shrink_values(found, self.shares[labels])
 
 
 def _coarse(cells: int, rows_for_noise: float) -> Integers:
-    """The wider cell of each cell: about one for each unit of noise that the rows are worth, at least two."""
+    """Returns the wider cell of each cell: about one for each unit of noise that the rows are worth, at least two."""
     wide = int(np.clip(rows_for_noise, 2, cells))
     return np.arange(cells, dtype=np.int64) * wide // cells
 
 
 def _histograms(places: Integers, cells: int, coarse: Integers) -> Integers:
-    """How many rows lie in each wider cell, for each feature."""
+    """Returns how many rows lie in each wider cell, for each feature."""
     exact = np.stack([np.bincount(column, minlength=cells) for column in places.T])
     return np.add.reduceat(exact, np.searchsorted(coarse, np.arange(coarse[-1] + 1)), axis=1).astype(np.int64)
 
 
 def _adding_up(counts: NDArray[np.float64], rows: float, releases: _Releases) -> NDArray[np.float64]:
-    """Released counts, moved alike so that each feature's add up to the number of rows as far as that is better known.
+    """Returns released counts, moved alike: each feature's add up to the number of rows as far as that is known better.
 
     Their sum and the number of rows are two measurements of one number: weights are inverse to the variances.
     """
@@ -294,7 +294,7 @@ def _adding_up(counts: NDArray[np.float64], rows: float, releases: _Releases) ->
 
 
 def _merge_cells(counts: NDArray[np.float64], noise: float, rows: float) -> Integers:
-    """The group of each cell: neighbours go together until they hold enough. It reads released counts only."""
+    """Returns the group of each cell: neighbours go together until they hold enough. It reads released counts only."""
     enough = max(rows / PARTS, min(max(ENOUGH * noise, ROOTS * math.sqrt(rows)), rows / FEW))
     groups, current, held = np.zeros(len(counts), dtype=np.int64), 0, 0.0
     for place, count in enumerate(counts):
@@ -308,7 +308,7 @@ def _merge_cells(counts: NDArray[np.float64], noise: float, rows: float) -> Inte
 
 
 def _residuals(scores: Integers, labels: Integers, bound: int) -> Integers:
-    """Label minus predicted share, in units, each row shortened to the bound: a function of the row and of votes."""
+    """Returns label minus predicted share, in units, each row clipped to the bound: a function of row and votes."""
     outputs = scores.shape[1]
     expected = shares(scores)
     first = 1 if outputs == 1 else 0  # of two classes the second one is followed
@@ -317,6 +317,6 @@ def _residuals(scores: Integers, labels: Integers, bound: int) -> Integers:
 
 
 def _sums(groups: Integers, residuals: Integers, count: int) -> Integers:
-    """The sum of residuals in each group, by output: whole numbers, which floats add up exactly below 2^53."""
+    """Returns the sum of residuals in each group, by output: whole numbers, which floats add up exactly below 2^53."""
     columns = [np.bincount(groups, weights=column, minlength=count) for column in residuals.T]
     return np.stack(columns, axis=1).astype(np.int64)

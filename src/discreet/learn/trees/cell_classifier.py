@@ -52,7 +52,7 @@ class CellClassifier(ClassifierBase):
 
     @abstractmethod
     def _releases(self, plan: ClassPlan, n_features: int, /) -> Any:
-        """Returns all that a fit releases beside the classes, with its `event`; refuses what is outside its domain."""
+        """Returns all that a fit releases besides the classes, with its `event`; refuses what is outside its domain."""
 
     @abstractmethod
     def _learn(self, releases: Any, places: Integers, labels: Integers, bits: Bits) -> None:

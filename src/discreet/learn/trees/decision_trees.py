@@ -56,16 +56,16 @@ class Tree:
 class Splitter:
     """Chooses the splits of one tree, level by level.
 
-    The score of a split is minus the Gini impurity that it leaves: the sum over both sides of n - sum n_c^2 / n, n rows
-    of which n_c have label c, in whole steps of 1 / FINE, rounded up.
+    The score of a split is minus the Gini impurity that it leaves: the sum over both sides of n - sum n_c^2 / n, where
+    n_c of n rows have label c, in whole steps of 1 / FINE, rounded up.
 
-    Formal guarantee: each level is `epsilon`-DP. One more row, of label c, raises the impurity of its own side by
-    1 - (2 n_c + 1) / (n + 1) + sum n_k^2 / (n (n + 1)). With p = n_c / n and s = sum (n_k / n)^2, p^2 <= s <= 1, this
-    is n (1 - 2 p + s) / (n + 1), at least 0 and below 2; rounded, it moves by 0 to 2 FINE steps, and no other side
-    moves. ADD_REMOVE: the scores of one node all fall by that, for which permute-and-flip on monotone scores is
-    epsilon-DP, and other nodes do not change (parallel composition over disjoint rows). REPLACE: a row leaves one node
-    and enters another, each of which moves in one direction, or both are the same node, whose scores move both ways.
-    Calibrated to the last, the first two cost half of epsilon each.
+    Formal guarantee: each level is `epsilon`-DP. One more row, of label c, raises the impurity of its own side by 1 -
+    (2 n_c + 1) / (n + 1) + sum n_k^2 / (n (n + 1)). With p = n_c / n and s = sum (n_k / n)^2, p^2 <= s <= 1, this is n
+    (1 - 2 p + s) / (n + 1), at least 0 and below 2; rounded, it moves by 0 to 2 FINE steps, and no other side moves.
+    ADD_REMOVE: the scores of one node all fall by that, for which permute-and-flip on monotone scores is epsilon-DP,
+    and other nodes do not change (parallel composition over disjoint rows). REPLACE: a row leaves one node and enters
+    another, and each moves in one direction, or both are the same node, whose scores move both ways. Calibrated to the
+    last, the first two cost half of epsilon each.
 
     Attributes:
         epsilon: of each level.
@@ -115,7 +115,7 @@ def split_scores(places: Integers, labels: Integers, leaves: Integers, shape: tu
 
 
 def _impurity(counts: Integers) -> Integers:
-    """n - sum n_c^2 / n in steps of 1 / FINE, rounded up, exactly; of no rows, 0."""
+    """Returns n - sum n_c^2 / n in steps of 1 / FINE, rounded up, exactly; of no rows, 0."""
     total = counts.sum(axis=-1)
     return np.asarray(FINE * total - FINE * (counts * counts).sum(axis=-1) // np.maximum(total, 1))
 
@@ -217,7 +217,7 @@ class DecisionTreeClassifier(TreeLearner):
         class_weight: public weights of classes, e.g. {0: 1, 1: 3}, by which released counts in the leaves are
             multiplied: post-processing, which splits do not see.
         neighbours: "add_remove" or "replace".
-        random_state: None for secure noise, an int for a seed that protects nobody.
+        random_state: None for secure noise, an int for a seed, which gives no privacy.
 
     Attributes:
         classes_: the labels.
@@ -277,7 +277,7 @@ class RandomForestClassifier(TreeLearner):
         class_weight: public weights of classes, e.g. {0: 1, 1: 3}, by which released counts in the leaves are
             multiplied: post-processing, which splits do not see.
         neighbours: "add_remove" or "replace".
-        random_state: None for secure noise, an int for a seed that protects nobody.
+        random_state: None for secure noise, an int for a seed, which gives no privacy.
 
     Attributes:
         classes_: the labels.

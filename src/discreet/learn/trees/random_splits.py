@@ -1,4 +1,4 @@
-"""Trees with random splits, of which the better ones are likelier to be chosen: what small budgets tell the most by."""
+"""Trees with random splits; better ones are likelier to be chosen. Small budgets learn the most from them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Floats = NDArray[np.float64]
 COUNT_SHARE = Fraction(1, 20)  # of epsilon, for the number of rows
 ROWS_PER_TREE = 20  # of rows times rate, for each class: with less, trees of their own hold too much noise
 MOST_TREES = 41
-DEPTH_ODDS = {1: 2, 3: 2}  # by the number of trees: of a depth beside the next one, before rows are read; else 1
+DEPTH_ODDS = {1: 2, 3: 2}  # by the number of trees: of a depth against the next one, before rows are read; else 1
 MOST_CANDIDATES = 1000
 LEAST_CANDIDATES = 20
 ALL_CANDIDATES = 2000  # of all trees together
@@ -73,7 +73,7 @@ class RandomTrees:
 
     @classmethod
     def draw_random(cls, trees: int, width: int, depth: int, cells: int, bits: Bits) -> RandomTrees:
-        """Returns trees that ask about random features at random cells of what is left of them; no row is read."""
+        """Returns trees that ask about random features at random cells of the remaining range; no row is read."""
         inner = (1 << depth) - 1
         feature = uniform_below(width, (trees, inner), bits=bits)
         draws = uniform_below(_FINE, (trees, inner), bits=bits)
@@ -193,7 +193,7 @@ class Growth:
 
 
 class ExtraTreesClassifier(CellClassifier, ProbabilityClassifier):
-    """Trees with random splits, chosen together with their labels: the most that small budgets tell.
+    """Trees with random splits, chosen together with their labels: the best choice for small budgets.
 
     Of many trees with random splits, the exponential mechanism chooses one and the labels of its leaves, which costs
     what labels alone would cost. No depth has less prior weight than the next, and where few trees vote it has more
@@ -212,7 +212,7 @@ class ExtraTreesClassifier(CellClassifier, ProbabilityClassifier):
         candidates: among how many random trees each one is chosen; None lets the number of rows decide, 20 to 1000.
         rows: how many rows there are, about, if that is public; None counts them for a twentieth of epsilon.
         neighbours: "add_remove" or "replace".
-        random_state: None for secure noise, an int for a seed that protects nobody.
+        random_state: None for secure noise, an int for a seed, which gives no privacy.
 
     Attributes:
         classes_: the labels.

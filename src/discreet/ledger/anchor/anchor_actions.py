@@ -1,8 +1,8 @@
-"""What a steward does where a ledger's anchor is not: accepts that it is lost, or joins the anchor of another machine.
+"""What a steward does when a ledger's anchor is missing: accepts the loss, or joins the anchor of another machine.
 
 Formal guarantee: both are entries of the ledger, written before the new anchor is, so that no anchor is ever made for a
-ledger that had one without an entry that says by whom. Who accepts answers for charges that an older copy forgot; who
-joins has typed a head that the ledger contains, so that it is no older than that head.
+ledger that had one without an entry that says by whom. A steward who accepts answers for charges that an older copy
+forgot; a steward who joins has typed a head that the ledger contains, so that it is no older than that head.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from discreet.ledger.serialization import name, text
 from discreet.ledger.store.ledger_store import Transaction
 
 Evidence = Callable[[Transaction], dict[str, str]]
-"""What the entry says about why the ledger is taken for the newest."""
+"""Returns what the entry says about why the ledger is taken for the newest."""
 
 
 class UncheckedLedger(Ledger):
@@ -56,7 +56,7 @@ def accept_missing_anchor(path: str, *, by: str, reason: str, anchor_file: str |
     >>> from tempfile import TemporaryDirectory
     >>> from discreet.ledger import AnchoredLedger
     >>> with TemporaryDirectory() as folder:
-    ...     place = {"path": f"{folder}/book.db", "anchor_file": f"{folder}/anchor"}
+    ...     place = {"path": f"{folder}/ledger.db", "anchor_file": f"{folder}/anchor"}
     ...     AnchoredLedger(**place).close()
     ...     Path(place["anchor_file"]).unlink()
     ...     head = accept_missing_anchor(**place, by="owner", reason="its disk broke")
@@ -95,9 +95,9 @@ def join_anchor(path: str, head: Head, *, by: str = policy.OWNER, anchor_file: s
     >>> from tempfile import TemporaryDirectory
     >>> from discreet.ledger import AnchoredLedger
     >>> with TemporaryDirectory() as folder:
-    ...     with AnchoredLedger(f"{folder}/book.db", anchor_file=f"{folder}/there") as ledger:
+    ...     with AnchoredLedger(f"{folder}/ledger.db", anchor_file=f"{folder}/there") as ledger:
     ...         shown = ledger.head()
-    ...     joined = join_anchor(f"{folder}/book.db", shown, anchor_file=f"{folder}/here")
+    ...     joined = join_anchor(f"{folder}/ledger.db", shown, anchor_file=f"{folder}/here")
     >>> shown.sequence, joined.sequence
     (1, 2)
     """
@@ -117,14 +117,18 @@ def _made_again(path: str, given: str | None, by: str, evidence: Evidence) -> He
         with ledger._journal.reading() as rows:
             ledger_id, head = id_of(rows), rows.tail()
         if ledger_id is None:
-            raise LedgerError(f"The ledger {path} has no entries, and so no anchor", "Open it: that makes one.")
+            raise LedgerError(
+                f"The ledger {path} has no entries, and so no anchor", "Open the ledger first: that makes its anchor."
+            )
         file = given or anchor_of(ledger_id)
         known = read_known(file)
         if known is not None:
             with ledger._journal.reading() as rows:
                 if not known.is_in(rows):
                     raise mismatch(path, head, file, known)
-            raise LedgerError(f"The anchor {file} is there, and the ledger has all that it knows", "There is no need.")
+            raise LedgerError(
+                f"The anchor {file} is there, and the ledger has all that it knows", "You need no new anchor."
+            )
         ledger.verify()
         if given is None:
             require_folder()

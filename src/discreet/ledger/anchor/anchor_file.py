@@ -1,16 +1,16 @@
 """A file that knows how far a ledger had got: its head, what was spent by then, and earlier heads.
 
-A ledger verifies itself, but a good copy of yesterday is a good ledger of yesterday. What it has forgotten since is
-told by this file, which stands apart from the ledger: it must not be in the same backup, and best is on another disk.
+A ledger verifies itself, but a good copy of yesterday is a good ledger of yesterday. This file shows what the copy has
+forgotten since. It is kept apart from the ledger: never in the same backup, and best on another disk.
 
 Formal guarantee: the file is never ahead of what is durable. It is written from a view of the ledger that sees
-committed entries only (a store shows nothing before it is synced), to a file beside it that is synced and then put in
+committed entries only (a store shows nothing before it is synced), to a temporary file that is synced and then put in
 its place, so that after a crash there is the old one or the new one. It may lag behind, by entries that were made since
 by others or right before a crash; it never goes back.
 
-It is in the state folder of whoever holds the ledger, by the ledger's id, or where somebody says. The id is in the
-first entry, so that all copies of a ledger have the same one, and find the same anchor. Beside the anchors there is a
-small file for each place where a ledger was: a ledger that is gone from there is not begun anew.
+It is in the state folder of the ledger's owner, under the ledger's id, unless another place is named. The id is in the
+first entry, so all copies of a ledger have the same id and find the same anchor. The folder also has a small file for
+each place where a ledger was, so that a ledger that has gone from there is not begun anew.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def anchor_of(ledger_id: str) -> str:
 
 
 def is_default(anchor_file: str) -> bool:
-    """Tells whether an anchor is found by the id of its ledger alone."""
+    """Returns whether an anchor is found by the id of its ledger alone."""
     return os.path.dirname(anchor_file) == anchors_folder()
 
 
@@ -76,7 +76,7 @@ def require_folder() -> None:
 
 
 def remember_place(place: str, ledger_id: str) -> None:
-    """Notes that a ledger is at a place; what cannot be noted is not: the anchor itself is what counts."""
+    """Notes that a ledger is at a place; a failure to write the note is ignored, because the anchor is what counts."""
     file = _place_file(place)
     with suppress(OSError):
         if _read(file) != ledger_id:
@@ -109,7 +109,7 @@ def _read(file: str) -> str | None:
 def alone(anchor_file: str) -> Iterator[None]:
     """Keeps other processes from writing anchors in the same folder, so that none is put back to an earlier head.
 
-    The folder itself is locked: a file for it would be left behind. Where a disk knows no locks, nobody waits.
+    The folder itself is locked: a lock file would be left behind. On a disk without locks, no process waits.
     """
     descriptor = os.open(_folder(anchor_file), os.O_RDONLY)
     try:
@@ -127,7 +127,7 @@ _MOST_HEADS = 128  # earlier heads of each kind; between them and the next one a
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerCheckpoint:
-    """How far a ledger had got.
+    """The state of a ledger at some head: how far it had got.
 
     Attributes:
         head: the newest that is known.
@@ -155,7 +155,7 @@ class LedgerCheckpoint:
         return replace(self, backups=(*self.backups, head)[-_MOST_HEADS:])
 
     def is_in(self, rows: Transaction) -> bool:
-        """Tells whether a ledger contains the head."""
+        """Returns whether a ledger contains the head."""
         return _contains(rows, self.head)
 
     def common(self, rows: Transaction) -> Head:
@@ -167,7 +167,7 @@ class LedgerCheckpoint:
 
     @property
     def accounts(self) -> tuple[str, ...]:
-        """The names of all accounts."""
+        """The names of all accounts, as the anchor knows them."""
         return tuple(name for scope, name in self.states if scope == "account")
 
     def opening(self, account: str) -> tuple[Unit, Neighbours, Loss]:
@@ -243,14 +243,14 @@ def read_anchor(path: str) -> LedgerCheckpoint | None:
         return None
     except OSError as error:
         raise LedgerError(
-            f"The anchor {path} cannot be read ({error.strerror})", "Whoever owns the ledger can."
+            f"The anchor {path} cannot be read ({error.strerror})", "Run this as the owner of the ledger."
         ) from None
     except (InvalidParameter, KeyError, TypeError, ValueError):
-        hint = "Bring back its last copy; without it, nobody can tell whether the ledger is older than it was."
+        hint = "Bring back its last copy. Without it, an older copy of the ledger cannot be recognized."
         raise LedgerError(f"The anchor {path} is damaged, or no anchor", hint) from None
 
 
-_WRITTEN: dict[str, LedgerCheckpoint] = {}  # by their texts: whoever writes often mostly reads what they wrote
+_WRITTEN: dict[str, LedgerCheckpoint] = {}  # by their texts: a frequent writer mostly reads what it wrote itself
 _MOST_WRITTEN = 8
 
 
@@ -310,7 +310,7 @@ def _contains(rows: Transaction, head: Head) -> bool:
 
 @lru_cache(maxsize=256)
 def _hide_salt(scope: str, text: str) -> str:
-    """A state as the anchor has it: the salt of an account is nobody's to see."""
+    """Returns a state as the anchor has it: without the salt of an account, which stays secret."""
     if scope != "account":
         return text
     return canonical(

@@ -1,8 +1,8 @@
 """A ledger that is compared with its anchor when it is opened, and keeps the anchor up to date.
 
-That a ledger has an anchor is its first entry, so that every copy knows it, the oldest as well. Where the anchor is
-gone, an older copy could not be told from the ledger: then the ledger is refused, until a steward accepts that or types
-the head that another machine knows (`anchor_acts`), and both are entries.
+The first entry of a ledger says that it has an anchor, so that every copy knows it, the oldest as well. Without the
+anchor, an older copy would look like the ledger itself. So the ledger is refused until a steward accepts the loss or
+types the head that another machine knows (`anchor_actions`); both are entries.
 
 Order of writing, so that a process may be killed anywhere. A new ledger: the anchor is written with no entry in it,
 then the first entry. A ledger of an earlier version, which has no such entry: the anchor is written, then the entry.
@@ -50,14 +50,14 @@ NOTHING = LedgerCheckpoint(head=Head(0, GENESIS), states={})
 class AnchoredLedger(Ledger):
     """A ledger whose newest head is kept in a file apart.
 
-    It is kept before an answer leaves, and when the ledger is closed. So a ledger that is older than an answer that
-    somebody has seen is refused, also if its file was replaced by hand. If the anchor cannot be written, a warning says
-    so: what was paid for is still answered.
+    The anchor is kept before an answer leaves, and when the ledger is closed. So a ledger that is older than an answer
+    that a person has seen is refused, also if its file was replaced by hand. If the anchor cannot be written, a warning
+    says so: what was paid for is still answered.
 
     Args:
         path: of the ledger, see `Ledger`. One that has no anchor yet gets one, and an entry that says so.
         anchor_file: of the anchor; in the state folder, by the ledger's id, unless it is given.
-        former: where earlier versions kept the anchor of this ledger, if not beside it.
+        former: where earlier versions kept the anchor of this ledger, if not next to it.
         timeout: seconds to wait for others who write.
         read_only: writes nothing, the anchor included.
 
@@ -71,7 +71,7 @@ class AnchoredLedger(Ledger):
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
-    ...     with AnchoredLedger(f"{folder}/book.db", anchor_file=f"{folder}/anchor") as ledger:
+    ...     with AnchoredLedger(f"{folder}/ledger.db", anchor_file=f"{folder}/anchor") as ledger:
     ...         ledger.stewardship.appoint("ana", "steward")
     ...         _ = ledger.backup(f"{folder}/monday.db")
     ...         ledger.stewardship.appoint("ben", "auditor")
@@ -144,12 +144,12 @@ class AnchoredLedger(Ledger):
             with self._journal.writing() as rows:
                 first = id_of(rows)
                 if first is None:
-                    if given is None and path != MEMORY:  # again: only now nobody else can begin it meanwhile
+                    if given is None and path != MEMORY:  # again: only now no other process can begin it meanwhile
                         require_never_there(path)
                     enter(rows, {"how": "begun", "id": ledger_id}, by=policy.OWNER)
                     begun = True
         finally:
-            if given is None and not begun:  # somebody else began the same ledger a moment ago, or one was there
+            if given is None and not begun:  # another process began the same ledger a moment ago, or one was there
                 os.unlink(file)
         return first or ledger_id
 
@@ -166,7 +166,7 @@ class AnchoredLedger(Ledger):
                 if changes.find_anchored_id(rows) is None:
                     enter(rows, {"how": "marked", "id": ledger_id}, by=policy.OWNER)
         except LedgerError as error:  # only the owner of tables on a server may make them ones of a later version
-            text = f"The ledger does not say that it has an anchor, so that nobody notices when that is gone. {error}"
+            text = f"The ledger does not record that it has an anchor, so its loss would not be noticed. {error}"
             warnings.warn(text, AnchorNotKept, stacklevel=5)
 
     def _compare(self, known: LedgerCheckpoint, anchor_file: str) -> None:
@@ -177,13 +177,13 @@ class AnchoredLedger(Ledger):
     def store_answer(
         self, receipt: Receipt, replay_key: str, payload: bytes | str, *, event: Event | None = None
     ) -> bool:
-        """See `Ledger.store_answer`; the anchor is kept before the answer is sent."""
+        """Stores an answer as `Ledger.store_answer` does, and keeps the anchor before the answer is sent."""
         stored = super().store_answer(receipt, replay_key, payload, event=event)
         self.keep_anchor(went_on=stored)
         return stored
 
     def move(self, path: str) -> Head:
-        """See `Ledger.move`: the anchor goes on with the ledger at its new place."""
+        """Moves the ledger as `Ledger.move` does; the anchor goes on with the ledger at its new place."""
         self.keep_anchor()
         head = super().move(path)
         if is_default(self.anchor_file):
@@ -191,7 +191,7 @@ class AnchoredLedger(Ledger):
         return head
 
     def close(self) -> None:
-        """Keeps the anchor, and lets go of the file, or of the connections."""
+        """Keeps the anchor, and closes the file or the connections."""
         try:
             self.keep_anchor()
         finally:
@@ -211,7 +211,9 @@ class AnchoredLedger(Ledger):
                 self._keep(backup, went_on=went_on)
         except (InvalidParameter, LedgerError, OSError) as error:  # the first if its disk is not there any more
             reason = error.strerror if isinstance(error, OSError) else str(error)
-            text = f"The anchor {self.anchor_file} was not kept ({reason}). The ledger has everything. Check the disk."
+            text = (
+                f"The anchor {self.anchor_file} was not kept ({reason}). Nothing in the ledger is lost. Check the disk."
+            )
             warnings.warn(text, AnchorNotKept, stacklevel=3)
 
     def _keep(self, backup: Head | None, *, went_on: bool) -> None:
@@ -261,7 +263,7 @@ def open_ledger(path: str, *, anchor: str | None = None, former: str = "", read_
 
 
 def is_anchored(path: str) -> bool:
-    """Tells whether a ledger says that it has an anchor; one that is not there yet says nothing.
+    """Returns whether a ledger says that it has an anchor; one that does not exist yet says nothing.
 
     >>> is_anchored("no such ledger"), is_anchored(":memory:")
     (False, False)
@@ -271,7 +273,7 @@ def is_anchored(path: str) -> bool:
     try:
         with Ledger(path, read_only=True) as ledger, ledger._journal.reading() as rows:
             return changes.find_anchored_id(rows) is not None
-    except LedgerMissing:  # a server tells it only when it is asked
+    except LedgerMissing:  # a server reports this only when it is asked
         return False
 
 
@@ -304,10 +306,10 @@ def require_there(path: str, anchor_file: str) -> LedgerCheckpoint | None:
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
-    ...     before = require_there(f"{folder}/book.db", f"{folder}/anchor")
-    ...     with AnchoredLedger(f"{folder}/book.db", anchor_file=f"{folder}/anchor") as ledger:
+    ...     before = require_there(f"{folder}/ledger.db", f"{folder}/anchor")
+    ...     with AnchoredLedger(f"{folder}/ledger.db", anchor_file=f"{folder}/anchor") as ledger:
     ...         ledger.stewardship.appoint("ana", "steward")
-    ...     after = require_there(f"{folder}/book.db", f"{folder}/anchor")
+    ...     after = require_there(f"{folder}/ledger.db", f"{folder}/anchor")
     >>> before, after.head.sequence
     (None, 2)
     """
@@ -345,10 +347,10 @@ def require_never_there(path: str) -> None:
 
 def _missing_ledger_error(path: str, anchor_file: str, known: LedgerCheckpoint) -> AnchorMismatch:
     hint = (
-        f"Restore a backup: discreet restore BACKUP. A new ledger would forget what was spent; if other people's data "
-        f"begin here, move {anchor_file} away."
+        f"Restore a backup: discreet restore BACKUP. A new ledger would forget what was spent. If you start with other "
+        f"people's data, move {anchor_file} away."
     )
-    reason = f"The ledger {path} is gone, and its anchor tells of {known.head.sequence} entries"
+    reason = f"The ledger {path} is gone; its anchor knows {known.head.sequence} entries"
     return AnchorMismatch(reason, hint, head=None, anchor=str(known.head), missing=known.head.sequence)
 
 
@@ -374,7 +376,7 @@ def mismatch(
 ) -> AnchorMismatch:
     """Returns the error for a ledger that is older than its anchor, or another one; a copy of it may have a target."""
     lacking = known.head.sequence - head.sequence
-    what = f"{lacking} entries are missing" if lacking > 0 else "it is another ledger, or went another way"
+    what = f"{lacking} entries are missing" if lacking > 0 else "it is another ledger, or has other entries"
     reason = f"{path} ends with {head}, its anchor {anchor_file} with {known.head}: {what}"
     place = f" --ledger {shlex.quote(target or path)}" if is_default(anchor_file) else ""
     again = f"discreet restore {shlex.quote(path)}{place} --accept-loss"

@@ -6,7 +6,7 @@ spent between the newest head that copy and anchor have in common for certain an
 the lost ledger, that is at least what the lost ledger had spent at its anchor; where the copy's own head is known, it
 is exactly that. If it went another way after the common head, both ways are counted. Renewals that were lost are not
 made again: what they had forgiven stays counted until a steward renews. What was charged after the anchor was kept is
-unknown, and nobody has seen an answer of it from a ledger that keeps an anchor.
+unknown, and no answer to it has left a ledger that keeps an anchor.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _NOTE = "as it was at the anchor"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestoreReport:
-    """What a restoring did.
+    """The result of restoring a ledger.
 
     Attributes:
         head: of the ledger, as it is now.
@@ -75,7 +75,7 @@ def restore(source: str, target: str, *, anchor: Head) -> Ledger:
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
-    ...     with Ledger(f"{folder}/book.db") as ledger:
+    ...     with Ledger(f"{folder}/ledger.db") as ledger:
     ...         ledger.stewardship.appoint("ana", "steward")
     ...         _ = ledger.backup(f"{folder}/monday.db")
     ...         ledger.stewardship.appoint("ben", "auditor")
@@ -125,7 +125,7 @@ def restore_anchored(
     >>> from discreet.ledger import AnchoredLedger
     >>> from discreet.privacy import Budget, Unit, events
     >>> with TemporaryDirectory() as folder:
-    ...     ledger, copy, anchor = (f"{folder}/{name}" for name in ("book.db", "monday.db", "anchor"))
+    ...     ledger, copy, anchor = (f"{folder}/{name}" for name in ("ledger.db", "monday.db", "anchor"))
     ...     with AnchoredLedger(ledger, anchor_file=anchor) as lost:
     ...         _ = lost.stewardship.open_account("patients", unit=Unit("patient"), budget=Budget(epsilon=1))
     ...         _ = lost.backup(copy)
@@ -181,7 +181,7 @@ def restore_by_head(
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
-    ...     with AnchoredLedger(f"{folder}/book.db", anchor_file=f"{folder}/lost") as ledger:
+    ...     with AnchoredLedger(f"{folder}/ledger.db", anchor_file=f"{folder}/lost") as ledger:
     ...         shown = ledger.backup(f"{folder}/copy.db")
     ...     place = {"target": f"{folder}/again.db", "anchor_file": f"{folder}/anchor"}
     ...     restore_by_head(f"{folder}/copy.db", head=shown, **place).missing
@@ -224,11 +224,11 @@ def _require_free(target: str) -> None:
     left = [path for path in (target, f"{target}-wal", f"{target}-shm", f"{target}-journal") if os.path.exists(path)]
     if left:
         hint = f"Move it away first, with all files that begin like it: {', '.join(map(os.path.basename, left))}."
-        raise LedgerError(f"Something is at {target}, where the ledger shall be", hint)
+        raise LedgerError(f"The ledger cannot be restored to {target}, which exists", hint)
 
 
 def _continue_anchor(rows: Transaction, known: LedgerCheckpoint) -> LedgerCheckpoint:
-    """The anchor of a ledger that was restored with a loss: of the heads that were known, those that it has."""
+    """Returns the anchor of a ledger that was restored with a loss: with those known heads that the ledger has."""
     now, head = LedgerCheckpoint.of(rows), known.common(rows)
     kept = [one for one in (*known.earlier, *known.backups) if one <= head and rows.hash_at(one.sequence) == one.hash]
     return LedgerCheckpoint(head=now.head, states=now.states, earlier=tuple(sorted(set(kept))))
@@ -240,7 +240,7 @@ def _recover(ledger: Ledger, known: LedgerCheckpoint, by: str, note: str) -> dic
         policy.require_steward(rows, "", by, "accept a loss")
         common = known.common(rows)
         if any(_is_about(entry, known) for entry in rows.entries(common.sequence)):
-            return {}  # somebody was stopped between this and the new anchor
+            return {}  # a process was stopped between this and the new anchor
         then = _states_at(rows, common)
         rows.require_version(VERSIONS["recover"])
         lost = {}
@@ -252,7 +252,7 @@ def _recover(ledger: Ledger, known: LedgerCheckpoint, by: str, note: str) -> dic
             about = {"anchor": str(known.head), "common": str(common), "note": note}
             told = {"cost": None if cost is None else write_loss(cost), **about}
             # Also where nothing was spent: an open charge of the copy may have been answered in the lost ledger, so
-            # that nobody may run it again (`outcomes._refuse_restored`).
+            # it must not be run again (`outcomes._refuse_restored`).
             changes.apply(rows, rows.add("recover", {**body, **told}, who=by, account=account))
             if counts:
                 lost[account] = cost
@@ -267,7 +267,7 @@ def _is_about(entry: Entry, known: LedgerCheckpoint) -> bool:
 
 
 def _states_at(rows: Transaction, head: Head) -> changes.InMemoryStateStore:
-    """What the entries up to a head amount to."""
+    """Returns the states that the entries up to a head amount to."""
     states = changes.InMemoryStateStore()
     for entry in rows.entries():
         if entry.sequence > head.sequence:
@@ -277,7 +277,7 @@ def _states_at(rows: Transaction, head: Head) -> changes.InMemoryStateStore:
 
 
 def _reopen(rows: Transaction, known: LedgerCheckpoint, account: str, by: str) -> None:
-    """An account that was opened later is opened again, with another salt; a budget is what it was at the anchor."""
+    """Opens again, with another salt, an account that was opened later; restores the budget as it was at the anchor."""
     if rows.get("account", account) is None:
         unit, neighbours, budget = known.opening(account)
         opened = Account(name=account, unit=unit, neighbours=neighbours, budget=budget, salt=new_salt())
@@ -312,7 +312,7 @@ def _appoint_on_ledger(rows: Transaction, known: LedgerCheckpoint, by: str) -> N
 def _find_lost_spending(
     known: LedgerCheckpoint, then: changes.InMemoryStateStore, account: str
 ) -> tuple[dict[str, Any], bool]:
-    """What an account, its people and its projects spent between the common head and the anchor; whether anything."""
+    """Returns what an account, its people and projects spent between common head and anchor, and whether anything."""
     was = known.standing(account)
     before = changes.account_state(then, account) or AccountState.open_account(was.budget)
     amount = _difference(was, before)
@@ -337,7 +337,7 @@ def _find_lost_spending(
 
 
 def _difference(now: AccountState | AccountMember, then: AccountState | AccountMember) -> Tallies:
-    """What was spent in between under each rule: of the whole lives, else of the period if it is still the same."""
+    """Returns what was spent in between under each rule: over the lifetimes, else over the period if it is the same."""
     found: dict[str, Amounts | None] = {}
     for kind, total in now.lifetime.sums.items():
         before, spent, earlier = then.lifetime.sums[kind], now.spent.sums[kind], then.spent.sums[kind]
@@ -350,11 +350,11 @@ def _difference(now: AccountState | AccountMember, then: AccountState | AccountM
 
 
 def _minus(total: Amounts, before: Amounts) -> Amounts:
-    """The exact difference; sums that were rounded up differently never make it negative."""
+    """Returns the exact difference; sums that were rounded up differently never make it negative."""
     pairs = zip(total, before, strict=True)
     return tuple(max(Fraction(*one) - Fraction(*other), Fraction(0)).as_integer_ratio() for one, other in pairs)
 
 
 def _counts(amount: Tallies) -> bool:
-    """Tells whether anything was spent, or may have been."""
+    """Returns whether anything was spent, or may have been."""
     return any(spent is None or any(top for top, _ in spent) for spent in amount.sums.values())

@@ -1,1 +1,1 @@
-"""Where the ledger is kept: what it needs of a database (`base`), and the one SQLite file that offers it."""
+"""The store of the ledger: what it needs of a database (`ledger_store`), a SQLite file and a PostgreSQL server."""

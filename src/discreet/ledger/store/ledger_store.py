@@ -28,14 +28,14 @@ Value = TypeVar("Value")
 
 
 def _now() -> str:
-    """The time in milliseconds, in ISO 8601."""
+    """Returns the time in milliseconds, in ISO 8601."""
     thousandths = time.time_ns() // 1_000_000
     return f"{_second(thousandths // 1000)}.{str(thousandths)[-3:]}+00:00"
 
 
 @lru_cache(maxsize=1)
 def _second(seconds: int) -> str:
-    """The same second is written many times."""
+    """Returns a second in ISO 8601; cached, because the same second is written many times."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
@@ -50,7 +50,7 @@ class StoredAnswer(NamedTuple):
     """All that was released for it, as its entry says; empty where that is what the charge, or the answer, says."""
 
     def is_of(self, entry: Entry) -> bool:
-        """Tells whether these are the bytes that an entry records: of an answer, or of declared keys."""
+        """Returns whether these are the bytes that an entry records: of an answer, or of declared keys."""
         content = entry.content
         length, header = content.get("header", (0, digest(b"")))
         return (
@@ -67,7 +67,7 @@ class StoredAnswer(NamedTuple):
 
 
 class AnswerPlace(NamedTuple):
-    """Where an answer is kept: the entry that recorded it, its charge, its replay key, and the hash of the entry."""
+    """The place of a stored answer: the entry that recorded it, its charge, its replay key, and the entry's hash."""
 
     sequence: int
     charge: int
@@ -77,11 +77,11 @@ class AnswerPlace(NamedTuple):
 
 
 class StoredHeader(NamedTuple):
-    """What a stored answer says of itself in its first line, without the rest."""
+    """The first line of a stored answer, which describes it."""
 
     place: AnswerPlace
     question: str
-    """What was charged."""
+    """The question that was charged."""
     header: bytes
     """The first line; empty for an answer of one line, which must be opened."""
     event: str
@@ -93,11 +93,11 @@ class StoredHeader(NamedTuple):
 
 
 BLOCKS = frozenset(("answer", "keys"))
-"""The kinds of entries that record bytes, which are kept beside them."""
+"""The kinds of entries that record bytes, which are stored in a table of their own."""
 
 
 def no_charge(sequence: int) -> int:
-    """Returns what stands for the charge of declared keys, which cost nothing: the place of their entry, below zero.
+    """Returns the number that replaces the charge of declared keys, which cost nothing: their entry's place, negated.
 
     >>> no_charge(7)
     -7
@@ -110,23 +110,23 @@ Place = tuple[str, str]
 
 
 VERSION = 5
-"""Of what ledgers hold, in a file or on a server. A ledger of an earlier version becomes one of this version with the
+"""The version of ledgers, in a file or on a server. A ledger of an earlier version becomes one of this version with the
 first entry that the earlier code does not know, so that the earlier code refuses the ledger and does not take it for
 altered; until then both can use it."""
 
 NEW = 2
-"""Of a new ledger: until it holds what came later, earlier code can use it."""
+"""The version of a new ledger: until it holds what came later, earlier code can use it."""
 
 VERSIONS = {"service": 2, "recover": 3, "anchor": 4, "keys": 5}
-"""Since which version a kind of entry exists; all others are as old as the ledger."""
+"""The version that introduced a kind of entry; all other kinds are as old as the ledger."""
 
 
 Places = Callable[[], Sequence[Place]]
-"""Tells places, if anybody needs to know."""
+"""Returns places, and is called only if they are needed."""
 
 
 Kept = str | AccountState | AccountMember
-"""A state as it is kept between charges: its text, or what the text says once somebody had to know."""
+"""A state as it is kept between charges: its text, or its parsed value once a caller has needed it."""
 
 
 def as_text(kept: Kept) -> str:
@@ -181,7 +181,7 @@ class Transaction(ABC):
 
     @abstractmethod
     def entries(self, after: int = 0, account: str | None = None) -> Iterator[Entry]:
-        """Entries in order of their sequence."""
+        """Returns entries in order of their sequence."""
 
     @abstractmethod
     def get(self, scope: str, name: str) -> str | None:
@@ -257,12 +257,12 @@ class Store(ABC):
 
     @property
     def is_stopped(self) -> bool:
-        """Tells whether this process writes no more, because what it wrote may or may not be on the disk."""
+        """Returns whether this process writes no more, because what it wrote may or may not be on the disk."""
         return False
 
     @abstractmethod
     def close(self) -> None:
-        """Lets go of the database."""
+        """Closes the database, or the connections to it."""
 
     def give_up(self) -> None:  # noqa: B027 - a file has no server to wait for
         """Ends every wait for a server, in whatever thread: what waits fails at once."""
@@ -275,13 +275,13 @@ Handler = Callable[[int, FrameType | None], Any]
 
 
 class Lock(Protocol):
-    """What excludes other threads."""
+    """A lock that excludes other threads."""
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
-        """Waits so many seconds for it."""
+        """Waits so many seconds for the lock."""
 
     def release(self) -> None:
-        """Gives it back."""
+        """Releases the lock for other threads."""
 
 
 class Deferral:
@@ -310,14 +310,14 @@ class Deferral:
         self._depth = 0
 
     def begin(self) -> None:
-        """Has the signal wait from now on; one that came before is heard here, while nothing is held yet."""
+        """Defers the signal from now on; one that came before is raised here, while nothing is held yet."""
         if threading.get_ident() != threading.main_thread().ident or not callable(_signal.getsignal(signal.SIGINT)):
             return
         if self._before is None:
             self._caught, self._depth = None, 0
             try:
                 self._before = _signal.signal(signal.SIGINT, self._note)
-            except ValueError:  # an interpreter beside the main one, which hears no signals
+            except ValueError:  # a subinterpreter, which receives no signals
                 return
         self._depth += 1
 
@@ -342,7 +342,7 @@ class Deferral:
             self.begin()
 
     def let_go(self, lock: Lock) -> None:
-        """Gives a lock back, and hears a signal that has waited."""
+        """Releases a lock, and raises a signal that has waited."""
         lock.release()
         self.end()
 

@@ -29,9 +29,9 @@ def store_at(place: str, *, timeout: float = 30.0, read_only: bool = False) -> S
 
 
 def is_there(place: str) -> bool:
-    """Tells whether there can be a ledger: a server says itself, when it is opened, that it has none.
+    """Returns whether there can be a ledger: a server reports that it has none only when it is opened.
 
-    >>> is_there("no such book.db"), is_there("postgresql://db.example/ledger")
+    >>> is_there("no such ledger.db"), is_there("postgresql://db.example/ledger")
     (False, True)
     """
     return is_postgres(place) or os.path.exists(place)
@@ -56,7 +56,7 @@ def copy(rows: Transaction, place: str, *, again: bool = False) -> Head:
     Args:
         rows: what is copied.
         place: where to.
-        again: whether the same copy may be there already, since somebody was stopped right after making it.
+        again: whether the same copy may be there already, because a process was stopped right after making it.
 
     Returns:
         The head of both.
@@ -65,7 +65,7 @@ def copy(rows: Transaction, place: str, *, again: bool = False) -> Head:
         LedgerError: if something else is there already.
     """
     if not is_postgres(place) and os.path.exists(place) and not again:
-        raise LedgerError("There is already a file where the copy shall be", "Name another.")
+        raise LedgerError("The file of the copy exists already", "Name another.")
     target = store_at(place)
     try:
         into = target.begin()
@@ -83,7 +83,7 @@ def copy(rows: Transaction, place: str, *, again: bool = False) -> Head:
 
 def _fill(rows: Transaction, into: Transaction) -> None:
     if into.tail().sequence:
-        raise LedgerError("There is already a ledger where the copy shall be", "Name another place.")
+        raise LedgerError("The place of the copy already has a ledger", "Name another place.")
     for entry in rows.entries():
         if entry.kind in VERSIONS:
             into.require_version(VERSIONS[entry.kind])

@@ -1,18 +1,18 @@
 """The ledger on a PostgreSQL server: one advisory lock for all who write, one transaction for each act.
 
 Formal guarantee: `begin` returns inside a transaction that holds the ledger's advisory lock, and every statement in it
-sees what was committed before, so that nothing that is read can change before it is written, by whomever. `end` comes
+sees what was committed before, so that no process can change what is read before it is written. `end` comes
 after what was written, and all that was seen, is durable.
 
-Waiting for the disk inside the lock would make everybody wait for it. So the transaction is committed without waiting
+Waiting for the disk inside the lock would make all writers wait for it. So the transaction is committed without waiting
 (synchronous_commit = off), which releases the lock, and then a second, tiny transaction is committed with waiting. The
 server's log is flushed in order: once the second is durable, the first is, and the waits of many clients share one
-flush. A crash in between loses the end of the ledger, of which nobody was told. A reader who sees what is not known to
-be durable waits in the same way before anything that was read leaves this module.
+flush. A crash in between loses the end of the ledger, which was not acknowledged to any caller. A reader who sees what
+is not known to be durable waits in the same way before anything that was read leaves this module.
 
-If the connection is lost while committing, nobody knows whether the commit took place. The lock tells: whoever holds it
-afterwards finds the entry in the ledger, or knows that it will never be there. A server that is back within the
-time-out therefore costs nothing but time.
+If the connection is lost while committing, it is unknown whether the commit took place. The lock settles it: the next
+process that holds it finds the entry in the ledger, or knows that it will never be there. A server that is back within
+the time-out therefore costs nothing but time.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class PostgresTransaction(SqlTransaction):
             after = rows[-1][0]
 
     def require_version(self, version: int) -> None:
-        """See `Transaction.require_version`; only the owner of the tables may."""
+        """Raises the version of the ledger if needed; only the owner of the tables may do that."""
         (about,) = self._ask(_COMMENT, (self._schema,)).fetchone()
         if postgres_tables.version(about) < version:
             statement = postgres_tables.version_sql(self._schema, version)
@@ -109,7 +109,7 @@ class PostgresTransaction(SqlTransaction):
                 self.send((statement, ()))
 
     def check(self) -> None:
-        """See `Transaction.check`."""
+        """Checks that the tables and triggers are as they were made."""
         postgres_tables.check_tables(self._connection, self._schema)
 
 
@@ -174,22 +174,22 @@ class PostgresStore(Store):
                 connection.execute(postgres_tables.tables_sql(self._schema))
 
     def _about(self, connection: Any) -> tuple[bool, str | None]:
-        """Whether the schema is there, and what its comment tells."""
+        """Returns whether the schema exists, and its comment."""
         there, about = connection.execute(_ABOUT, (self._schema, self._schema)).fetchone()
         return there, about
 
     def close(self) -> None:
-        """See `Store.close`; connections inherited over a fork are left alone."""
+        """Closes the connections; those inherited over a fork are left alone."""
         if self._process == os.getpid():
             self._drop()
             self._connections.close()
 
     def give_up(self) -> None:
-        """See `Store.give_up`."""
+        """Ends every wait for the server at once."""
         self._connections.give_up()
 
     def _drop(self) -> None:
-        """Lets go of the writing connection; the server undoes what it has not committed."""
+        """Closes the writing connection; the server undoes what it has not committed."""
         connection, self._writer = self._writer, None
         if connection is not None:
             connection.close()
@@ -203,7 +203,7 @@ class PostgresStore(Store):
     # ------------------------------------------------------------------------------------------------------ writing
 
     def begin(self, places: Places = list) -> Transaction:
-        """See `Store.begin`; the states at those places are read on the same trip."""
+        """Waits for all other writers and excludes them; the states at those places are read on the same round trip."""
         if self._read_only:
             raise LedgerError("The ledger was opened to be read only", "Nothing was written.")
         self._after_fork()
@@ -251,10 +251,10 @@ class PostgresStore(Store):
             raise
 
     def end(self, error: BaseException | None) -> None:
-        """See `Store.end`."""
+        """Commits what was written and waits until it is durable, or undoes it after an error."""
         rows = self._rows
         if rows is None:
-            raise InternalError("A transaction was ended that nobody began.")
+            raise InternalError("A transaction was ended before it was begun.")
         try:
             if error is None:
                 self._commit(rows)
@@ -298,7 +298,7 @@ class PostgresStore(Store):
         """Waits until what was seen is on the disk, also on the standbys that the server waits for.
 
         Raises:
-            LedgerError: if it is not in the ledger any more, since the server has crashed; nobody was told of it.
+            LedgerError: if it is not in the ledger any more, since the server has crashed; no caller has seen it.
         """
         if head == self._durable or not head.sequence or self._connections.standby:
             return
@@ -309,7 +309,7 @@ class PostgresStore(Store):
         self._durable = head
 
     def _flush(self, head: Head) -> bool:
-        """Commits with waiting; tells whether what shall be durable was there, so that it is now."""
+        """Commits with waiting; returns whether the head was in the ledger, so that it is durable now."""
         with self._connections.borrow() as connection, self._connections.fail_on_warnings(connection):
             row = connection.execute(self._flushed, (head.sequence, self._connections.waits)).fetchone()
             return bool(row[0] == head.hash)
@@ -334,7 +334,7 @@ class PostgresStore(Store):
 
     @contextmanager
     def reading(self) -> Iterator[Transaction]:
-        """See `Store.reading`."""
+        """Opens a view of one state of the ledger."""
         self._after_fork()
         with self._connections.translate_errors():
             connection, head = self._connections.run_with_retries(self._view)
@@ -345,7 +345,7 @@ class PostgresStore(Store):
             self._make_durable(head)
 
     def _view(self) -> tuple[Any, Head]:
-        """A connection inside a transaction that sees one state, and the last entry of it."""
+        """Returns a connection inside a transaction that sees one state, and the last entry of that state."""
         connection = self._connections.take()
         try:
             view = (_READING, ()), (_PATH, (self._search_path,)), (TAIL, ())
@@ -359,17 +359,17 @@ class PostgresStore(Store):
 
 @contextmanager
 def _unknown(head: Head) -> Iterator[None]:
-    """Says of what nobody knows whether it is in the ledger, if a server does not come back."""
+    """Names the entry whose fate is unknown if the server does not come back."""
     try:
         yield
     except LedgerError as error:
         raise LedgerUnavailable(
             f"{error.reason}; whether entry {head.sequence} is in the ledger is not known",
-            "A charge may have been made. Ask again under the same key: one that is there will be found.",
+            "A charge may have been made. Ask again with the same key: an existing charge is found.",
         ) from None
 
 
 @lru_cache(maxsize=256)
 def _with_marks(query: str) -> str:
-    """The statement with psycopg's marks for values; ours hold no other question marks, nor percent signs."""
+    """Returns the statement with psycopg's placeholders; ours hold no other question marks, nor percent signs."""
     return query.replace("?", "%s")

@@ -88,7 +88,7 @@ class Connections:
             raise LedgerError("The server is a standby, which takes no charges", "Name the primary server.")
 
     def take(self) -> Any:
-        """Returns a spare connection, or a new one; nobody else has it until it is given back."""
+        """Returns a spare connection, or a new one; no other caller has it until it is given back."""
         try:
             return self._spare.pop()
         except IndexError:
@@ -116,7 +116,7 @@ class Connections:
 
     @contextmanager
     def fail_on_warnings(self, connection: Any) -> Iterator[None]:
-        """Takes a warning for a failure: a wait for standbys that somebody cancels ends with one, and with success."""
+        """Treats a warning as a failure: a cancelled wait for standbys ends with a warning, and with success."""
         warnings: list[Any] = []
         connection.add_notice_handler(warnings.append)
         try:
@@ -140,7 +140,7 @@ class Connections:
             return [connection.execute(query, values) for query, values in statements]
 
     def run_with_retries(self, act: Callable[[], Result]) -> Result:
-        """Does something on a server that may have gone away, and again as soon as it is back.
+        """Runs an action on a server that may have gone away, and again as soon as it is back.
 
         Raises:
             LedgerError: if it does not come back in time, or something else is wrong.
@@ -170,7 +170,7 @@ class Connections:
 
     @contextmanager
     def rights_to(self, act: str, hint: str = "") -> Iterator[None]:
-        """Says what a role lacks the rights for, and who can help."""
+        """Turns a lack of rights into an error that names the action and what helps."""
         try:
             yield
         except self._psycopg.errors.InsufficientPrivilege:

@@ -1,9 +1,9 @@
 """The tables of a ledger on PostgreSQL, what keeps them append-only, and what each role is granted.
 
 They are those of a ledger file, in a schema of their own. Triggers refuse to change or delete entries and answers, to
-delete states and to empty any table, whoever tries; and an entry is taken only at the end, with the hash that follows
-from the one before it. Whoever owns the tables could drop the triggers, so the owner is a role that nobody uses
-from day to day, and the role of the curators is granted neither UPDATE nor DELETE on entries and answers.
+delete states and to empty any table, for every role. An entry is taken only at the end, with the hash that follows
+from the one before it. The owner of the tables could drop the triggers. So the owner is a role that is not used from
+day to day, and the role of the curators is granted neither UPDATE nor DELETE on entries and answers.
 
 States are what the entries amount to, and change with every charge. A role that may charge may therefore change them,
 and could write what does not follow from the entries: `verify` finds it.
@@ -90,7 +90,7 @@ def check_identifier(schema: str) -> str:
 
 
 def tables_sql(schema: str = SCHEMA) -> str:
-    """Returns the statements that make an empty ledger, for whoever shall own it.
+    """Returns the statements that make an empty ledger, for its future owner to run.
 
     It is of the newest version: those who write the first entry of a later kind do not own the tables.
 
@@ -125,7 +125,7 @@ def version_sql(schema: str, number: int) -> str:
 
 
 def grants_sql(writer: str, *, schema: str = SCHEMA, only_read: bool = False) -> str:
-    """Returns the statements that let a role keep the book, or only read it, and nothing else.
+    """Returns the statements that let a role keep the ledger, or only read it, and nothing else.
 
     >>> print(grants_sql("curators"), end="")
     GRANT USAGE ON SCHEMA discreet TO curators;
@@ -170,7 +170,7 @@ def _functions(schema: str) -> dict[str, str]:
 
 
 def version(about: str | None) -> int:
-    """Returns the version that the comment of a schema tells.
+    """Returns the version in the comment of a schema.
 
     Raises:
         LedgerError: if it is no ledger, or one of the future.
@@ -219,7 +219,7 @@ def check_tables(connection: Any, schema: str) -> None:
 
 
 def _expected_catalog(schema: str) -> dict[tuple[str, str], str]:
-    """What the catalogs of every version of PostgreSQL tell about the tables as they were made."""
+    """Returns what the catalogs of every version of PostgreSQL say about the tables as they were made."""
     expected = {("table", table): "r p f f f f" for table in _TABLES}
     for table, columns in _COLUMNS.items():
         for name, kind in columns.items():

@@ -2,7 +2,7 @@
 
 Formal guarantee: `begin` is BEGIN IMMEDIATE, so that nothing that is read can change before it is written, in this or
 any other process; `end` comes after the log was synced (synchronous=FULL), so that what was acknowledged survives a
-crash. After an error while committing nobody can know what is on the disk (a second fsync may report success for lost
+crash. After an error while committing it is unknown what is on the disk (a second fsync may report success for lost
 pages), so this process never writes to the file again. Ctrl-C is heard while `begin` waits for others; between `begin`
 and `end` it waits (`Deferral`), so that no transaction is left open. The file must be on a local disk.
 """
@@ -55,13 +55,13 @@ class SqliteTransaction(SqlTransaction):
             raise LedgerTampered(last + 1, "cannot be read") from None
 
     def require_version(self, version: int) -> None:
-        """See `Transaction.require_version`; the number is in the file's header, and part of the transaction."""
+        """Raises the ledger's version if needed; the number is in the file's header, and part of the transaction."""
         (found,) = self._connection.execute("PRAGMA user_version").fetchone()
         if found < version:
             self._connection.execute(f"PRAGMA user_version={int(version)}")
 
     def answer_start(self, sequence: int, length: int) -> bytes:
-        """See `Transaction.answer_start`; a statement would read the whole row."""
+        """Returns the first bytes of an answer through a blob handle: a statement would read the whole row."""
         try:
             with self._connection.blobopen("answers", "payload", sequence, readonly=True) as payload:
                 return payload.read(length)
@@ -69,7 +69,7 @@ class SqliteTransaction(SqlTransaction):
             return b""
 
     def check(self) -> None:
-        """See `Transaction.check`."""
+        """Checks that the tables, triggers and pages of the file are undamaged."""
         check_statements(self._connection)
         if self._connection.execute("PRAGMA integrity_check(1)").fetchone() != ("ok",):
             raise LedgerTampered(0, "the pages of the file are damaged")
@@ -128,10 +128,10 @@ class SqliteStore(Store):
         return connection
 
     def begin(self, places: Places = list) -> Transaction:  # noqa: ARG002 - a read takes no trip to anywhere
-        """See `Store.begin`."""
+        """Waits for all other writers and excludes them until `end`."""
         if self._process != os.getpid():
             self._after_fork()
-        tries = 1 + int(self._timeout / DEAF)
+        tries = 1 + int(self._timeout / DEAF)  # each try waits for `DEAF` seconds only: Ctrl-C is heard in between
         while tries:
             tries -= 1
             self._deferral.hold(self._write_lock)
@@ -149,7 +149,7 @@ class SqliteStore(Store):
 
     @property
     def is_stopped(self) -> bool:
-        """See `Store.stopped`: a commit failed, and whether it is there will be known after a restart."""
+        """Whether a commit failed in this process: only a restart can show what is on the disk."""
         return bool(_BROKEN) and self.path in _BROKEN and self.path != MEMORY
 
     def _begin_now(self) -> None:
@@ -159,7 +159,7 @@ class SqliteStore(Store):
         self._cursor.execute("BEGIN IMMEDIATE")
 
     def end(self, error: BaseException | None) -> None:
-        """See `Store.end`."""
+        """Commits and syncs what was written, or undoes it after an error."""
         try:
             if error is None:
                 self._commit()
@@ -173,7 +173,7 @@ class SqliteStore(Store):
 
     @contextmanager
     def reading(self) -> Iterator[Transaction]:
-        """See `Store.reading`."""
+        """Opens a view of one state of the ledger."""
         self._after_fork()
         with self._read_lock, _translate_errors():
             self._refuse_moved_file()
@@ -200,7 +200,7 @@ class SqliteStore(Store):
             _sync(os.path.dirname(os.path.abspath(path)))
 
     def close(self) -> None:
-        """See `Store.close`; a connection inherited over a fork is left alone."""
+        """Closes both connections; those inherited over a fork are left alone."""
         if self._process == os.getpid():
             self._reader.close()
             self._writer.close()
@@ -266,12 +266,12 @@ def _name(error: sqlite3.Error) -> str:
 
 
 def _identity(path: str) -> tuple[int, int]:
-    """Of the file at a path: its inode and device."""
+    """Returns the inode and the device of the file at a path."""
     return os.stat(path)[1:3]
 
 
 def _ready_file(path: str, *, create: bool) -> None:
-    """A file that only its owner can read; a new one is in its directory for good before anything is written."""
+    """Makes the file readable by its owner only; a new one is synced into its directory before anything is written."""
     if not os.path.exists(path) and create:
         try:
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
@@ -305,7 +305,7 @@ def _configure(connection: sqlite3.Connection, timeout: float, *, durable: bool)
 
 
 def _write_ahead(connection: sqlite3.Connection, timeout: float) -> None:
-    """Turning the log on for the first time does not wait for others by itself."""
+    """Turns the write-ahead log on, and waits for other processes, which SQLite does not do the first time."""
     deadline = time.monotonic() + timeout
     while True:
         try:
@@ -338,7 +338,7 @@ def _recognise(connection: sqlite3.Connection) -> None:
 
 
 def _create(connection: sqlite3.Connection) -> None:
-    """Makes the tables, once, whoever comes first."""
+    """Makes the tables once, also if several processes try."""
     if connection.execute("PRAGMA user_version").fetchone() != (0,):
         return
     connection.execute("BEGIN IMMEDIATE")

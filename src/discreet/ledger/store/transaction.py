@@ -42,7 +42,7 @@ _LATER_PLACES = _PLACES.format(  # of a text that is put together there is no in
     "a.sequence > ? AND (a.replay_key || '') >= ? AND (a.replay_key || '') < ?"
 )
 _new = tuple.__new__  # makes a named tuple without the function around it
-MOST_FORESEEN = 100  # SQLite has a limit of its own; what is left over is read when it is asked for
+MOST_FORESEEN = 100  # SQLite limits the size of a statement; further states are read when they are asked for
 _MOST_REMEMBERED = 1000  # states between two transactions
 
 Remembered = tuple[Head, dict[Place, Any]]
@@ -56,8 +56,8 @@ Run = Callable[[str, Sequence[Any]], Any]
 class SqlTransaction(Transaction):
     """The rows of a ledger, inside a transaction of one connection.
 
-    States are what the entries amount to, and the hash of the last entry stands for all of them. So whoever wrote the
-    last entry, as most do who write often, need not read the states again.
+    States are what the entries amount to, and the hash of the last entry identifies all of them. So a process that
+    wrote the last entry, as most frequent writers did, need not read the states again.
 
     Args:
         remembered: states as they were at some head.
@@ -72,32 +72,32 @@ class SqlTransaction(Transaction):
 
     def __init__(self, remembered: Remembered | None = None) -> None:
         self._remembered = remembered
-        self._tail: Head | None = None  # nobody else writes during a transaction
+        self._tail: Head | None = None  # no other process writes during a transaction
         self._known: dict[Place, Any] = {}
 
     @abstractmethod
     def _stream(self, select: str, condition: str, values: Sequence[Any], after: int = 0) -> Iterator[tuple[Any, ...]]:
-        """Returns the rows of a long table in the order of `sequence`, of which not all are fetched at once.
+        """Returns the rows of a long table in the order of `sequence`, without fetching all at once.
 
         Args:
             select: the statement up to its WHERE; `sequence` comes first.
-            condition: what it says beside "WHERE sequence > after".
+            condition: what it says after "WHERE sequence > after".
             values: of the condition.
             after: the last sequence to leave out.
         """
 
     @property
     def remembered_state(self) -> Remembered:
-        """What the next transaction may start from if this one is committed."""
+        """The states that the next transaction may start from if this one is committed."""
         return self._tail or self.tail(), self._known if len(self._known) <= _MOST_REMEMBERED else {}
 
     @property
     def seen_state(self) -> Remembered | None:
-        """What the next look may start from; None if this one did not look for the last entry."""
+        """The states that the next look may start from; None if this one did not look for the last entry."""
         return None if self._tail is None else self.remembered_state
 
     def foresee(self, places: Places) -> None:
-        """See `Transaction.foresee`; beside remembered states the few that are missing are read when asked for."""
+        """Reads several states at once if none is remembered; else the few missing ones are read when asked for."""
         if self._tail is None:
             self.tail()
         if not self._known:
@@ -114,7 +114,7 @@ class SqlTransaction(Transaction):
             self._known.update({(scope, name): self._check_seal(scope, name, *rest) for scope, name, *rest in found})
 
     def tail(self) -> Head:
-        """See `Transaction.tail`."""
+        """Returns the place and the hash of the last entry."""
         if self._tail is None:
             row = self._short(TAIL, ()).fetchone()
             if self._remembered is not None and self._remembered[0] == row:
@@ -124,35 +124,35 @@ class SqlTransaction(Transaction):
         return self._tail
 
     def append(self, entry: Entry) -> None:
-        """See `Transaction.append`."""
+        """Adds an entry, and remembers it as the last one."""
         self._write("INSERT INTO entries VALUES (?,?,?,?,?,?,?,?,?,?)", entry)
         self._tail = _new(Head, (entry[0], entry[9]))
 
     def entry(self, sequence: int) -> Entry | None:
-        """See `Transaction.entry`."""
+        """Returns the entry at a place, or None."""
         return self._one(f"{_ENTRY} WHERE sequence = ?", sequence)
 
     def hash_at(self, sequence: int) -> str | None:
-        """See `Transaction.hash_at`."""
+        """Returns the hash of the entry at a place, or None."""
         row = self._query(f"{_HEAD} WHERE sequence = ?", (sequence,)).fetchone()
         return None if row is None else Head(*row).hash
 
     def by_key(self, who: str, key: str) -> Entry | None:
-        """See `Transaction.by_key`."""
+        """Returns the charge that came with an idempotency key."""
         return self._one(f"{_ENTRY} WHERE who = ? AND key = ? AND key <> ''", who, key)
 
     def outcome(self, charge: int) -> Entry | None:
-        """See `Transaction.outcome`."""
+        """Returns the entry that ended a charge, or None."""
         return self._one(f"{_ENTRY} WHERE about = ? AND about > 0", charge)
 
     def entries(self, after: int = 0, account: str | None = None) -> Iterator[Entry]:
-        """See `Transaction.entries`."""
+        """Returns the entries in order, perhaps those of one account."""
         chosen, values = ("", ()) if account is None else (" AND account = ?", (account,))
         for row in self._stream(_ENTRY, chosen, values, after):
             yield Entry._make(row)
 
     def get(self, scope: str, name: str) -> str | None:
-        """See `Transaction.get`.
+        """Returns the text of a state, or None.
 
         Raises:
             LedgerTampered: if the text does not fit its seal.
@@ -162,7 +162,7 @@ class SqlTransaction(Transaction):
         return kept if kept is None or isinstance(kept, str) else as_text(kept)
 
     def read(self, place: Place, parse: Callable[[str], Value]) -> Value | None:
-        """See `Transaction.read`; raises as `get` does."""
+        """Returns what a state says, parsed once, or None; raises as `get` does."""
         kept: Value | str | None = self._known.get(place)
         if kept is None and place not in self._known:
             kept = self._fetch_state(place)
@@ -183,7 +183,7 @@ class SqlTransaction(Transaction):
         return text
 
     def put(self, *states: tuple[Place, Kept]) -> None:
-        """See `Transaction.put`."""
+        """Replaces states, and seals each of them."""
         values: list[str] = []
         for (scope, name), kept in states:
             text = kept if isinstance(kept, str) else kept.write()
@@ -192,35 +192,35 @@ class SqlTransaction(Transaction):
         self._write(_putting(len(states)), values)
 
     def states(self, *scopes: str) -> Iterator[tuple[str, str, str]]:
-        """See `Transaction.states`."""
+        """Returns all states of some scopes whose seals fit."""
         chosen = f" WHERE scope IN ({','.join('?' * len(scopes))})" if scopes else ""
         for scope, name, text, seal in self._query(_STATES.format(chosen), scopes).fetchall():
             yield scope, name, self._check_seal(scope, name, text, seal)
 
     def seal(self, scope: str, name: str) -> str | None:
-        """See `Transaction.seal`."""
+        """Returns the seal of a state, or None."""
         row = self._query(_SEAL, (scope, name)).fetchone()
         return None if row is None else str(row[0])
 
     def add_answer(self, sequence: int, charge: int, replay_key: str, payload: bytes) -> None:
-        """See `Transaction.add_answer`."""
+        """Adds the bytes that an entry records."""
         self._write("INSERT INTO answers VALUES (?,?,?,?)", (sequence, charge, replay_key, payload))
 
     def answers(self, replay_key: str | None = None) -> Iterator[StoredAnswer]:
-        """See `Transaction.answers`."""
+        """Returns the answers in order, perhaps those of one replay key."""
         chosen, values = ("", ()) if replay_key is None else (" AND replay_key = ?", (replay_key,))
         for place, charge, key, payload in self._stream(_ANSWER, chosen, values):
             yield StoredAnswer(place, charge, key, payload if isinstance(payload, bytes) else b"")
 
     def answer_places(self, start: str, most: int, *, after: int = 0) -> list[AnswerPlace]:
-        """See `Transaction.answer_places`."""
-        bounds = start, start + "\U0010ffff", most
+        """Returns the places of answers whose replay key begins with a text."""
+        bounds = start, start + "\U0010ffff", most  # no text that begins with `start` sorts after the second bound
         asked = self._query(_LATER_PLACES, (after, *bounds)) if after else self._query(_ALL_PLACES, bounds)
         rows = asked.fetchall()
         return [_new(AnswerPlace, row) for row in rows]
 
     def answer_at(self, sequence: int) -> StoredAnswer | None:
-        """See `Transaction.answer_at`."""
+        """Returns the answer that an entry recorded, or None."""
         row = self._query(f"{_ANSWER} WHERE sequence = ?", (sequence,)).fetchone()
         if row is None:
             return None
@@ -228,7 +228,7 @@ class SqlTransaction(Transaction):
         return StoredAnswer(place, charge, key, payload if isinstance(payload, bytes) else b"")
 
     def answer_start(self, sequence: int, length: int) -> bytes:
-        """See `Transaction.answer_start`; the server cuts it."""
+        """Returns the first bytes of an answer, which the server cuts."""
         row = self._query("SELECT substr(payload, 1, ?) FROM answers WHERE sequence = ?", (length, sequence)).fetchone()
         return row[0] if row is not None and isinstance(row[0], bytes) else b""
 
@@ -244,14 +244,14 @@ def foreseeing(places: Sequence[Place]) -> tuple[str, list[str]]:
 
 @lru_cache(maxsize=64)
 def _foreseeing(count: int) -> str:
-    """The statement that reads so many states; for each of them one row or none."""
+    """Returns the statement that reads so many states: one row or none for each."""
     state = "SELECT scope, name, text, seal FROM states WHERE scope = ? AND name = ?"
     return " UNION ALL ".join([state] * count)
 
 
 @lru_cache(maxsize=64)
 def _putting(count: int) -> str:
-    """The statement that writes so many states."""
+    """Returns the statement that writes so many states."""
     row, changed = "(?,?,?,?)", "ON CONFLICT (scope, name) DO UPDATE SET text = excluded.text, seal = excluded.seal"
     return " ".join(["INSERT INTO states VALUES", ",".join([row] * count), changed])
 

@@ -57,7 +57,7 @@ or the list of them, e.g. domain=['yes', 'no'].
         return code if self.values is None else self.values[code]
 
     def public(self) -> int | list[Value]:
-        """Returns what anybody may know of it, as JSON holds it."""
+        """Returns the public description of the domain, as JSON holds it."""
         return self.size if self.values is None else list(self.values)
 
     def codes(self, values: Any) -> Ints:

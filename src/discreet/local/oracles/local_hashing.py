@@ -84,7 +84,7 @@ class LocalHashing(FrequencyOracle):
 
     @property
     def _word(self) -> int:
-        """How many bits the number of a value has."""
+        """Returns how many bits the number of a value has."""
         return (self.domain.size - 1).bit_length()
 
     def _randomize_codes(self, codes: Ints, bits: Bits) -> NDArray[Any]:

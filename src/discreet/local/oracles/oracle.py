@@ -1,4 +1,4 @@
-"""What every frequency oracle shares: clients randomize, an aggregator counts which values a report supports.
+"""The base of all frequency oracles: clients randomize, an aggregator counts which values a report supports.
 
 Each report *supports* some values of the domain: the true one with probability p, any other with probability q,
 whatever the true value is. The count of a value among n reports is thus a sum of independent coins,
@@ -35,8 +35,8 @@ _DIGITS = 60
 class FrequencyOracle(ABC):
     """A client's randomizer and an aggregator's estimator of how many people hold each value of a domain.
 
-    Both sides need public parameters only. Formal guarantee: one report is epsilon-DP for its sender, against
-    everybody, the aggregator included; who sends reports is not hidden.
+    Both sides need public parameters only. Formal guarantee: one report is epsilon-DP for its sender, against every
+    reader, the aggregator included; who sends reports is not hidden.
     """
 
     __slots__ = ()
@@ -60,15 +60,15 @@ class FrequencyOracle(ABC):
 
     @abstractmethod
     def _randomize_codes(self, codes: Ints, bits: Bits) -> NDArray[Any]:
-        """Rows for values given by their numbers."""
+        """Returns randomized rows for values given by their numbers."""
 
     @abstractmethod
     def _count_supports(self, rows: NDArray[Any]) -> Ints:
-        """How many of the rows support each value."""
+        """Returns how many of the rows support each value."""
 
     @abstractmethod
     def _valid(self, rows: NDArray[Any]) -> NDArray[np.bool_]:
-        """Which rows a client can have made."""
+        """Returns which rows a client can have made."""
 
     @property
     @abstractmethod
@@ -82,7 +82,7 @@ class FrequencyOracle(ABC):
         return {**shared, **self._options()}
 
     def _options(self) -> dict[str, Any]:
-        """What a client needs to know beside the domain and epsilon."""
+        """Returns what a client needs to know in addition to the domain and epsilon."""
         return {}
 
     def privatize(self, values: Any, *, bits: Bits | None = None) -> Reports:
@@ -152,7 +152,7 @@ class FrequencyOracle(ABC):
         return supported * (1 - supported) / (count * spread**2)
 
     def influence(self, n: int) -> float:
-        """Returns the most that one report among n can move the estimate of one value, whoever made it.
+        """Returns the most that one report among n can move the estimate of one value, even one that no client makes.
 
         A report supports a value or does not: sending another one moves each estimate by at most 1 / (n (p - q)).
         """
@@ -173,7 +173,7 @@ def checked_epsilon(epsilon: check.Number) -> Fraction:
 
 @lru_cache(maxsize=1024)
 def _floats(oracle: FrequencyOracle) -> tuple[float, float]:
-    """q and p - q; the difference is taken before it is rounded."""
+    """Returns q and p - q; the difference is taken before it is rounded."""
     p, q = oracle.support()
     return float(q.low), float((p - q).low)
 

@@ -25,7 +25,7 @@ class Reports:
     Args:
         parameters: the canonical JSON text of an oracle's public parameters.
         rows: whole numbers, one row for each report; what a row means, its oracle says.
-        private: False if the randomness was seeded, so that anybody can repeat it.
+        private: False if the randomness was seeded, so that a reader can repeat it.
 
     >>> reports = Reports('{"oracle":"x"}', [[1, 2], [3, 4]])
     >>> len(reports + reports), reports[1:].rows.tolist()
@@ -131,11 +131,11 @@ def accept_reports(
         reports: rows with their tag, or rows alone.
         parameters: the tag of the aggregator.
         columns: the shape of one row.
-        valid: tells which rows a client can have made.
+        valid: returns which rows a client can have made.
         drop: whether others are left out, instead of being refused.
 
     Raises:
-        InvalidParameter: for another tag or shape, for rows that no client makes, and if nothing is left.
+        InvalidParameter: for another tag or shape, for rows that no client makes, and if no row remains.
     """
     if isinstance(reports, Reports) and reports.parameters != parameters:
         hint = f"This is {parameters}; they are for {reports.parameters}."
@@ -147,7 +147,7 @@ def accept_reports(
     good = valid(rows) if len(rows) else np.ones(0, dtype=bool)
     dropped = len(rows) - int(np.count_nonzero(good))
     if dropped and not drop:
-        hint = Hint("Somebody sends what no client makes; leave such rows out with {drop:True}.")
+        hint = Hint("Some rows were not made by a client of this oracle. Leave them out with {drop:True}.")
         raise InvalidParameter("reports", f"{dropped} impossible rows", "to be rows that a client can make", hint)
     if len(rows) == dropped:
         raise InvalidParameter("reports", "no reports", "to hold at least one report")

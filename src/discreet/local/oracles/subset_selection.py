@@ -68,7 +68,7 @@ class SubsetSelection(FrequencyOracle):
         """Returns the probabilities that the true value, and any other, is in the set."""
         others = self.domain.size - 1
         p = odds(self.epsilon, self.size, self.domain.size - self.size, digits)
-        return p, (self.size - p) / others  # the set has `size` members, whoever they are
+        return p, (self.size - p) / others  # the set has `size` members, whichever they are
 
     def _randomize_codes(self, codes: Ints, bits: Bits) -> NDArray[Any]:
         own = odds_coin(self.epsilon, self.size, self.domain.size - self.size).toss_many(codes.size, bits)
@@ -93,7 +93,7 @@ class SubsetSelection(FrequencyOracle):
 
 
 def _best_size(epsilon: float, values: int) -> int:
-    """The size of least variance: d / (e^epsilon + 1), rounded to one side or the other. It decides no privacy."""
+    """Returns the size of least variance: d / (e^epsilon + 1), rounded to either side. It decides no privacy."""
     ideal = values / (math.exp(epsilon) + 1)
     sizes = {max(1, math.floor(ideal)), min(max(1, math.ceil(ideal)), values - 1)}
     return min(sorted(sizes), key=lambda size: _variance(epsilon, values, size))
@@ -129,7 +129,7 @@ def _even_sets(members: NDArray[np.bool_], without: Ints, sizes: Ints, bits: Bit
 
 
 def _coins(values: int, size: int, count: int, bits: Bits) -> NDArray[np.bool_]:
-    """Rows of coins with a probability of whole 256ths, near size / values and below it where sets are small."""
+    """Returns rows of coins of a probability in whole 256ths, near size / values, and below it for small sets."""
     share = size / values
     low = share if share > 1 / 8 else max(0.0, share - 3 * math.sqrt(share / values))  # few are to be taken out
     drawn = np.empty((count, values), dtype=np.uint8)

@@ -78,7 +78,7 @@ class UnaryEncoding(FrequencyOracle):
 
     @property
     def _exponent(self) -> Fraction:
-        """Of the odds against a 1 that stands for a value which is not the true one."""
+        """Returns the exponent of the odds against a 1 for a value that is not the true one."""
         return self.epsilon / 2 if self.symmetric else self.epsilon
 
     def _randomize_codes(self, codes: Ints, bits: Bits) -> NDArray[Any]:

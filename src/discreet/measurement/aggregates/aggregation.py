@@ -1,7 +1,7 @@
-"""What every aggregate says of itself: its names, its arguments, what it needs, and how it is finished.
+"""Describes what every aggregate says of itself: its names, its arguments, what it needs, and how it is finished.
 
 An aggregate owns no noise. Aggregates of one question share releases, so that one noisy count feeds COUNT, SUM and AVG:
-each names its *needs*, equal needs are served once, and from what was released each is finished by itself.
+each names its *needs*, equal needs are served once, and each is finished alone from what was released.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class Aggregation(ABC):
         del argument, schema
 
     def adds_up(self, groups: int) -> bool:
-        """Tells whether what it needs of several groups together is the sum of what it needs of each.
+        """Returns whether what it needs of several groups together is the sum of what it needs of each.
 
         Args:
             groups: how many groups a unit may be in.

@@ -20,23 +20,20 @@ class _Count(Aggregation):
     targetable: bool = True
 
     def result_type(self, argument: Expression | None) -> Type:
-        """Returns INT."""
         del argument
         return Type.INT
 
 
 class _RowCount(_Count):
-    """COUNT(*)."""
+    """COUNT(*): the number of rows."""
 
     __slots__ = ()
 
     def needs(self, aggregate: Aggregate) -> tuple[Need, ...]:
-        """Returns rows."""
         del aggregate
         return (RowCountNeed(),)
 
     def estimator(self, aggregate: Aggregate, sources: Sources) -> TotalEstimator:
-        """Returns their number."""
         del aggregate
         return _number(sources.rows)
 
@@ -47,16 +44,14 @@ class _UnitCount(_Count):
     __slots__ = ()
 
     def adds_up(self, groups: int) -> bool:
-        """Tells whether nobody is in two groups."""
+        """Returns whether no unit is in two groups: else people would be counted twice."""
         return groups == 1
 
     def needs(self, aggregate: Aggregate) -> tuple[Need, ...]:
-        """Returns units."""
         del aggregate
         return (UnitCountNeed(),)
 
     def estimator(self, aggregate: Aggregate, sources: Sources) -> TotalEstimator:
-        """Returns their number."""
         del aggregate
         return _number(sources.units)
 
@@ -71,7 +66,6 @@ class _ValueCount(_Count):
         return (MomentNeed(argument_of(aggregate), frozenset({0})),)
 
     def estimator(self, aggregate: Aggregate, sources: Sources) -> TotalEstimator:
-        """Returns that number."""
         values = sources.moments[argument_of(aggregate)].power(0)
         return TotalEstimator(values, whole=True, values=values, positive=True)
 
@@ -87,11 +81,9 @@ class _DistinctCount(_Count):
         return False
 
     def needs(self, aggregate: Aggregate) -> tuple[Need, ...]:
-        """Returns different values."""
         return (DistinctCountNeed(argument_of(aggregate)),)
 
     def estimator(self, aggregate: Aggregate, sources: Sources) -> TotalEstimator:
-        """Returns their number."""
         return _number(sources.distinct[argument_of(aggregate)])
 
 

@@ -42,12 +42,12 @@ class CovarianceEstimator(Estimator):
 
     @property
     def spreads(self) -> tuple[VarianceEstimator, ...]:
-        """Returns the variances that it is made of beside the covariance."""
+        """Returns the variances that it is made of, besides the covariance."""
         return ()
 
     @property
     def _parts(self) -> tuple[tuple[Fraction, RatioEstimator], ...]:
-        """The means it is made of, and how strongly it depends on each, in units of the bounds' widths."""
+        """Returns the means it is made of, and how strongly it depends on each, in units of the bounds' widths."""
         one, other = 1 / self.first.width, 1 / self.second.width
         squares = [(1 / spread.mean.width**2, spread.squares) for spread in self.spreads]
         return (one / 4, self.first), (other / 4, self.second), (one * other, self.product), *squares
@@ -65,7 +65,7 @@ class CovarianceEstimator(Estimator):
         return self._estimate_cells(found, noise, rows, float(share))
 
     def _covariance(self, noise: Noise, rows: Integers, outside: float) -> Ends:
-        """Covariances in units of both widths, between -1/4 and 1/4: the mean product less the product of means."""
+        """Returns covariances in units of both widths, from -1/4 to 1/4: the mean product less the product of means."""
         one, other, together = (mean.ends(noise, rows, outside) for mean in (self.first, self.second, self.product))
         area = self.first.width * self.second.width
         scale, centre = float(self.product.width / area), float(self.product.centre / area)
@@ -78,7 +78,7 @@ class CovarianceEstimator(Estimator):
         return found.clip_to(-0.25, 0.25)
 
     def _estimate_cells(self, found: Ends, noise: Noise, rows: Integers, outside: float) -> list[NoisyNumber]:
-        """What follows from the covariance."""
+        """Returns what follows from the covariance."""
         del noise, rows, outside
         return found.to_noisy(self.first.width * self.second.width)
 
@@ -92,7 +92,7 @@ class CorrelationEstimator(CovarianceEstimator):
 
     @property
     def spreads(self) -> tuple[VarianceEstimator, ...]:
-        """Returns both variances."""
+        """Returns the variances of both arguments."""
         return self.first_spread, self.second_spread
 
     def _estimate_cells(self, found: Ends, noise: Noise, rows: Integers, outside: float) -> list[NoisyNumber]:
@@ -131,7 +131,7 @@ class InterceptEstimator(SlopeEstimator):
 
 
 def _shared_by_one_less(found: Ends, value: Floats, fewest: Floats, most: Floats) -> Ends:
-    """Times n / (n - 1), which falls with n and is 2 at most."""
+    """Multiplies by n / (n - 1), which falls with n and is 2 at most."""
     large, small = fewest / (fewest - 1) * (1 + ULPS), most / (most - 1) * (1 - ULPS)
     return Ends(
         found.value * value / (value - 1),
@@ -148,14 +148,14 @@ def _root_of_product(one: Ends, other: Ends) -> Ends:
 
 
 def _from_zero(mean: RatioEstimator, ends: Ends) -> Ends:
-    """Means in units of the width, counted from zero."""
+    """Returns means in units of the width, counted from zero."""
     moved = float(mean.centre / mean.width)
     slack = ULPS * (1 + abs(moved))
     return Ends(ends.value + moved, ends.low + moved - slack, ends.high + moved + slack)
 
 
 def _intercept(slope: Ends, first: Ends, second: Ends) -> Ends:
-    """The mean of y less the slope times that of x; anything where the slope may be anything."""
+    """Returns the mean of y less the slope times that of x; anything where the slope may be anything."""
     known = np.isfinite(slope.low) & np.isfinite(slope.high)
     finite = Ends(slope.value, np.where(known, slope.low, 0.0), np.where(known, slope.high, 0.0))
     moved = product(finite, second)
@@ -166,7 +166,7 @@ def _intercept(slope: Ends, first: Ends, second: Ends) -> Ends:
 
 
 def _mean_product(sums: ProductSums) -> RatioEstimator:
-    """The mean of the products of both arguments, each counted from the middle of its bounds."""
+    """Returns the mean of the products of both arguments, each counted from the middle of its bounds."""
     one, other = sums.first.grid, sums.second.grid
     unit = one.step * other.step
     ends = [(steps.low - steps.middle, steps.high - steps.middle) for steps in (one, other)]

@@ -55,7 +55,6 @@ class _Sum(_OfDifferent):
         return Type.INT if argument is None else argument.type
 
     def estimator(self, aggregate: Aggregate, sources: Sources) -> TotalEstimator:
-        """Returns the sum."""
         return sum_of(sources.different[argument_of(aggregate)])
 
 

@@ -19,7 +19,7 @@ from discreet.plan.model.types import Type
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModeEstimator(Estimator):
-    """How a mode follows from a drawn candidate: it is that value, and has no interval."""
+    """Takes the drawn candidate as the mode, which has no interval."""
 
     draw: CandidateDraw
 
@@ -66,13 +66,13 @@ class _Mode(Aggregation):
         """Returns why `within=` refuses it."""
         return (
             "A mode is a value and has no distance from the truth.",
-            "Ask for it with an epsilon; a note of the answer tells how near its count is to the largest.",
+            "Ask for it with an epsilon; a note of the answer says how near its count is to the largest.",
         )
 
     @property
     def not_of_rows(self) -> tuple[str, str]:
         """Returns why it cannot stand where values of single rows do."""
-        return "A mode stands in SELECT, HAVING or ORDER BY of a whole question.", "Ask for the groups: {top}."
+        return "A mode is allowed only in SELECT, HAVING or ORDER BY of the whole query.", "Ask for the groups: {top}."
 
     def needs(self, aggregate: Aggregate) -> tuple[Need, ...]:
         """Returns the most frequent candidate."""

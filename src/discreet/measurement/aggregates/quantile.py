@@ -21,7 +21,7 @@ from discreet.plan.post.outputs import NoisyNumber, NoisyTime
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuantileEstimator(Estimator):
-    """How a quantile, MIN or MAX follows from drawn points.
+    """Computes a quantile, MIN or MAX from drawn points.
 
     Formal guarantee. Intervals hold the aggregate of the kept, clipped values, but for RISK. Rounding to the grid keeps
     the order of values, so that it moves a quantile no further than it can move one of them; what is said below of
@@ -116,7 +116,7 @@ class _Ranked(Aggregation):
         return Type.INT if argument is None else argument.type
 
     def adds_up(self, groups: int) -> bool:
-        """Denies it: ranks in two groups tell nothing of ranks in both."""
+        """Denies it: ranks in two groups say nothing about ranks in both."""
         del groups
         return False
 
@@ -129,7 +129,6 @@ class _Ranked(Aggregation):
         )
 
     def needs(self, aggregate: Aggregate) -> tuple[Need, ...]:
-        """Returns the rank."""
         return (self._rank(aggregate),)
 
     def estimator(self, aggregate: Aggregate, sources: Sources) -> QuantileEstimator:
@@ -151,7 +150,7 @@ class _Quantile(_Ranked):
     @property
     def not_of_rows(self) -> tuple[str, str]:
         """Returns why it cannot stand where values of single rows do."""
-        return "A quantile stands in SELECT, HAVING or ORDER BY of a whole question.", "Ask a mean: {mean}."
+        return "A quantile is allowed only in SELECT, HAVING or ORDER BY of the whole query.", "Ask for a mean: {mean}."
 
 
 QUANTILES = (

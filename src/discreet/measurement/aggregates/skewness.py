@@ -63,7 +63,7 @@ class SkewnessEstimator(Estimator):
         return _adjust_skewness(leaning, *counts(noise, self.cubes.bottom, rows, share, fewest=3)).to_noisy(Fraction(1))
 
     def _third(self, noise: Noise, rows: Integers, outside: float) -> Ends:
-        """Third central moments in cubes of the width: the mean cube less 3 a b, and 2 a^3 more."""
+        """Returns third central moments in cubes of the width: the mean cube less 3 a b, and 2 a^3 more."""
         mean, squares, cubes = (_from_origin(self.spread, part, noise, rows, outside) for part in self._means)
         both, double = product(mean, squares), Ends(*(2 * part**3 for part in (mean.value, mean.low, mean.high)))
         return Ends(
@@ -80,7 +80,7 @@ class SkewnessEstimator(Estimator):
 def _from_origin(
     spread: VarianceEstimator, part: tuple[RatioEstimator, int], noise: Noise, rows: Integers, outside: float
 ) -> Ends:
-    """The mean of a power of x - origin, in units of that power of the width."""
+    """Returns the mean of a power of x - origin, in units of that power of the width."""
     ratio, power = part
     unit = spread.mean.width**power
     moved, scale = float((ratio.centre - (spread.origin if power == 1 else 0)) / unit), float(ratio.width / unit)
@@ -89,13 +89,13 @@ def _from_origin(
 
 
 def _cubed_root(spread: Ends) -> Ends:
-    """The cube of the standard deviation."""
+    """Returns the cube of the standard deviation."""
     value, low, high = (part * np.sqrt(part) for part in (spread.value, spread.low, spread.high))
     return Ends(value, low * (1 - ULPS), high * (1 + ULPS))
 
 
 def _adjust_skewness(leaning: Ends, value: Floats, fewest: Floats, most: Floats) -> Ends:
-    """Times sqrt(n (n - 1)) / (n - 2), which falls with n, and within sqrt(n) of zero."""
+    """Multiplies by sqrt(n (n - 1)) / (n - 2), which falls with n, and within sqrt(n) of zero."""
     best, large, small = (np.sqrt(n * (n - 1)) / (n - 2) for n in (value, fewest, most))
     limit = np.sqrt(most) * (1 + ULPS)
     return Ends(

@@ -41,7 +41,6 @@ class _Sum(Aggregation):
         return (MomentNeed(argument_of(aggregate), frozenset({1}), self.word),)
 
     def estimator(self, aggregate: Aggregate, sources: Sources) -> TotalEstimator:
-        """Returns the sum."""
         return sum_of(sources.moments[argument_of(aggregate)])
 
 

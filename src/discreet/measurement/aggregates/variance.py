@@ -90,7 +90,7 @@ def variance_of(sums: PowerSums, *, sample: bool = False, root: bool = False) ->
 
 
 def _shared_by_one_less(found: Ends, value: Floats, fewest: Floats, most: Floats) -> Ends:
-    """Times n / (n - 1), which falls with n; 1/2 at most, for two values at the ends."""
+    """Multiplies by n / (n - 1), which falls with n; 1/2 at most, for two values at the ends."""
     return Ends(
         found.value * value / (value - 1),
         found.low * most / (most - 1) * (1 - ULPS),

@@ -1,1 +1,1 @@
-"""How wrong aggregates are: reaches of noise, interval arithmetic, and estimators of sums and means."""
+"""Errors of aggregates: reaches of noise, interval arithmetic, and estimators of sums and means."""

@@ -30,7 +30,7 @@ class Ends:
     high: Floats
 
     def clip_to(self, low: Floats | float, high: Floats | float) -> Ends:
-        """Returns what is left of them between two numbers, which hold the true ones."""
+        """Returns them clipped to two numbers, between which the true ones lie."""
         ends = np.clip(self.low, low, high), np.clip(self.high, low, high)
         return Ends(np.clip(self.value, *ends), *ends)
 

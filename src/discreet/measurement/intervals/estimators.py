@@ -37,7 +37,7 @@ _NARROWINGS = 4  # each brings an interval of a mean nearer to its limit; all of
 
 
 class Estimator(ABC):
-    """How an aggregate is computed from the released numbers of a group, and how wrong that is."""
+    """Computes an aggregate from the released numbers of a group, and how wrong that is."""
 
     __slots__ = ()
 
@@ -101,7 +101,7 @@ class TotalEstimator(Estimator):
 
     @property
     def total(self) -> TotalEstimator:
-        """Returns itself."""
+        """Returns the estimator itself, which is a total already."""
         return self
 
     def variance(self, noise: Noise) -> Fraction:
@@ -123,7 +123,7 @@ class TotalEstimator(Estimator):
     def cells(self, noise: Noise, rows: Integers, outside: Fraction) -> Sequence[NoisyNumber]:
         """Returns sums with the same error for all; one that is whole is rounded, and its interval has whole ends.
 
-        See `miss` for the rounding of values; where their noisy number is negative, it stands for none.
+        See `miss` for the rounding of values; where their noisy number is negative, it counts as zero.
         """
         if self.whole:
             return _whole_totals(self.linear, rows, noise.reach(self.linear, outside))
@@ -177,7 +177,7 @@ class RatioEstimator(Estimator):
 
     @property
     def values(self) -> LinearCombination:
-        """Returns their number."""
+        """Returns the count of values, which is the bottom of the ratio."""
         return self.bottom
 
     @property
@@ -276,7 +276,7 @@ def counts(
 
 
 def _narrow_interval(low: Floats, high: Floats, top: Floats, bottom: Floats, reach: Floats) -> tuple[Floats, Floats]:
-    """The part of an interval where |top - m bottom| <= reach; its nearest point if there is none."""
+    """Returns the part of an interval where |top - m bottom| <= reach; its nearest point if there is none."""
     counted = np.abs(bottom) > 0
     safe = np.where(counted, bottom, 1.0)
     far = reach + ULPS * (np.abs(top) + reach)
@@ -291,7 +291,7 @@ def _exact(linear: LinearCombination, rows: Integers) -> list[Fraction]:
 
 
 def _whole_totals(linear: LinearCombination, rows: Integers, reach: Fraction) -> Sequence[NoisyNumber]:
-    """The nearest whole number and those within reach; at a low confidence there may be none of them."""
+    """Returns the nearest whole number and those within reach; at a low confidence there may be none of them."""
     numerators, denominator = linear.numerators(rows)
     n: Any = numerators
     far = math.floor(reach * denominator)  # a whole distance from the numerator is within reach up to here

@@ -147,7 +147,7 @@ Farthest = Callable[[Floats, Floats], Floats]
 class NoiseTerms:
     """Sums of statistics as arrays: the weight of each draw in each sum, and that weight times its scale.
 
-    A half stands for each statistic that was rounded; where a statistic has several draws, its weight stands apart.
+    Each statistic that was rounded adds a half; where a statistic has several draws, its weight is kept apart.
     """
 
     noise: Noise
@@ -205,7 +205,7 @@ class NoiseTerms:
         return np.asarray(np.maximum(at_first, at_second))
 
     def residual_reaches(self, low: float, high: float, count: int, outside: float) -> Farthest:
-        """Returns a function that tells, for intervals of m, how far first - m second reaches anywhere in them.
+        """Returns a function of intervals of m: how far first - m second reaches anywhere in them.
 
         Args:
             low: the smallest m.
@@ -242,7 +242,7 @@ def _residual(m: Floats) -> Floats:
 
 
 def _looked_up(most: Floats, low: float, step: float, one: Floats, other: Floats) -> Floats:
-    """The larger of what a table says of the two ends of intervals."""
+    """Returns the larger of what a table says of the two ends of intervals."""
     first, second = (np.clip((ends - low) / step, 0, len(most) - 1).astype(np.int64) for ends in (one, other))
     return np.asarray(np.maximum(most[first], most[second]))
 

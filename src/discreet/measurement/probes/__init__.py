@@ -1,1 +1,1 @@
-"""Facts that nobody declared, found out privately."""
+"""Facts that were not declared, found out privately."""

@@ -1,4 +1,4 @@
-"""How large numbers are, told by powers of two: public buckets, and the range of those that are not empty.
+"""The sizes of numbers by powers of two: public buckets, and the range of those that are not empty.
 
 A positive number is in the bucket of the smallest power of two that is at least as large, a negative one in the bucket
 of its opposite; zero has its own, and NULL is in none. What lies beyond the last bucket counts as in it. Days and
@@ -30,7 +30,7 @@ def fallback(kind: Type) -> ColumnBounds:
     """Returns the range that is taken where no bucket is certainly in use.
 
     >>> fallback(Type.INT), fallback(Type.DATE) == range_of(Type.DATE, range(1970, 2070).__contains__)
-    (Bounds(low=Fraction(-1, 1), high=Fraction(1, 1)), True)
+    (ColumnBounds(low=Fraction(-1, 1), high=Fraction(1, 1)), True)
     """
     return _of_years(kind, 1970, 2069) if kind.is_time else ColumnBounds(Fraction(-1), Fraction(1))
 
@@ -104,7 +104,7 @@ def range_of(kind: Type, used: Callable[[int], bool]) -> ColumnBounds | None:
     """Returns the smallest range that holds every bucket in use; None if there is none.
 
     >>> range_of(Type.INT, {5, 7}.__contains__)
-    Bounds(low=Fraction(8, 1), high=Fraction(64, 1))
+    ColumnBounds(low=Fraction(8, 1), high=Fraction(64, 1))
     """
     found = [bucket for bucket in buckets(kind) if used(bucket)]
     if not found:
@@ -116,19 +116,19 @@ def range_of(kind: Type, used: Callable[[int], bool]) -> ColumnBounds | None:
 
 
 def _of_years(kind: Type, first: int, last: int) -> ColumnBounds:
-    """From the first day of a year to the last day of another, or to its end."""
+    """Returns bounds from the first day of a year to the last day of another, or to its end."""
     end = day_number(dt.date(last, 12, 31))
     return ColumnBounds(day_number(dt.date(first, 1, 1)), end if kind is Type.DATE else end + 1)
 
 
 def _held_year(x: Expression) -> Expression:
-    """The year, or the first or last that has a bucket."""
+    """Returns the year, or the first or last that has a bucket."""
     first, last = (Literal(year, Type.INT) for year in (YEARS[0], YEARS[-1]))
     return call("least", call("greatest", call("year", x), first), last)
 
 
 def _near(kind: Type, bucket: int, side: int) -> Fraction:
-    """The end of a bucket on one side, -1 for the lower."""
+    """Returns the end of a bucket on one side, -1 for the lower."""
     return edge(kind, bucket) if bucket * side >= 0 else edge(kind, bucket + side)
 
 
@@ -141,7 +141,7 @@ def _between(x: Expression, low: int, high: int) -> Expression:
 
 
 def _at_most(x: Expression, bucket: int) -> Expression:
-    """Whether a value is in this bucket or one below: a bucket holds the end that is farther from zero."""
+    """Returns whether a value is in this bucket or one below: a bucket holds the end that is farther from zero."""
     if bucket >= 0:
         return FunctionCall("less_equal", (x, _literal(x.type, edge(x.type, bucket))), Type.BOOL)
     return FunctionCall("less", (x, _literal(x.type, edge(x.type, bucket + 1))), Type.BOOL)

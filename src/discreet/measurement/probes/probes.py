@@ -1,4 +1,4 @@
-"""Facts that nobody declared, found out privately: a noisy histogram over public buckets, and what follows from it.
+"""Facts that were not declared, found out privately: a noisy histogram over public buckets, and what follows from it.
 
 A probe is a question like any other: a count by public keys, in which every unit counts once. What it releases is
 noisy; everything that is read off it is post-processing.
@@ -52,11 +52,11 @@ Counted = Literal["#rows", "#groups"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """What a program is built from beside the declarations: found out by probes, or supposed in their place.
+    """Facts that a program is built from, besides the declarations: found by probes, or supposed in their place.
 
     Attributes:
         known: bounds of columns, and limits.
-        guessed: those that no bucket told anything about.
+        guessed: those about which no bucket said anything.
         times: bounds of days and moments, which are numbers of days.
     """
 
@@ -156,7 +156,7 @@ class Probe(Protocol):
         """Returns what it reads, at a budget."""
 
     def find_fact(self, released: ReleasedStatistics, *, former: bool = False) -> Fact | None:
-        """Returns what follows from what it released, or followed when it was; None if that tells nothing."""
+        """Returns what follows from what it released, or followed when it was; None if nothing follows."""
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,7 @@ class BoundsProbe:
 
     Bounds aim for the least error of a sum. Values beyond them are off by half of the last bucket or more, each; bounds
     twice as wide have twice the noise, of a few such values' size. So a bucket beyond is worth its noise as soon as it
-    can be told from noise, and what a mistake costs, 2^d times the noise, is rare enough to cost WIDER on average.
+    differs clearly from noise, and what a mistake costs, 2^d times the noise, is rare enough to cost WIDER on average.
     """
 
     schemas: Schemas = field(repr=False)
@@ -222,7 +222,7 @@ class BoundsProbe:
         return add_source(_histogram(self.table, None, x, f"magnitude of {self.column}"), self.schemas)
 
     def find_fact(self, released: ReleasedStatistics, *, former: bool = False) -> ColumnBounds | None:
-        """Returns the smallest range of all buckets that noise alone does not explain, and of those beside them."""
+        """Returns the smallest range of all buckets that noise alone does not explain, and of their neighbours."""
         least = threshold(released.program)
         counts: dict[int, int] = {bucket: n for (bucket,), (n,) in zip(released.keys, released.noisy, strict=True)}  # type: ignore[misc]
         used = {bucket for bucket, count in counts.items() if count > least}
@@ -290,7 +290,7 @@ class LimitsProbe:
         return _by_budget(asked, _SIZES, self.schemas, self.salt)
 
     def find_fact(self, released: ReleasedStatistics, *, former: bool = False) -> int | None:
-        """Returns the power of two that suits most people, or a count; None if there may be nobody."""
+        """Returns the power of two that suits most people, or a count; None if there may be no people."""
         counts = [max(0, int(count)) for (count,) in released.noisy]
         least = threshold(released.program)
         if max(counts) <= least:
@@ -324,7 +324,7 @@ def _histogram(table: str, source: Relation | None, x: ColumnRef, name: str) -> 
 
 
 def _by_budget(asked: Question, numbered: range, schemas: Schemas, salt: str) -> Callable[[Fraction], Program]:
-    """A histogram over these buckets, in which every unit counts once; a budget is asked about several times."""
+    """Returns a function from an epsilon to a histogram over these buckets, in which every unit counts once."""
     keys: tuple[tuple[Value, ...], ...] = tuple((bucket,) for bucket in numbered)
 
     @lru_cache(maxsize=8)
@@ -348,7 +348,7 @@ def _farthest(counts: Mapping[int, int], last: int, side: int, program: Program)
 
 
 def _least_error(people: Sequence[int], noise: Fraction) -> int:
-    """Returns the limit with the fewest rows left out and noise together; of a bucket, the middle is everybody's size.
+    """Returns the limit with the least sum of rows left out and noise; people of a bucket have its middle as size.
 
     Args:
         people: how many there are in each bucket of sizes.

@@ -1,7 +1,7 @@
-"""What an answer leaves out: rows beyond its limits, rows without an id and values beyond bounds, by a profile.
+"""Coverage of an answer, by a profile: rows beyond its limits, rows without an id, and values beyond bounds.
 
-A filter can leave of everybody what one likes, so that of a filtered answer only a number of rows is known that is
-certainly not exceeded. Of rows that are joined or computed a profile tells nothing.
+A filter can keep any part of each person's rows. So for a filtered answer a profile gives only an upper limit of the
+number of rows, and for rows that are joined or computed it gives nothing.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from discreet.report.display import amount, rate
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Coverage:
-    """What limits and bounds leave out of one column of an answer.
+    """The values that limits and bounds leave out of one column of an answer.
 
     Attributes:
         share: of all rows, those that are left out or whose value is clipped; None of a filtered answer.
@@ -85,7 +85,7 @@ def _numbers(question: Question) -> dict[str, list[Aggregate]]:
 
 
 def _is_of_people(used: list[Aggregate], keys: tuple[str, ...]) -> bool:
-    """Whether only people are counted, once each: no limit of rows leaves anybody out."""
+    """Returns whether only people are counted, once each: no limit of rows leaves a person out."""
     return not keys and all(aggregate.kind == "count_units" for aggregate in used)
 
 
@@ -144,8 +144,8 @@ def complete_rows(
 
     What was counted and what limits, bounds and missing ids leave out add up to the whole; the risk of an interval is
     divided between the two. Without a declared `most_rows` nothing is completed, and of values nothing without a
-    declared domain: no finite end would be valid. Sums and means are completed only if an interval is left that tells
-    something, no wider than the number itself: else it is more to know the mean of what was counted.
+    declared domain: no finite end would be valid. Sums and means are completed only if their interval stays
+    useful, no wider than the number itself: else the mean of what was counted says more.
 
     Returns:
         The rows, and which of their columns were completed.
@@ -170,14 +170,14 @@ _FIGURES = 5  # of a profile, that one number is completed with
 
 @dataclass(frozen=True)
 class _Missed:
-    """What an answer about a whole table leaves out, each figure within the same risk."""
+    """The rows that an answer about a whole table leaves out, each figure within the same risk."""
 
     profile: Profile
     limit: int
     risk: Fraction
 
     def estimate_table_value(self, cell: Cell, aggregate: Aggregate) -> Cell | None:
-        """Returns a number of the whole table; None if no declared fact tells how far it can be."""
+        """Returns a number of the whole table; None if no declared fact limits how far it can be."""
         if not isinstance(cell, NoisyNumber) or cell.value is None:
             return None
         left = self.profile.rows.beyond(self.limit, self.risk) + self.profile.nobodys(self.risk)
@@ -207,7 +207,7 @@ class _Missed:
 
 @dataclass(frozen=True, slots=True)
 class _Values:
-    """How many values of a column are counted and how many of them are clipped, where they lie, and their bounds."""
+    """The values of a column: how many are counted, how many are clipped, where they lie, and their bounds."""
 
     counted: Figure
     clipped: Figure

@@ -1,4 +1,4 @@
-"""What a profile counts: people by the size of a number of theirs, and rows that bounds and missing ids leave out.
+"""The counts of a profile: people by the size of a number of theirs, and rows that bounds and missing ids leave out.
 
 Every part is a question like any other, about one row for each person, so that a person counts once in it. Sizes lie
 in public buckets that end at powers of two. A bucket (w, 2w] counts its people and adds up how far each is above w, in
@@ -53,7 +53,7 @@ class ProfileCount:
             column.
         question: what is asked.
         schema: what is public about its rows.
-        keys: the numbers of its buckets; one group of everybody if there are none.
+        keys: the numbers of its buckets; one group of all people if there are none.
     """
 
     subject: tuple[str, ...]
@@ -146,7 +146,7 @@ class ProfilePlan:
 
     @property
     def _read(self) -> tuple[Output, ...]:
-        """The columns that are looked at in filtered rows."""
+        """Returns the columns that are looked at in filtered rows."""
         keys = () if self.question is None else self.question.keys
         named = {column.name for key in keys for column in columns_of(key.expression)} | set(self.columns)
         return tuple(Output(name, ColumnRef(name, self.schema.columns[name].type)) for name in sorted(named))
@@ -245,13 +245,13 @@ class ProfilePlan:
         return ProfileCount(subject=subject, question=question, schema=describe_counted_rows(question, self.schemas))
 
     def _of_nobody(self) -> list[ProfileCount]:
-        """Returns the count of rows without an id, each of which is a unit of its own: they belong to no person.
+        """Returns the count of rows without an id: they belong to no person, so each is a unit of its own.
 
-        A row counts only if engines take it for nobody's (`is_nobodys`).
+        A row counts only if engines find that it has no id (`is_nobodys`).
         """
         schema, source = self.schemas[self.table], None if self.question is None else self.question.source
         if source is not None or schema.unit is None or schema.unit not in schema.stored_columns:
-            return []  # rows that were joined or computed, an id made of parts, or told by another table
+            return []  # rows that were joined or computed, an id made of parts, or found in another table
         nobody = is_nobodys(ColumnRef(schema.unit, schema.columns[schema.unit].type))
         return [
             ProfileCount(subject=(IDS,), question=self._build_count_query(nobody), schema=replace(schema, unit=None))
@@ -312,7 +312,7 @@ def _output(name: str, kind: Type = Type.INT) -> Output:
 
 @lru_cache(maxsize=4)  # the same in every part
 def _excess(size: Expression) -> Expression:
-    """How far a number is above where its bucket begins, in units of where that is; 1 in the first two buckets."""
+    """Returns the excess of a number over its bucket's start, in units of that start; 1 in the first two buckets."""
     found: Expression = Literal(1.0, Type.FLOAT)
     for bucket in BUCKETS[2:]:
         start = Literal(float(width(bucket)), Type.FLOAT)
@@ -326,6 +326,6 @@ def _between_0_and_1(x: Expression) -> Expression:
 
 
 def _ends(kind: Type, bounds: ColumnBounds) -> tuple[Value, Value]:
-    """Bounds as literals; of whole columns the first and the last whole number inside."""
+    """Returns bounds as literals; for whole columns the first and the last whole number inside."""
     low, high = bounds.low, bounds.high
     return (float(low), float(high)) if kind is Type.FLOAT else (math.ceil(low), math.floor(high))

@@ -24,7 +24,7 @@ CONFIDENCE = Fraction(19, 20)
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Profile(DisplayMixin):
-    """A paid portrait of a table: released numbers, from which every answer about it tells what it leaves out.
+    """A paid portrait of a table: released numbers, from which every answer about it says what it leaves out.
 
     Attributes:
         plan: what was counted.
@@ -54,7 +54,7 @@ class Profile(DisplayMixin):
 
     @property
     def by_row(self) -> bool:
-        """Tells whether each row is one person."""
+        """Returns whether each row is one person."""
         return self.plan.schema.unit is None
 
     @property
@@ -145,8 +145,8 @@ class Profile(DisplayMixin):
             notes.append(f"For a COUNT at epsilon 1: max_rows={limits.rows}, max_groups={limits.groups}.")
         if not self.by_row and self.most_rows is None:
             notes.append(
-                "Nobody declared how many rows one person has at most (most_rows=), so that few heavy people may have "
-                "any number of rows that no private number tells of."
+                "The largest number of rows of one person is not declared (most_rows=). A few people may have any "
+                "number of rows, and no private number shows that."
             )
         rows = [*self._of_people(), *self._of_groups(), *self._of_values()]
         heads = ("", "estimate (95 % interval)")

@@ -1,7 +1,7 @@
 """People by the size of a number of theirs: sums over public buckets, with the reach of all their noise together.
 
 Each interval misses with at most the stated probability. How much the heaviest people have is unknown to any private
-release: where nobody declared what one person has at most, no finite upper end is valid, and there is none.
+release: where no largest number per person is declared, no finite upper end is valid, and there is none.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Sizes:
 
     Args:
         released: counts of people, and sums of how far they are above where their bucket begins.
-        most: what nobody's number exceeds, if somebody declared that.
+        most: the largest number that one person has, if it is declared.
     """
 
     released: ReleasedStatistics
@@ -62,7 +62,7 @@ class Sizes:
 
     @cached_property
     def _significant_buckets(self) -> frozenset[int]:
-        """The buckets that noise alone does not explain."""
+        """Returns the buckets that noise alone does not explain."""
         counts = self._linear(PEOPLE)
         least = self.released.program.noise.reach(counts, 2 * MISTAKE / len(BUCKETS))  # above zero only
         return frozenset(
@@ -84,17 +84,17 @@ class Sizes:
         return self._sum_buckets({bucket: (Fraction(1), Fraction(0)) for bucket in BUCKETS}, outside)
 
     def sum_within_limit(self, limit: int, outside: Fraction) -> Figure:
-        """Returns the sum of everybody's number, each held to a limit: no more than the limit is anybody's."""
+        """Returns the sum over all people of their numbers, each cut to a limit."""
         low = {bucket: _weights_within(bucket, limit, upper=False) for bucket in BUCKETS}
         high = {bucket: _weights_within(bucket, limit, upper=True) for bucket in BUCKETS}
         first, second = self._sum_buckets(low, outside / 2), self._sum_buckets(high, outside / 2)
         return Figure((first.value + second.value) / 2, first.low, second.high)
 
     def beyond(self, limit: int, outside: Fraction) -> Figure:
-        """Returns the sum of what everybody's number is above a limit.
+        """Returns the sum over all people of what their numbers exceed a limit by.
 
-        Without a declared largest number there is no upper end, and the lower one is that of the buckets in which
-        there certainly is somebody, each within its own share of the risk.
+        Without a declared largest number there is no upper end, and the lower one is that of the buckets that
+        certainly have people, each within its own share of the risk.
         """
         if self.most is not None and self.most <= limit:
             return ZERO
@@ -155,7 +155,7 @@ class Sizes:
         return Figure(max(value, 0.0), max(value - reach, 0.0), max(value + reach, 0.0))
 
     def _rounding(self, used: Mapping[int, Weights]) -> Fraction:
-        """How far the rounding of excesses to their grid moves a sum, for as many people as a table may have."""
+        """Returns how far rounding excesses to their grid moves a sum, for as many people as a table may have."""
         total = self.released.program.estimators[EXCESS].total
         each = Fraction(0) if total is None else total.most_rounding
         return each * sum((abs(excess) for _, excess in used.values()), Fraction(0))
@@ -167,7 +167,7 @@ def _reach(noise: Noise, linear: LinearCombination, outside: Fraction) -> Fracti
 
 
 def _beyond(bucket: int, limit: int, *, upper: bool) -> Weights:
-    """What people of a bucket are above a limit.
+    """Returns by how much people of a bucket exceed a limit.
 
     A person is at w + w e, 0 < e <= 1. Where the limit lies inside the bucket, max(0, w + w e - limit) is convex in e:
     at most its chord from 0 at e = 0 to 2 w - limit at e = 1, at least its second branch.
@@ -183,7 +183,7 @@ def _beyond(bucket: int, limit: int, *, upper: bool) -> Weights:
 
 
 def _weights_within(bucket: int, limit: int, *, upper: bool) -> Weights:
-    """What people of a bucket have up to a limit: all of it less what is beyond."""
+    """Returns what people of a bucket have up to a limit: all of it less the excess."""
     start = width(bucket)
     if bucket == 1:
         return Fraction(1), Fraction(0)

@@ -8,8 +8,8 @@ and is paid as such; all that follows here is post-processing.
 
 *Least squares.* Of all tables by F, the one is taken that is nearest to what was released, in units of its variance.
 The space of tables is the sum of orthogonal parts, one for each set B: what depends on the keys in B and averages out
-over each of them. A table by A, whose noise has the precision t_A, tells the part of B inside A with the precision
-t_A / n_(A - B), as many cells being added up; so each part is the average of what the tables tell of it, weighted with
+over each of them. A table by A, whose noise has the precision t_A, estimates the part of B inside A with precision
+t_A / n_(A - B), as many cells being added up; so each part is the average of what the tables say of it, weighted with
 these, and the variance of a cell by C is
 
     sum over B inside C of  prod_(i in B) (n_i - 1) / n_i  /  n_(C - B)^2  /  s_B,      s_B = sum_A t_A / n_(A - B)
@@ -77,7 +77,7 @@ class Cube:
 
     @property
     def is_small(self) -> bool:
-        """Tells whether it can be worked out at once."""
+        """Returns whether it can be worked out at once."""
         return self.cells * len(self.sets) <= MOST_CELLS and all(size > 0 for size in self.sizes)
 
     @cached_property
@@ -94,7 +94,7 @@ class Cube:
         return [_add_up(self._weight(part, one) / told[part] for part in _inside(one)) for one in self.sets]
 
     def _part_precisions(self, precisions: Sequence[float]) -> dict[Keys, float]:
-        """The precision of each part."""
+        """Returns the precision of each part."""
         told = dict.fromkeys(self.parts, 0.0)
         for one, precision in zip(self.sets, precisions, strict=True):
             for part in _inside(one):
@@ -102,14 +102,14 @@ class Cube:
         return told
 
     def _weight(self, part: Keys, one: Keys) -> float:
-        """The variance of a cell for each unit of variance of a part."""
+        """Returns the variance of a cell for each unit of variance of a part."""
         smaller = math.prod(self.sizes[key] - 1 for key in part)
         return smaller / (self.count(part) * self.count(_without(one, part)) ** 2)
 
     def shares(self, law: Law, spreads: Sequence[float]) -> tuple[Fraction, ...]:
         """Returns the part of the budget that each table gets, for the least product of all tables' variances.
 
-        With Gaussian noise no table is noisier than it would be by itself, with an equal share: where the best shares
+        With Gaussian noise no table is noisier than it would be alone, with an equal share: where the best shares
         would make one so, they are moved towards equal ones, at which all of them gain by the others.
 
         Args:
@@ -146,7 +146,7 @@ class Cube:
         return min(found, key=lambda shares: self._badness(shares, power, spreads))
 
     def _badness(self, shares: Sequence[float], power: int, spreads: Sequence[float]) -> tuple[int, float]:
-        """The product of all variances, as a power of two and what is left: too many factors are beyond doubles."""
+        """Returns the product of all variances as a power of two and a factor: doubles overflow with many variances."""
         exponent, product_of_all = 0, 1.0
         for variance in self.variances(_precisions(shares, power, spreads)):
             product_of_all, more = math.frexp(product_of_all * variance)
@@ -154,7 +154,7 @@ class Cube:
         return exponent, product_of_all
 
     def _improve_shares(self, start: Sequence[float], power: int, spreads: Sequence[float]) -> list[float]:
-        """Shares that are moved towards where more of them helps most, as in the design of experiments.
+        """Returns shares that are moved towards where more of them helps most, as in the design of experiments.
 
         At the optimum a share is proportional to itself times what more of it would save; the root of that step never
         oversteps it. The best that was met is taken.
@@ -171,7 +171,7 @@ class Cube:
         return best
 
     def _gains(self, precisions: Sequence[float]) -> list[float]:
-        """How much more precision of each table would lower the sum of the logarithms of variances."""
+        """Returns how much more precision of each table would lower the sum of the logarithms of variances."""
         told, variances = self._part_precisions(precisions), self.variances(precisions)
         slopes = dict.fromkeys(self.parts, 0.0)
         for one, variance in zip(self.sets, variances, strict=True):
@@ -198,12 +198,12 @@ class FittedTables:
 
     @property
     def is_sum(self) -> bool:
-        """Tells whether one table alone was released: all others are sums of its groups."""
+        """Returns whether one table alone was released: all others are sums of its groups."""
         return sum(map(bool, self.scales)) == 1
 
     @cached_property
     def weights(self) -> dict[Keys, list[tuple[int, int]]]:
-        """For each part the tables that tell it, by place, each with its weight as a number of 2^16ths."""
+        """Returns for each part the tables that contain it, by place, each with its weight as a number of 2^16ths."""
         found: dict[Keys, list[tuple[int, int]]] = {part: [] for part in self.cube.parts}
         told: dict[Keys, list[tuple[int, Fraction]]] = {part: [] for part in self.cube.parts}
         for place, (one, scales) in enumerate(zip(self.cube.sets, self.scales, strict=True)):
@@ -246,7 +246,7 @@ class FittedTables:
 
         Args:
             values: of an aggregate that is a sum, by all keys.
-            deviation: the smallest standard deviation of its noise in any table, of which steps are a small part.
+            deviation: the smallest standard deviation of its noise in any table; steps are a small part of it.
         """
         _, exponent = math.frexp(deviation / (_FINE * self.cube.cells))
         step = Fraction(2) ** (exponent - 1)
@@ -256,7 +256,7 @@ class FittedTables:
         return [[int(count) * step for count in self._sum_cells(shaped, one).ravel()] for one in self.cube.sets]
 
     def _part(self, part: Keys, shaped: Sequence[Integers]) -> Integers:
-        """What all tables tell of a part, times 2^16 and the number of its cells."""
+        """Returns the estimate of a part from all tables, times 2^16 and the number of its cells."""
         sums = []
         for place, weight in self.weights[part]:
             one = self.cube.sets[place]
@@ -277,7 +277,7 @@ class FittedTables:
         return Noise(self.law, usual, self.rounded, draws=tuple(draws), moved=moved)
 
     def _draws(self, one: Keys, other: int) -> list[NoiseDraws]:
-        """What the noise of a table adds to a cell of another: alike where the same keys of the two agree."""
+        """Returns what the noise of a table adds to a cell of another: alike where the same keys of the two agree."""
         cube, keys, scales = self.cube, self.cube.sets[other], self.scales[other]
         if not scales:
             return []
@@ -314,7 +314,7 @@ def _without(one: Keys, part: Keys) -> Keys:
 
 
 def _over(numerators: Integers, bottom: int) -> Integers:
-    """Whole numbers, the last axis of which are statistics, over a common one below."""
+    """Divides whole numbers, whose last axis are statistics, by a common one."""
     flat = numerators.reshape(-1, numerators.shape[-1])
     made = np.empty(flat.shape, dtype=object)
     for place, number in np.ndenumerate(flat):
@@ -328,7 +328,7 @@ def _precisions(shares: Sequence[float], power: int, spreads: Sequence[float]) -
 
 
 def _add_up(numbers: Iterable[float]) -> float:
-    """The sum, each addition rounded; that of Python differs from one version to the next."""
+    """Returns the sum, each addition rounded; that of Python differs from one version to the next."""
     total = 0.0
     for number in numbers:
         total += number
@@ -341,7 +341,7 @@ def _normal(shares: Sequence[float]) -> list[float]:
 
 
 def _whole_parts(shares: Sequence[float], needed: Sequence[bool]) -> tuple[Fraction, ...]:
-    """Shares as whole parts; those that are needed, because nothing else tells all their groups, have one at least."""
+    """Returns shares as whole parts; those needed, because only they show all their groups, have one at least."""
     parts = [max(round(share * PARTS), int(is_needed)) for share, is_needed in zip(shares, needed, strict=True)]
     parts[parts.index(max(parts))] += PARTS - sum(parts)
     return tuple(Fraction(part, PARTS) for part in parts)

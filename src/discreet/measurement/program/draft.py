@@ -107,7 +107,7 @@ def _drafts(
     *,
     only: Law | None,
 ) -> Iterator[Draft]:
-    """The budget in equal shares, one for each form and for each need of what is drawn."""
+    """Returns the budget in equal shares, one for each form and for each need of what is drawn."""
     epsilon, delta = budget
     laws: tuple[Law, ...] = ("laplace", "gaussian") if delta else ("laplace",)
     for law in laws if only is None else (only,):
@@ -125,7 +125,7 @@ def draft_of(
     contribution: QueryContribution,
     budget: tuple[Law, Fraction],
 ) -> Draft:
-    """A layout with noise for an equal share of the budget each."""
+    """Returns a layout with noise for an equal share of the budget each."""
     law, share = budget
     measures = tuple(AdditiveNoise.of(law, form, contribution, share) for form in layout.forms)
     scales = tuple(scale for measure in measures for scale in measure.scales)

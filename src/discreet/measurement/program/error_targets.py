@@ -1,8 +1,8 @@
 """Budgets solved from errors: the smallest epsilon at which every number is as near to the truth as was asked.
 
 The price is a function of the question, the declarations and what was released before, never of data: sums and counts
-have an error that the noise alone decides; the error of a mean also depends on how many values it has, of which only
-the lower end of a released count is used.
+have an error that the noise alone decides; the error of a mean also depends on how many values it has, and only
+the lower end of a released count of them is used.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Fewest = Mapping[str, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErrorTarget:
-    """How near each number must be to the truth, how surely, and what that may cost at most."""
+    """A target for errors: how near each number must be to the truth, how surely, and at what cost at most."""
 
     within: Fraction
     confidence: Fraction
@@ -110,7 +110,7 @@ def farthest(program: Program, outside: Fraction, fewest: Fewest) -> Fraction | 
 
 
 def _smallest(holds: Callable[[Fraction], bool], low: int, high: int) -> Fraction | None:
-    """A place between two at which the condition holds and one below which it does not; None if it never holds.
+    """Returns a place between two at which the condition holds and one below which it does not; None if it never holds.
 
     Noise falls as budgets grow, so the condition holds from some place on.
     """
@@ -125,7 +125,7 @@ def _smallest(holds: Callable[[Fraction], bool], low: int, high: int) -> Fractio
 
 
 def _epsilon(place: int) -> Fraction:
-    """The numbers of three digits, in order: place 0 is 1, place 1 is 1.01.
+    """Returns the numbers of three digits, in order: place 0 is 1, place 1 is 1.01.
 
     >>> [float(_epsilon(place)) for place in (0, 1, 900, -1)]
     [1.0, 1.01, 10.0, 0.999]
@@ -135,7 +135,7 @@ def _epsilon(place: int) -> Fraction:
 
 
 def _place(epsilon: Fraction) -> int:
-    """The last place up to an epsilon."""
+    """Returns the last place up to an epsilon."""
     power = math.floor(math.log10(epsilon))
     place = _STEPS * power + math.floor(epsilon * _ten_to(DIGITS - 1 - power)) - _FIRST
     while _epsilon(place) > epsilon:

@@ -1,6 +1,6 @@
 """A program at work: reads, noise, and rows of finished aggregates. Run after the charge, never before.
 
-What limits, bounds and noise mean for an answer is told in sentences, functions of public facts alone. What an engine
+Notes say what limits, bounds and noise mean for an answer; they are functions of public facts alone. What an engine
 would refuse for what it is must not be paid for: that is checked before the charge.
 """
 
@@ -99,7 +99,7 @@ class ReleasedStatistics:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Returns what there is to say beside the notes of the program: nothing."""
+        """Returns no notes: those of the program are enough."""
         return ()
 
     def rows(self, confidence: Fraction) -> ColumnarRows[Cell]:
@@ -115,11 +115,11 @@ class ReleasedStatistics:
 
     @property
     def own_statistics(self) -> Integers | None:
-        """Returns the statistics of the groups, if they met the program's own noise, each group by itself."""
+        """Returns the statistics of the groups, if they met the program's own noise, each group alone."""
         return self.noisy if self.program.tables is None else None
 
     def groups(self, outside: Fraction) -> ColumnarRows[Cell]:
-        """Keys and aggregates of each group, with intervals that miss with at most this probability each."""
+        """Returns keys and aggregates of each group, with intervals that miss with at most this probability each."""
         labels, length = self.program.question.labels, self.key_rows.length
         keys = self.key_rows.columns if length else [()] * len(labels)
         return ColumnarRows({**dict(zip(labels, keys, strict=True)), **self._estimate_cells(outside)}, length)
@@ -137,14 +137,14 @@ class ReleasedStatistics:
         return [frozenset(name for name, absent in row.items() if absent) for row in rows]
 
     def _estimate_cells(self, outside: Fraction) -> Mapping[str, Sequence[Cell]]:
-        """Each aggregate of all groups."""
+        """Returns each aggregate of all groups, with intervals."""
         if self.program.tables is not None:
             return self._of_tables(self.program.tables, outside)
         noise, estimators = self.program.noise, self.program.estimators.items()
         return {name: estimator.cells(noise, self.noisy, outside) for name, estimator in estimators}
 
     def _of_tables(self, tables: FittedTables, outside: Fraction) -> dict[str, list[Cell]]:
-        """The same, of groupings that are fitted to each other."""
+        """Returns each aggregate of all groups, for groupings that are fitted to each other."""
         parts, found = self.program.groupings, dict[str, list[Cell]]()
         if self._fitted is None:
             ends = np.cumsum([tables.cube.count(one) for one in tables.cube.sets])[:-1]
@@ -219,7 +219,7 @@ def run(program: Program, engine: Reader, releaser: Releaser) -> ReleasedStatist
 
 
 def _measure_groups(program: Program, engine: Reader, releaser: Releaser) -> tuple[KeyRows, Integers]:
-    """The groups that may be shown, and their noisy statistics."""
+    """Returns the groups that may be shown, and their noisy statistics."""
     keys = program.reading.public_keys if program.question.keys else ((),)
     selection = program.selection
     groups = engine.read(program.reading) if program.reading.statistics else ExactGroups.nothing()
@@ -244,7 +244,7 @@ def _release_weighted(
 
 
 def _beside(program: Program, engine: Reader, releaser: Releaser) -> ReleasedStatistics:
-    """Several questions one after the other; what is alike is released once, and each is finished in its own way."""
+    """Runs several questions in order; what is alike is released once, and each is finished in its own way."""
     made: list[ReleasedStatistics] = []
     for place, part in enumerate((replace(program, beside=(), alike=()), *program.beside)):
         first = program.alike[place] if program.alike else place
@@ -257,7 +257,7 @@ def _beside(program: Program, engine: Reader, releaser: Releaser) -> ReleasedSta
 
 
 def _together(program: Program, parts: Sequence[ReleasedStatistics]) -> ReleasedStatistics:
-    """The groups of all groupings, with NULL for the keys that each leaves out, and which these are."""
+    """Returns the groups of all groupings, with NULL for the keys that each leaves out, and which these are."""
     keys: list[Key] = []
     for places, part in zip(program.question.sets, parts, strict=True):
         absent = tuple(int(place not in places) for place in range(len(program.question.keys)))
@@ -268,7 +268,7 @@ def _together(program: Program, parts: Sequence[ReleasedStatistics]) -> Released
 
 
 def _tables(program: Program, tables: FittedTables, engine: Reader, releaser: Releaser) -> list[ReleasedStatistics]:
-    """Noise for every grouping that has some, on sums of the groups by all keys."""
+    """Adds noise for every grouping that has some, to sums of the groups by all keys."""
     sizes, grains = tables.cube.sizes, grains_of(program.measures)
     cells = engine.read(program.reading).align_to(program.reading.public_keys or ((),)).round_statistics(grains)
     made = []
@@ -316,7 +316,7 @@ def _notes(program: Program) -> tuple[str, ...]:
         )
     if program.groupings and not any(_is_told(output.expression) for output in program.question.outputs):
         said.append(
-            f"Totals have no value for the keys they leave out, and are printed as {TOTAL}; GROUPING tells them."
+            f"Totals have no value for the keys they leave out, and are printed as {TOTAL}; GROUPING marks them."
         )
     if program.selection is not None:
         said.append(str(program.selection))
@@ -331,7 +331,7 @@ def _notes(program: Program) -> tuple[str, ...]:
 
 
 def _whose_rows(program: Program) -> list[str]:
-    """Who is protected, and how many rows of each are counted: a forgotten column of ids is seen in every answer."""
+    """Says who is protected, and how many rows of each count: a forgotten column of ids shows in every answer."""
     limits = program.contribution.limits
     if program.reading.bounding is None:
         alone = "Each row is protected as one person, since no column of ids is declared (unit)."
@@ -343,12 +343,12 @@ def _whose_rows(program: Program) -> list[str]:
 
 
 def _is_told(expression: Expression) -> bool:
-    """Whether a column of the answer tells what is a total."""
+    """Returns whether a column of the answer marks the totals."""
     return any(is_grouping(column.name) for column in columns(expression))
 
 
 def _leaves_out_groups(program: Program) -> bool:
-    """Whether somebody may be in more groups than limits allow."""
+    """Returns whether a unit may be in more groups than limits allow."""
     parts = (program,) if program.tables is not None else program.groupings or (program,)
     readings = [one.reading for one in parts if one.question.keys]
     most = program.contribution.limits.groups
@@ -356,7 +356,7 @@ def _leaves_out_groups(program: Program) -> bool:
 
 
 def cut_notes(source: Relation | None, people: str) -> list[str]:
-    """Says how many rows of each table are joined: constants of the plan, told whether or not somebody has more.
+    """Says how many rows of each table are joined: constants of the plan, whether or not a person has more.
 
     >>> from discreet.plan.model.relations import Cut, BaseTable
     >>> cut_notes(Cut(source=BaseTable("visits", "patient"), by=(), rows=1000), "patient")
@@ -371,7 +371,7 @@ def cut_notes(source: Relation | None, people: str) -> list[str]:
 
 
 def nobodys(people: str, used: str) -> str:
-    """Says that rows of nobody are left out, as every answer about rows of people does.
+    """Says that rows without an id are left out, as every answer about rows of people does.
 
     >>> nobodys("patient", "counted")
     'Rows without patient (NULL or blank) are not counted.'
@@ -380,7 +380,7 @@ def nobodys(people: str, used: str) -> str:
 
 
 def _elsewhere(program: Program) -> str:
-    """Where rows are that have none of the public keys."""
+    """Returns where rows are that have none of the public keys."""
     rests = [rest_of(key.expression) for key in program.question.keys]
     labels = dict.fromkeys(repr(rest.value) for rest in rests if rest is not None)
     return f"counted under {' and '.join(labels)}" if rests and None not in rests else "not counted"

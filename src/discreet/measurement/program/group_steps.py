@@ -82,7 +82,7 @@ class SummedGroupNoise:
         return self._reaches[rounded]
 
     def _miss(self, count: int) -> Fraction:
-        """The same as `TotalEstimator.miss`; the largest rounding of values is in `ends`, for each group."""
+        """Returns the same as `TotalEstimator.miss`; the largest rounding of values is in `ends`, for each group."""
         total = self.total
         if total.values is None or not total.rounding:
             return self._reach(total.linear, count, self.outside)
@@ -91,7 +91,7 @@ class SummedGroupNoise:
         return self._reach(total.linear, count, self.outside - share) + total.rounding * counted
 
     def _reach(self, linear: LinearCombination, count: int, outside: Fraction) -> Fraction:
-        """The smaller of two: by the law of the sum, and by a bound that many terms of a small scale do not spoil."""
+        """Returns the smaller of two reaches: by the law of the sum, and by a bound that small terms do not spoil."""
         if count <= _FEW or max(self.noise.scales) > _LARGEST:
             width = len(self.noise.scales)
             places = [(place + width * i, weight) for place, weight in linear.weights for i in range(count)]
@@ -135,8 +135,8 @@ def compute_rows(
         program: with the question and its steps.
         groups: the released groups.
         confidence: of each interval.
-        noisy: the statistics of the groups, if sums over groups may be told by their noise.
-        blocks: the released groups of the questions beside.
+        noisy: the statistics of the groups, if sums over groups may be estimated with their noise.
+        blocks: the released groups of the questions released with it.
 
     *Formal guarantee.* Intervals hold with at least this confidence what the same steps give on the true aggregates of
     the released groups. Where groups were shown for a noisy size, that is of groups whose true size is at least the
@@ -168,7 +168,7 @@ def compute_rows(
 
 
 def is_of_shown_groups(program: Program) -> bool:
-    """Tells whether an answer adds up groups of which only those large enough are shown, as if they were all.
+    """Returns whether an answer adds up groups as if they were all, though only those large enough are shown.
 
     Groups are also lost where they are joined with such groups.
     """
@@ -225,7 +225,7 @@ def _at(first: Cell, part: Cell) -> Cell:
 
 
 def _of_block(question: Question, rows: ColumnarRows[Cell]) -> ColumnarRows[Cell]:
-    """The rows of a question beside."""
+    """Returns the rows of a question that was released with the main one."""
     return _finish_groups(question, rows, StepContext()) if question.steps else finish(question, rows)
 
 

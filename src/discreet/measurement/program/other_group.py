@@ -17,7 +17,7 @@ from discreet.plan.validation import check_value
 
 
 def with_other(plan: Question, schema: TableSchema, label: Value) -> Question:
-    """Returns the question with a group of this label beside its own.
+    """Returns the question with a group of this label added to its own.
 
     Declared keys: rows whose key is none of them, or NULL, are of the key `label`, which is public like the declared
     ones. It is a group like any other: limits of groups count it.
@@ -59,7 +59,7 @@ def with_other(plan: Question, schema: TableSchema, label: Value) -> Question:
 
 
 def _with_label(key: Key, schema: TableSchema, label: Value) -> Key:
-    """CASE WHEN k IN (its declared keys) THEN k ELSE label END; a key that has none declared stays as it is."""
+    """Returns CASE WHEN k IN (its declared keys) THEN k ELSE label END; a key that has none declared stays as it is."""
     x = key.expression
     column = schema.columns.get(x.name) if isinstance(x, ColumnRef) else None
     if column is None or column.keys is None:

@@ -41,7 +41,7 @@ Keys = tuple[tuple[Value, ...], ...]
 
 
 class ReleaseFormat(IntEnum):
-    """By whose rules a program is made: a release that is kept stays what it was, with the noise it has."""
+    """The rules by which a program is made: a stored release keeps its rules, and so its noise."""
 
     ONE_GRID = 3
     """Values on a single grid, whose rounding intervals did not count."""
@@ -57,7 +57,7 @@ class ReleaseFormat(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """One read and its noise, and what is drawn beside it.
+    """One read and its noise, with what is drawn in addition.
 
     Args:
         question: what was asked.
@@ -72,8 +72,8 @@ class Program:
         event: the whole price.
         groupings: if there are several, what is read for each; the noise covers all of them at once.
         beside: what is released together with it, for the same price.
-        alike: for itself and each of those beside, the place of the first that asks for the same release, which serves
-            both; empty if each has its own.
+        alike: for itself and each of those released with it, the place of the first that asks for the same release,
+            which serves both; empty if each has its own.
         tables: how the groupings are fitted to each other, where all of them are read at once.
         whole: the aggregates that no limit and no bound leaves anything out of, by declared facts.
         remarks: what bounds mean for these aggregates in particular.
@@ -109,7 +109,7 @@ class Program:
 
     @property
     def released_programs(self) -> tuple[Program, ...]:
-        """Returns itself and those beside that are released by themselves, for a share of the price each."""
+        """Returns itself and those with it that have a release of their own, for a share of the price each."""
         parts = (replace(self, beside=(), alike=()), *self.beside)
         return tuple(part for place, part in enumerate(parts) if not self.alike or self.alike[place] == place)
 
@@ -214,7 +214,7 @@ def _plan_agreeing_groupings(
     law: Law | None,
     salt: str,
 ) -> Program | None:
-    """All groupings as sums of one table by all keys, in which rows are bounded once; None if they are not sums of it.
+    """Returns all groupings as sums of one table by all keys, with rows bounded once; None if they are not its sums.
 
     Formal guarantee: each grouping's noise covers what a unit moves of its sums (`QueryContribution.added_up`), for a
     share of the budget, and the shares add up to it; how the tables are fitted to each other is post-processing
@@ -241,7 +241,7 @@ _SUMS = frozenset({"count", "count_values", "sum", "mean"})
 
 
 def _cube(question: Question, schema: TableSchema) -> Cube | None:
-    """The shape of the tables; None if something in them is no sum, or some key is in none."""
+    """Returns the shape of the tables; None if something in them is no sum, or some key is in none."""
     lists = [values(key.expression, schema) for key in question.keys]
     sizes = tuple(len(listed) for listed in lists if listed is not None)
     ordered = all(list(one) == sorted(one) for one in question.sets)
@@ -256,7 +256,7 @@ def _cube(question: Question, schema: TableSchema) -> Cube | None:
 def _tables(
     question: Question, cube: Cube, layout: Layout, contribution: QueryContribution, budget: tuple[Law, Fraction]
 ) -> tuple[FittedTables, list[Draft]]:
-    """The noise of every table, for its share of the budget, and how they are fitted; one without any has no draft."""
+    """Returns the noise of every table for its share, and how they are fitted; a table without a share has none."""
     law, amount = budget
     each = [
         contribution.added_up(sums=cube.count(one), parts=cube.cells // cube.count(one))
@@ -318,7 +318,7 @@ def _badness(program: Program) -> Fraction:
 
 
 def _shown_keys(question: Question, schema: TableSchema, edition: ReleaseFormat) -> Keys | None:
-    """The public groups that some row can be in; None if they are private."""
+    """Returns the public groups that some row can be in; None if they are private."""
     known = public_keys(question, schema)
     return known if known is None or edition < ReleaseFormat.UNCUT else reachable(question, known)
 
@@ -326,7 +326,7 @@ def _shown_keys(question: Question, schema: TableSchema, edition: ReleaseFormat)
 def _contribution(
     listed: Sequence[tuple[Question, Keys | None]], schema: TableSchema, limits: Limits | None, edition: ReleaseFormat
 ) -> QueryContribution:
-    """What one unit can change of groupings with these public keys, None of them being known of private ones.
+    """Returns what one unit can change of groupings with these public keys, None of them being known of private ones.
 
     Noise is made for all groupings together; the rows of each are bounded by what is its own.
     """
@@ -347,7 +347,7 @@ def _program(
     keys: Keys | None,
     salt: str,
 ) -> Program:
-    """What is read and released for one grouping; its keys are public if they are given, or if there are none."""
+    """Returns the program of one grouping; its keys are public if they are given, or if there are none."""
     if not question.keys or keys is not None:
         draft = replace(draft, selection=None, measures=tuple(measure.uncut for measure in draft.measures))
     reading = _reading(question, _bounding(schema, contribution, salt), keys, draft)
@@ -371,13 +371,13 @@ _FLOORED = "Logarithms near zero are clipped: below a 2^30th of the upper bound 
 
 
 def _is_floored(aggregate: Aggregate, schema: TableSchema) -> bool:
-    """Tells whether limits of what is added up leave logarithms near zero out."""
+    """Returns whether limits of what is added up leave logarithms near zero out."""
     added = [x for x in (aggregate.argument, aggregate.other) if x is not None and x.type is Type.FLOAT]
     return any(bounds(x, schema) != bounds(x, schema, floored=False) for x in added)
 
 
 def _leaves_nothing_out(aggregate: Aggregate, question: Question, schema: TableSchema) -> bool:
-    """Tells whether an aggregate is of the whole table: every row counts, and no value is clipped.
+    """Returns whether an aggregate is of the whole table: every row counts, and no value is clipped.
 
     Rows count as people where each is one; people count where they are counted themselves, and there are no groups.
     Values are not clipped where a declared fact says that bounds hold all of them.
@@ -429,7 +429,7 @@ def _check_private(delta: Fraction, schema: TableSchema) -> None:
 
 
 def _gathering(question: Question, contribution: QueryContribution) -> QueryContribution:
-    """With what the group of all that is not shown adds.
+    """Adds to the contribution what the group of all that is not shown adds.
 
     Raises:
         UnsupportedQuery: if an aggregate of several groups is not the sum of theirs.
@@ -443,7 +443,7 @@ def _gathering(question: Question, contribution: QueryContribution) -> QueryCont
                 "What {other} gathers is a sum over groups, and different values, people in several groups, quantiles "
                 "and modes do not add up."
             ),
-            "Ask for COUNT(*), SUM or AVG; people are counted where nobody may be in two groups.",
+            "Ask for COUNT(*), SUM or AVG. People can be counted if the limit is one group per person.",
         )
     return replace(contribution, gathers=True)
 
@@ -458,7 +458,7 @@ def _selecting(
     law: Law | None,
     edition: ReleaseFormat,
 ) -> Draft:
-    """Private keys by a threshold on a noisy size, or by a selection that takes half of the budget.
+    """Selects private keys by a threshold on a noisy size, or by a selection that takes half of the budget.
 
     The second doubles the noise. It is taken if its groups may have less than half as many people: the smallest groups
     that are shown then have the smaller relative error. Where nothing but keys is asked for, it takes the whole budget.

@@ -49,7 +49,7 @@ class LinearCombination:
 
     @classmethod
     def at(cls, place: int) -> LinearCombination:
-        """Returns one statistic."""
+        """Returns the combination of one statistic, with weight one."""
         return cls(((place, Fraction(1)),))
 
     def __add__(self, other: LinearCombination) -> LinearCombination:
@@ -66,7 +66,7 @@ class LinearCombination:
         return sum((weight * int(statistics[place]) for place, weight in self.weights), Fraction(0))
 
     def values(self, rows: Integers) -> tuple[list[int], int]:
-        """Numerators for many rows of statistics, and their common denominator."""
+        """Returns numerators for many rows of statistics, and their common denominator."""
         numerators, denominator = self.numerators(rows)
         found: list[int] = numerators.tolist()
         return found, denominator
@@ -83,7 +83,7 @@ class LinearCombination:
 
 
 def _in_64_bits(columns: Sequence[Integers], weights: Sequence[int]) -> list[NDArray[np.int64]] | None:
-    """Statistics as numbers of 64 bits; None if a sum of them with these weights might not be one.
+    """Returns statistics as numbers of 64 bits; None if a sum of them with these weights might not be one.
 
     Statistics that were fitted to each other may be fractions, which stay what they are.
     """
@@ -105,12 +105,12 @@ class JointStatistics:
     it meets its noise. What lies between two whole multiples is rounded to what lies between them, and one multiple
     more is one more when it is rounded. So rows that move a total by something between two whole multiples move the
     rounded one by something between the same two: as far as values that were rounded one by one could. That is all
-    there is to say where corners bound each statistic by itself, or where all but one of them count rows. Corners of
+    there is to say where corners bound each statistic alone, or where all but one of them count rows. Corners of
     other shapes leave room for less than one multiple in every direction.
 
     Args:
         statistics: exact integers per group.
-        corners: the extreme contributions of one row to them, in multiples, beside nothing at all.
+        corners: the extreme contributions of one row to them, in multiples; a row may also add nothing.
         once: whether a unit counts once per group, however many rows it has.
         grains: what each is rounded to, as a power of two; nothing is rounded unless they are given.
     """
@@ -158,7 +158,7 @@ class AdditiveNoise:
 
     @classmethod
     def gaussian(cls, form: JointStatistics, contribution: QueryContribution, rho: Fraction) -> AdditiveNoise:
-        """Sigmas in proportion to how far a row moves each statistic, such that the whole is rho-zCDP.
+        """Returns sigmas in proportion to how far a row moves each statistic, such that the whole is rho-zCDP.
 
         With weights 1 / m_j for the largest move m_j of statistic j, let L be the square of the longest weighted move.
         Sigma_j = m_j sqrt(L / (2 rho)), rounded up, makes the longest move have the square 2 rho in units of the

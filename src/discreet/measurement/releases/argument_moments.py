@@ -1,7 +1,7 @@
-"""Moments of one argument: forms that count its values and add up their powers, and what these tell.
+"""Moments of one argument: forms that count its values and add up their powers, and what follows from these.
 
 Values whose number is private are paid for in two ways. *Paired* sums of x - low and of x - high tell count and sum for
-the price of one sum, best under Laplace noise. *Centred* sums of x - middle stand beside a count of rows that all
+the price of one sum, best under Laplace noise. *Centred* sums of x - middle come with a count of rows that all
 arguments share, best under Gaussian noise and for many arguments. Both can count the rows without a value as well, for
 nothing: a row has a value or it has none, and so it moves either the sums or the number of NULLs.
 
@@ -9,7 +9,7 @@ Squares count from the middle of the bounds, and from half of the largest one, s
 with u = x - middle, a row adds q = u^2 - s, where s is half of the largest u^2. The points (u, q) of all values lie in
 a trapezoid: below the chord of the parabola, above its lowest point and above its tangents at both ends.
 
-With cubes u^3 beside them, all moves lie in the box of their ends, which a row at the upper bound reaches in all three
+With cubes u^3 as well, all moves lie in the box of their ends, which a row at the upper bound reaches in all three
 at once: the sum, the square and the cube of the largest value are the largest there are. So the box has no longer
 diagonal, in any weighted norm, than such a row.
 """
@@ -32,7 +32,7 @@ from discreet.plan.model.readings import Statistic
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PowerSums:
-    """What released statistics tell of one argument.
+    """The power sums of one argument, from released statistics.
 
     Args:
         powers: sums of statistics that are: for 0 the number of values, for 1 the sum of x - centre, in steps, for 2
@@ -52,7 +52,7 @@ class PowerSums:
             InternalError: if no layout was asked for it.
         """
         if exponent not in self.powers:
-            raise InternalError(f"Nothing tells the sum of the power {exponent}.")
+            raise InternalError(f"No released statistic has the sum of the power {exponent}.")
         return self.powers[exponent]
 
     @property
@@ -123,7 +123,7 @@ def sum_form(argument: Expression, steps: Steps) -> JointStatistics:
 
 
 def trapezoid(steps: Steps) -> tuple[tuple[int, int], ...]:
-    """Corners around all points (u, u^2 - s), in whole steps.
+    """Returns corners around all points (u, u^2 - s), in whole steps.
 
     The tangent at an end e of the parabola meets its lowest level at e / 2; a corner a little farther out makes the
     trapezoid larger, not smaller.
@@ -134,7 +134,7 @@ def trapezoid(steps: Steps) -> tuple[tuple[int, int], ...]:
 
 
 def _corners(steps: Steps, order: int) -> tuple[Corner, ...]:
-    """What a row adds to sums of u, of q and of cubes, weighted; where sums and squares are rounded, by 1 more each."""
+    """Returns corners of what a row adds to weighted sums of u, q and cubes; rounded sums reach 1 further each."""
     left, right = steps.middle - steps.low, steps.high - steps.middle
     if order == 1:
         return (right,), (-left,)
@@ -152,10 +152,10 @@ def _corners(steps: Steps, order: int) -> tuple[Corner, ...]:
 
 
 def _weights(steps: Steps, order: int) -> tuple[int, ...]:
-    """What each sum counts for beside that of the highest power, so that all have about the same noise in the end.
+    """Returns the weight of each sum relative to the highest power, so that all end with about the same noise.
 
-    Beside squares, a centred sum moves as far as they do, a pair twice as far: the error of a variance has both parts,
-    and counts and means come from the pair. Beside cubes, a pair and the squares move as far as they do.
+    With squares, a centred sum moves as far as they do, a pair twice as far: the error of a variance has both parts,
+    and counts and means come from the pair. With cubes, a pair and the squares move as far as they do.
     """
     side = steps.high - steps.middle
     if order == 3:
@@ -164,7 +164,7 @@ def _weights(steps: Steps, order: int) -> tuple[int, ...]:
 
 
 def _higher(argument: Expression, steps: Steps, order: int) -> list[Statistic]:
-    """The sums of the powers above the first, weighted."""
+    """Returns the sums of the powers above the first, weighted."""
     made = [build(argument, steps) for build in (square_sum, cube_sum)[: order - 1]]
     return [replace(each, times=times) for each, times in zip(made, _weights(steps, order)[1:], strict=True)]
 
@@ -197,7 +197,7 @@ def paired_form(argument: Expression, steps: Steps, order: int = 1, *, nulls: bo
 
 
 def paired_sums(place: int, steps: Steps, order: int) -> PowerSums:
-    """Returns what the paired form at a place tells: its difference is the width times the count, its mean centred."""
+    """Returns the sums of the paired form at a place: its difference is the width times the count, its mean centred."""
     above, below, times = LinearCombination.at(place), LinearCombination.at(place + 1), _weights(steps, order)[0]
     return PowerSums(
         powers={
@@ -219,7 +219,7 @@ def paired_nulls(place: int, steps: Steps, order: int) -> LinearCombination:
 
 
 def centred_form(argument: Expression, steps: Steps, order: int = 1) -> JointStatistics:
-    """Adds up x - middle and higher powers up to an order, and counts NULLs, beside a count of rows.
+    """Adds up x - middle and higher powers up to an order, and counts NULLs, in addition to a count of rows.
 
     One row moves the sum by at most half the width, up to one step, or the number of NULLs by one; centring makes the
     sum's move as short as it can be. A NULL counts as much as the longest such move.
@@ -235,7 +235,7 @@ def centred_form(argument: Expression, steps: Steps, order: int = 1) -> JointSta
 
 
 def centred_sums(place: int, steps: Steps, order: int, rows: LinearCombination) -> PowerSums:
-    """Returns what the centred form at a place tells, given the number of rows."""
+    """Returns the sums of the centred form at a place, given the number of rows."""
     return PowerSums(
         powers={
             0: rows + LinearCombination.at(place + order) * Fraction(-1, _longest(steps, order)),
@@ -248,11 +248,11 @@ def centred_sums(place: int, steps: Steps, order: int, rows: LinearCombination) 
 
 
 def _powers(place: int, steps: Steps, order: int) -> dict[int, LinearCombination]:
-    """The sums of the powers above the first, from a place on."""
+    """Returns the sums of the powers above the first, from a place on."""
     weights = enumerate(_weights(steps, order)[1:])
     return {2 + i: LinearCombination.at(place + i) * Fraction(1, weight) for i, weight in weights}
 
 
 def _longest(steps: Steps, order: int) -> int:
-    """The longest move of a row's value in the L1 norm, which a NULL counts as much as."""
+    """Returns the longest move of a row's value in the L1 norm, which a NULL counts as much as."""
     return max(sum(map(abs, corner)) for corner in _corners(steps, order))

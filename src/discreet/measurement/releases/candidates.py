@@ -82,7 +82,7 @@ def checked_candidates(argument: Expression, schema: TableSchema) -> Candidates:
 
 
 class CountMoves:
-    """How far one unit moves the counts of candidates, as halves of ranges.
+    """The moves of the counts of candidates by one unit, as halves of ranges.
 
     A unit has k_v >= 0 kept rows of the value v in a group, R at most together. The *range* of its move in that group
     is the largest change of a count less the smallest. If the unit is added or removed, all counts change the same way,
@@ -195,7 +195,7 @@ def _reach(rate: Fraction, candidates: int, risk: Fraction) -> int:
 
 
 def _within_bounds(argument: Expression, schema: TableSchema) -> tuple[Value, ...] | None:
-    """Whole numbers or days within bounds, more than would be shown as groups; not within the widest there are."""
+    """Returns whole numbers or days within bounds, even more than groups may be; None for the widest bounds."""
     supposed = any(column.type.is_time and schema.columns[column.name].limited for column in columns(argument))
     limits = bounds(argument, schema, floored=False) if is_whole(argument) or argument.type is Type.DATE else None
     limits = None if supposed else limits
@@ -209,7 +209,7 @@ def _within_bounds(argument: Expression, schema: TableSchema) -> tuple[Value, ..
 
 @lru_cache(maxsize=64)
 def _split(argument: Expression, candidates: tuple[Value, ...]) -> Split | None:
-    """Rows counted by the place of their value: without gaps by its distance from the first, else by a search."""
+    """Counts rows by the place of their value: without gaps by its distance from the first, else by a search."""
     if not 1 <= len(candidates) <= MOST_CANDIDATES:
         return None
     numbers = [_number(value) for value in candidates]
@@ -227,7 +227,7 @@ def _split(argument: Expression, candidates: tuple[Value, ...]) -> Split | None:
 
 
 def _number(value: Value) -> int | None:
-    """Whole numbers, days and truth values in their order; None for all else."""
+    """Returns the number of a whole number, day or truth value in their order; None for all else."""
     if isinstance(value, dt.datetime) or not isinstance(value, bool | int | float | dt.date):
         return None
     if isinstance(value, dt.date):
@@ -243,14 +243,14 @@ def _among(argument: Expression, candidates: Sequence[Value]) -> Expression:
 
 
 def _number_candidates(argument: Expression, first: Value) -> Expression:
-    """A number that is larger by one for each candidate."""
+    """Returns a number that is larger by one for each candidate."""
     if argument.type is Type.DATE:
         return call("days_between", Literal(first, Type.DATE), argument)
     return argument if argument.type is Type.INT else call("to_int", argument)
 
 
 def _build_search(argument: Expression, candidates: Sequence[Value], before: int) -> Expression:
-    """The place of the argument among candidates, by halves; NULL if it is none of them."""
+    """Returns the place of the argument among candidates, by halves; NULL if it is none of them."""
     if len(candidates) == 1:
         same = call("equal", argument, Literal(candidates[0], argument.type))
         return call("if", same, Literal(before, Type.INT), Literal(None, Type.INT))

@@ -1,6 +1,6 @@
 """Draws: what is chosen by the exponential mechanism instead of getting noise. Quantiles by rank, modes by count.
 
-A draw knows what it reads, what it costs and how it is released; what an aggregate makes of it stands in `aggregates`.
+A draw knows what it reads, what it costs and how it is released; what an aggregate makes of it is in `aggregates`.
 """
 
 from __future__ import annotations

@@ -117,6 +117,6 @@ def _sum_axes(column: Int64sOrObjects, sizes: Sequence[int], axes: Sequence[int]
 
 
 def _times(numbers: tuple[int, ...], factor: int) -> tuple[int, ...]:
-    """Cells as they are, and their counts so many times."""
+    """Returns the cells as they are, and their counts multiplied."""
     half = len(numbers) // 2
     return (*numbers[:half], *(factor * number for number in numbers[half:]))

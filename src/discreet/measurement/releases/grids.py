@@ -92,7 +92,7 @@ class Steps:
 
     @classmethod
     def _around(cls, bounds: ColumnBounds, exponent: int, fine: int) -> Steps:
-        """Whole steps that hold the bounds."""
+        """Returns whole steps that hold the bounds."""
         step = Fraction(2) ** exponent
         return cls(exponent, math.floor(bounds.low / step), math.ceil(bounds.high / step), finer=exponent - fine)
 
@@ -123,7 +123,7 @@ class Steps:
 
     @property
     def grid(self) -> tuple[int, int, int]:
-        """Returns the fine grid, as a database is told of it: its exponent, the smallest and the largest value."""
+        """Returns the fine grid as parameters for a database: its exponent, the smallest and the largest value."""
         return self.exponent - self.finer, *self.ends
 
     @property
@@ -133,12 +133,12 @@ class Steps:
 
     @property
     def whole(self) -> bool:
-        """Tells whether multiples of a step are whole numbers, and values, too."""
+        """Returns whether multiples of a step are whole numbers, and values, too."""
         return self.exponent >= 0 and not self.error
 
     @property
     def width(self) -> int:
-        """Steps between the bounds."""
+        """Returns the number of steps between the bounds."""
         return self.high - self.low
 
     @property
@@ -148,12 +148,12 @@ class Steps:
 
 
 def _short(number: int) -> int:
-    """The nearest number of 53 binary digits; one that no engine takes stays as it is, and is refused later."""
+    """Returns the nearest number of 53 binary digits; one that no engine takes stays as it is, and is refused later."""
     return int(float(number)) if abs(number) < 1 << 62 else number
 
 
 def multipliable(limits: ColumnBounds, kind: Type, power: int = 2) -> bool:
-    """Tells whether so many values within these limits, on their grid, can be multiplied exactly."""
+    """Returns whether so many values within these limits, on their grid, can be multiplied exactly."""
     least, most = _WIDTHS
     return least <= limits.width <= most and (kind is Type.FLOAT or limits.width <= _MOST_WIDE[power])
 

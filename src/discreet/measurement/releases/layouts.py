@@ -45,7 +45,7 @@ Arguments = tuple[Expression, Expression]
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How large a group is, for a selection of private keys; a unit alone makes it at most `most`."""
+    """The size of a group, for a selection of private keys; a unit alone makes it at most `most`."""
 
     linear: LinearCombination
     most: int
@@ -53,7 +53,7 @@ class Size:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sources:
-    """What released numbers tell, for each need that they serve.
+    """The results of released numbers, for each need that they serve.
 
     Args:
         rows: the number of rows; None if nothing was to count them.
@@ -76,7 +76,7 @@ class Sources:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Forms, and what their statistics tell.
+    """Forms, and what follows from their statistics.
 
     Args:
         forms: their statistics, one after the other, are the reading's.
@@ -91,7 +91,7 @@ class Layout:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Requirements:
-    """What all aggregates of a question need together, each need once.
+    """The needs of all aggregates of a question together, each need once.
 
     Args:
         powers: for each argument, which powers of its values are to be added up.
@@ -150,7 +150,7 @@ class Requirements:
 
     @property
     def requires_counts(self) -> bool:
-        """Tells whether rows, or at least values, must be counted."""
+        """Returns whether rows, or at least values, must be counted."""
         return self.rows or (self.sized and not self.people)
 
 
@@ -170,7 +170,7 @@ def _merge_powers(moments: Iterable[MomentNeed | DistinctMomentNeed]) -> dict[Ex
 def _different(
     needs: Sequence[DistinctMomentNeed], schema: TableSchema, *, former: bool
 ) -> dict[Expression, tuple[Steps, bool]]:
-    """The arguments whose different values are added up, each once."""
+    """Returns the arguments whose different values are added up, each once."""
     steps = _steps(needs, schema, former=former)
     return {x: (steps[x], 0 in powers) for x, powers in _merge_powers(needs).items()}
 
@@ -178,7 +178,7 @@ def _different(
 def _steps(
     moments: Iterable[MomentNeed | DistinctMomentNeed], schema: TableSchema, *, former: bool
 ) -> dict[Expression, Steps]:
-    """The grid of each argument that is added up, fine enough for the highest power of it."""
+    """Returns the grid of each argument that is added up, fine enough for the highest power of it."""
     highest: dict[Expression, tuple[int, str]] = {}
     for need in moments:
         power = max(need.powers)
@@ -188,7 +188,7 @@ def _steps(
 
 
 def _pairs(products: Iterable[ProductNeed], schema: TableSchema, *, former: bool) -> dict[Arguments, ArgumentPair]:
-    """The pairs of arguments whose products are needed, each once."""
+    """Returns the pairs of arguments whose products are needed, each once."""
     squared: dict[Arguments, frozenset[Expression]] = {}
     steps: dict[Expression, Steps] = {}
     for need in products:
@@ -204,7 +204,7 @@ def _pairs(products: Iterable[ProductNeed], schema: TableSchema, *, former: bool
 
 @dataclass(slots=True)
 class _Draft:
-    """Forms so far, and what they tell."""
+    """The forms so far, and what follows from them."""
 
     needs: Requirements
     forms: list[JointStatistics] = field(default_factory=list)
@@ -257,14 +257,14 @@ class _Draft:
         return Layout(tuple(self.forms), sources, self._size(units))
 
     def _different(self, x: Expression, steps: Steps, counted: bool) -> PowerSums:
-        """Pairs in both layouts: beside no shared count, they serve Gaussian noise as well as a count and a sum."""
+        """Adds pairs in both layouts: without a shared count, they suit Gaussian noise as well as a count and a sum."""
         place = self.add(of_different(paired_form(x, steps, nulls=False) if counted else sum_form(x, steps)))
         return (
             paired_sums(place, steps, 1) if counted else PowerSums(powers={1: LinearCombination.at(place)}, steps=steps)
         )
 
     def _size(self, units: LinearCombination | None) -> Size | None:
-        """People if they are counted, else rows, else the values of some argument, of one that is added up if any."""
+        """Returns people if they are counted, else rows, else values of an argument, of one that is added up if any."""
         if units is not None:
             return Size(units, 1)
         counting = [sums for sums in self.moments.values() if 0 in sums.powers]
@@ -321,7 +321,7 @@ def build_paired_layout(needs: Requirements) -> Layout:
 
 
 def _carrier(needs: Requirements) -> Expression | None:
-    """The argument whose form counts for all: one that is counted anyway, if there is one."""
+    """Returns the argument whose form counts for all: one that is counted anyway, if there is one."""
 
     def place(x: Expression) -> int:
         return 1 if needs.powers[x] == _VALUES else 2 if needs.powers[x] == _SUM else 0

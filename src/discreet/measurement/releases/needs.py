@@ -10,7 +10,7 @@ from discreet.plan.model.nodes import Expression
 
 
 class Need:
-    """What an aggregate must know of a group."""
+    """A need: what an aggregate must know of a group."""
 
     __slots__ = ()
 
@@ -49,7 +49,7 @@ class MomentNeed(Need):
 
 @dataclass(frozen=True, slots=True)
 class DistinctMomentNeed(Need):
-    """The same of values that differ, clipped to bounds and on their grid: equal ones are one value.
+    """Moments of values that differ, clipped to bounds and on their grid: equal ones are one value.
 
     Args:
         argument: whose values they are; it needs public bounds.

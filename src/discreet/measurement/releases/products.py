@@ -1,4 +1,4 @@
-"""Products of two arguments: one form over the rows where both have a value, and what it tells.
+"""Products of two arguments: one form over the rows where both have a value, and what follows from it.
 
 With a and b counted from the middles of their bounds, a row that has both moves the number of pairs, the sums of a, of
 b and of a b, and where they are needed those of a^2 and b^2, less half of the largest (see `moments`). Each move lies
@@ -39,7 +39,7 @@ class ProductArgument:
 
 @dataclass(frozen=True, slots=True)
 class ProductSums:
-    """What released statistics tell of two arguments, over rows where both have a value.
+    """The product sums of two arguments, from released statistics, over rows where both have a value.
 
     Args:
         first: of one argument; its power 0 is the number of such rows.
@@ -66,7 +66,7 @@ class ArgumentPair:
 
     @property
     def _moves(self) -> tuple[tuple[Statistic, Ends, int], ...]:
-        """What is added up, between which ends a pair of values moves it, and the grain of its total."""
+        """Returns what is added up, between which ends a pair of values moves it, and the grain of its total."""
         first, second = (clipped_sum(side.argument, side.steps, side.steps.middle) for side in (self.one, self.other))
         products = [a * b for a in self.one.ends for b in self.other.ends]
         fine = self.one.steps.finer, self.other.steps.finer
@@ -85,7 +85,7 @@ class ArgumentPair:
 
     @property
     def _times(self) -> tuple[int, ...]:
-        """What each counts for, so that all move about as far as the one that moves farthest."""
+        """Returns the weight of each, so that all move about as far as the one that moves farthest."""
         farthest = [max(map(abs, ends)) for _, ends, _ in self._moves]
         return tuple(max(farthest) // far for far in farthest)
 
@@ -100,7 +100,7 @@ class ArgumentPair:
         )
 
     def sums(self, place: int) -> ProductSums:
-        """Returns what the form at a place tells."""
+        """Returns what follows from the form at a place."""
         sums = [LinearCombination.at(place + i) * Fraction(1, times) for i, times in enumerate(self._times)]
         squares = iter(sums[4:])
         first, second = (
@@ -115,6 +115,6 @@ class ArgumentPair:
 
 
 def _present(argument: Expression, other: Expression) -> Expression:
-    """The argument where the other has a value, NULL elsewhere."""
+    """Returns the argument where the other has a value, NULL elsewhere."""
     missing = FunctionCall("is_null", (other,), Type.BOOL)
     return FunctionCall("if", (missing, Literal(None, argument.type), argument), argument.type)

@@ -69,16 +69,16 @@ class Branch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankDraw:
-    """What is drawn for one rank; see `aggregates.quantile` for what it proves.
+    """The draw for one rank; see `aggregates.quantile` for what it proves.
 
     Args:
         need: the rank.
         steps: the grid of the argument.
         times: the days or moments that its steps are, if it is no number.
-        point: what is released of it: a point by itself, or together with those of other quantiles.
+        point: what is released of it: a point alone, or together with those of other quantiles.
         fences: two points that values near the rank surely lie between, unless they are too far away to be made.
         place: of the first of these columns among the released ones.
-        certain: whether what is drawn tells anything better than the bounds.
+        certain: whether what is drawn says more than the bounds.
     """
 
     need: RankNeed
@@ -101,7 +101,7 @@ class RankDraw:
 
     @property
     def picks(self) -> tuple[Pick, ...]:
-        """Returns what is drawn and paid by itself."""
+        """Returns what is drawn and paid alone."""
         return self.fences if isinstance(self.point, Branch) else (self.point, *self.fences)
 
     @property
@@ -149,7 +149,7 @@ class RankDraws:
 
     @property
     def prices(self) -> Sequence[events.Event]:
-        """Returns what points cost: each that is drawn by itself, and each level of those drawn together."""
+        """Returns what points cost: each that is drawn alone, and each level of those drawn together."""
         alone = [pick.event for draw in self.draws for pick in draw.picks]
         return [*alone, *(event for tree in trees(self.draws) for event in tree.levels)]
 
@@ -159,7 +159,7 @@ class RankDraws:
         return [str(draw) for draw in self.draws]
 
     def example_numbers(self, rows: int) -> list[int]:
-        """See `RankDraw.imagined`."""
+        """Returns the example numbers of each draw; see `RankDraw.example_numbers`."""
         return [point for draw in self.draws for point in draw.example_numbers(rows)]
 
     def readings(self, reading: Reading) -> tuple[Reading, ...]:
@@ -182,7 +182,7 @@ class RankDraws:
 def _of_argument(
     reading: Reading, draws: list[RankDraw], shown: Sequence[Key], read: Read, releaser: Releaser
 ) -> Integers:
-    """The points of one argument: two reads, or one if the grid is small."""
+    """Returns the points of one argument: two reads, or one if the grid is small."""
     split = reading.split
     if split is None:
         raise InternalError("Quantiles need a split.")
@@ -204,7 +204,7 @@ def _of_argument(
 def _points(
     draws: list[RankDraw], groups: dict[Key, Histogram], look: Look, releaser: Releaser
 ) -> dict[Key, list[int]]:
-    """In each group the point of each quantile, by itself or with those that it is drawn with."""
+    """Returns in each group the point of each quantile, drawn alone or with others."""
     together = trees(draws)
     alone = [draw.point for draw in draws if isinstance(draw.point, Pick)]
     foreseen = [tree.foreseen(number) for tree in together for number in range(len(tree.shares))]
@@ -221,7 +221,7 @@ def _points(
 
 
 def _columns(draws: list[RankDraw], values: list[int], fences: list[int], split: Split) -> list[int]:
-    """What was drawn of one group, as steps: fences are the ends of their blocks that lie outside."""
+    """Returns what was drawn of one group, as steps: fences are the ends of their blocks that lie outside."""
     columns, blocks = [], iter(fences)
     for draw, value in zip(draws, values, strict=True):
         columns.append(split.low + value)
@@ -232,7 +232,7 @@ def _columns(draws: list[RankDraw], values: list[int], fences: list[int], split:
 
 
 def _in_order(draws: list[RankDraw], points: Integers) -> Integers:
-    """Quantiles of one argument sorted as their shares are, group by group: post-processing that brings them nearer."""
+    """Sorts quantiles of one argument as their shares, group by group: post-processing that brings them nearer."""
     starts = np.cumsum([0, *(draw.columns for draw in draws)]).tolist()
     quantiles = [(d.point.target.share, at) for d, at in zip(draws, starts, strict=False) if not d.need.extreme]
     places = [at for _, at in sorted(quantiles)]
@@ -306,7 +306,7 @@ class RankDrawRequest:
 def _together(
     alike: Mapping[RankNeed, RankDraw], contribution: QueryContribution, budget: tuple[Law, Fraction]
 ) -> dict[RankNeed, RankDraw]:
-    """Quantiles of one argument, their points drawn from a tree for what they had one by one, if there is one."""
+    """Draws the quantiles of one argument from a tree, for what they cost one by one, if there is a tree."""
     if len(alike) < 2:
         return {}
     law, share = budget
@@ -324,7 +324,7 @@ def _together(
 def _alone(
     rank: RankNeed, grid: Steps | TimeGrid, contribution: QueryContribution, budget: tuple[Law, Fraction]
 ) -> RankDraw:
-    """The picks of one rank."""
+    """Returns the picks of one rank."""
     times = grid if isinstance(grid, TimeGrid) else None
     steps = grid.steps if isinstance(grid, TimeGrid) else grid
     make = _inside if rank.extreme else _pick_with_fences

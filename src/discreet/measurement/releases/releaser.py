@@ -48,7 +48,7 @@ class Releaser:
 
         Args:
             measures: what each statistic meets, in the order of the statistics.
-            exact: rounded as the measures say, of groups that everybody knows. `measurement.selection` alone passes
+            exact: rounded as the measures say, of public groups. `measurement.selection` alone passes
                 private groups, and shows a few of them.
         """
         parts, start = [], 0
@@ -99,7 +99,7 @@ class Releaser:
     def fit_rows(self, learner: Any, X: Any, y: NDArray[Any] | None) -> Any:
         """Fits a learner to exact rows; its noise is secure, or has a seed if the releaser's bits are seeded.
 
-        What it warns of can depend on rows, so nobody is warned.
+        What it warns of can depend on rows, so warnings are dropped.
         """
         if not self.bits.private and learner.random_state is None:
             learner.set_params(random_state=uniform_below(1 << 31, bits=self.bits))
@@ -109,7 +109,7 @@ class Releaser:
 
     @opens
     def model(self, modeller: RowModeller, groups: Sequence[ExactGroups]) -> Any:
-        """Has synthetic tables measured in the rows that were read, with the releaser's bits; nobody is warned."""
+        """Has synthetic tables measured in the rows that were read, with the releaser's bits; warnings are dropped."""
         with _QUIET, warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             return modeller.fit([open_exact(each).groups for each in groups], self.bits)
@@ -123,10 +123,10 @@ class RowDecoder(Protocol):
 
 
 class RowModeller(Protocol):
-    """Has a generator measure rows that it makes from groups."""
+    """A decoder that makes rows from groups and fits a generator to them."""
 
     def fit(self, groups: Sequence[Groups], bits: Bits) -> Any:
-        """Returns the model."""
+        """Fits the generator and returns its model."""
 
 
 def _only_column(groups: ExactGroups) -> NDArray[np.int64]:

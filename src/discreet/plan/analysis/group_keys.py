@@ -29,7 +29,7 @@ from discreet.plan.model.schema import ColumnSchema, TableSchema
 from discreet.plan.model.types import Type
 
 MOST_VALUES = 500
-"""Of a list that nobody declared; longer ones would be zeros for the most part, and such keys stay private."""
+"""The length of an undeclared list; longer ones would be zeros for the most part, and such keys stay private."""
 
 MOST_TRIED = 10_000
 """Of combinations of what columns hold that an expression is computed for: all days of 27 years are."""
@@ -66,7 +66,7 @@ def values(expression: Expression, schema: TableSchema) -> Values | None:
 
 @lru_cache(maxsize=256)  # a question is planned several times
 def _list_values(expression: Expression, read: frozenset[ColumnSchema]) -> Values | None:
-    """What an expression of declared columns may be, without what it cannot be where columns with values have one."""
+    """Returns what an expression of declared columns may be, given that columns with values have one."""
     schema = TableSchema(name="", columns={known.name: known for known in read})
     found = _values(expression, schema)
     if found is None:
@@ -77,7 +77,7 @@ def _list_values(expression: Expression, read: frozenset[ColumnSchema]) -> Value
 
 
 def _sets(schema: TableSchema, *, bounded: bool) -> dict[str, ValueSet]:
-    """What is known of columns that have a value in every row: that they have one, and where rows within bounds lie.
+    """Describes columns with a value in every row: that they have one, and where rows within bounds lie.
 
     Groups of values beyond the bounds stay, so that bands without an end catch them.
     """
@@ -92,7 +92,7 @@ def _sets(schema: TableSchema, *, bounded: bool) -> dict[str, ValueSet]:
 
 
 def is_declared(expression: Expression, schema: TableSchema) -> bool:
-    """Tells whether somebody wrote the values of an expression out: a column's keys, or a list in the question."""
+    """Returns whether the values of an expression are written out: a column's keys, or a list in the question."""
     return _declared_keys(expression, schema) is not None or _list_case_values(expression) is not None
 
 
@@ -108,7 +108,7 @@ def rest_of(expression: Expression) -> Literal | None:
 
 
 def _list_case_values(expression: Expression) -> Values | None:
-    """The list of CASE WHEN x IN (...) THEN x ELSE 'other' END, and what all other rows are."""
+    """Returns the list of CASE WHEN x IN (...) THEN x ELSE 'other' END, and what all other rows are."""
     rest = rest_of(expression)
     if (
         rest is None
@@ -126,7 +126,7 @@ def _declared_keys(expression: Expression, schema: TableSchema) -> Values | None
 
 
 def _values(expression: Expression, schema: TableSchema) -> Values | None:
-    """What the shape tells comes before what bounds tell: bands without an end catch values beyond the bounds."""
+    """Asks the shape before the bounds: bands without an end catch values beyond the bounds."""
     found = _try_combinations(expression, schema, bounded=False)
     if found is None and isinstance(expression, FunctionCall):
         found = _list_branch_values(expression, schema)
@@ -150,7 +150,7 @@ def _list_branch_values(expression: FunctionCall, schema: TableSchema) -> Values
 
 
 def _combine_argument_values(expression: FunctionCall, schema: TableSchema) -> Values | None:
-    """The values for all combinations of the arguments' values, whether or not a row can have them together."""
+    """Returns the values for all combinations of the arguments' values, whether or not a row can have them together."""
     lists = [(part.value,) if isinstance(part, Literal) else _values(part, schema) for part in expression.arguments]
     known = [values for values in lists if values is not None]
     if len(known) < len(lists) or math.prod(map(len, known)) > MOST_VALUES:
@@ -161,7 +161,7 @@ def _combine_argument_values(expression: FunctionCall, schema: TableSchema) -> V
 
 
 def _try_combinations(expression: Expression, schema: TableSchema, *, bounded: bool) -> Values | None:
-    """The values for all combinations of the columns' values, if those are few.
+    """Returns the values for all combinations of the columns' values, if those are few.
 
     A column with declared keys may be NULL as well. What only comes of that counts, unless it is NULL itself: such rows
     are left out under the column's own name, too.
@@ -202,7 +202,7 @@ def _is_present(column: ColumnRef, schema: TableSchema) -> bool:
 
 
 def _moments(column: ColumnRef, expression: Expression, schema: TableSchema) -> Values | None:
-    """One moment of each day within bounds, or of each hour, if an expression tells no more of a moment than that."""
+    """Returns a moment of each day within bounds, or of each hour, if an expression says no more of a moment."""
     around = [part for part in parts_of(expression) if isinstance(part, FunctionCall) and column in part.arguments]
     told = {FUNCTIONS[part.function].calendar.within for part in around}
     if told & {None, "minute"} or column == expression:
@@ -216,7 +216,7 @@ def _moments(column: ColumnRef, expression: Expression, schema: TableSchema) -> 
 
 
 def _between(expression: Expression, schema: TableSchema) -> Values | None:
-    """What lies within bounds, and NULL; bounds that are only limits of ours leave people out and do not count."""
+    """Returns what lies within bounds, and NULL; bounds that only limit contributions do not count."""
     if not (is_whole(expression) or expression.type is Type.DATE):
         return None
     limited = any(_is_limited(column, schema) for column in columns(expression))
@@ -233,7 +233,7 @@ _MOST_DAYS = 366 * MOST_VALUES
 
 
 def _days(expression: Expression, whole: range) -> list[dt.date]:
-    """The days with these numbers that can begin or end a month, say, if that is what is asked for.
+    """Returns the days with these numbers that can begin or end a month, say, if that is what is asked for.
 
     Such a day is its own: the first day of the month of a first day is that day.
     """
@@ -258,7 +258,7 @@ def _together(parts: Iterable[Values | None]) -> Values | None:
 
 
 def _first_present(expression: FunctionCall, schema: TableSchema) -> Values | None:
-    """NULL only if every argument may be."""
+    """Allows NULL only if every argument may be NULL."""
     parts = [_values(part, schema) for part in expression.arguments]
     found = _together(parts)
     if found is None or all(part is None or None in part for part in parts):
@@ -284,7 +284,7 @@ def _many_combinations(lists: tuple[IdentityKey[Values], ...]) -> tuple[Values, 
 
 
 def in_order(keys: Iterable[Values]) -> list[Values]:
-    """Returns groups that nobody listed by their keys: numbers by size, days by time, texts by code points, NULL last.
+    """Returns unlisted groups by their keys: numbers by size, days by time, texts by code points, NULL last.
 
     >>> in_order([("b", 10), (None, 1), ("b", 2), ("B", None)])
     [('B', None), ('b', 2), ('b', 10), (None, 1)]
@@ -293,7 +293,7 @@ def in_order(keys: Iterable[Values]) -> list[Values]:
 
 
 def _order_values(found: Values, kind: Type) -> Values:
-    """Numbers by size, other values in the order in which they were written; NULL last."""
+    """Returns numbers by size, other values in the order in which they were written; NULL last."""
     present = [value for value in found if value is not None]
     if kind is Type.INT or kind is Type.DATE:
         present.sort()
@@ -329,7 +329,7 @@ def whole_key(expression: Expression, schema: TableSchema) -> tuple[Expression, 
 
 
 def _match_rounding(expression: Expression) -> tuple[Expression, float] | None:
-    """ROUND(x * c) / c as whole numbers, which is what ROUND(x, 2) means; and FLOOR and CEIL likewise."""
+    """Matches ROUND(x * c) / c as whole numbers, which is what ROUND(x, 2) means; and FLOOR and CEIL likewise."""
     if not isinstance(expression, FunctionCall) or expression.function != "divide":
         return None
     rounded, divisor = expression.arguments
@@ -348,6 +348,6 @@ def shift_decimals(value: Expression, decimals: int) -> Expression:
 
 
 def from_whole(key: Expression, scale: float) -> Expression:
-    """Returns the double that a whole number stands for."""
+    """Returns the double that a whole number encodes."""
     double = call("to_float", key)
     return double if scale == 1 else call("divide", double, Literal(scale, Type.FLOAT))

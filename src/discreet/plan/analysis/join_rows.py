@@ -2,7 +2,7 @@
 
 The limits of a question bound what is counted after the last join, and alone set its sensitivity. They come too late
 for the database: a person with two rows in each of 32 copies of a table has 2^32 joined rows, and a question that is
-answered for one row and fails for two tells which it is. So a chain of joins is given a public number of rows, before
+answered for one row and fails for two reveals which it is. So a chain of joins is given a public number of rows, before
 anything is read, and each table in it whose rows multiply is cut to so many rows per unit (`Cut`).
 
 *A chain* is a join, and the joins that its sides are, but for what SELECTs compute and filter of their rows. With n
@@ -76,7 +76,7 @@ Conditions = tuple[Expression, ...]
 
 
 def with_cuts(question: Question, schemas: Schemas) -> Question:
-    """Returns a question, and those beside it, whose joins make no more rows of one unit than `MOST_PAIRS`.
+    """Returns a question, and its side questions, whose joins make no more rows of one unit than `MOST_PAIRS`.
 
     Cuts that it has are replaced: nothing rests on how a plan was made.
 
@@ -95,7 +95,7 @@ def cut_rows(relation: Relation, schemas: Schemas, where: Expression | None = No
     Args:
         relation: what is read.
         schemas: the declared tables by name.
-        where: a condition of which nothing but TRUE counts for its rows.
+        where: a condition; only rows for which it is TRUE count.
 
     Raises:
         UnsupportedQuery: if a join makes more rows than that, however few rows are kept of each table.
@@ -122,7 +122,7 @@ def moved_below(relation: Select, expressions: Iterable[Expression]) -> Iterator
 
 
 def reads_only(expression: Expression, names: Collection[str]) -> bool:
-    """Tells whether an expression reads columns of these names alone, and at least one."""
+    """Returns whether an expression reads columns of these names alone, and at least one."""
     read = {column.name for column in columns(expression)}
     return bool(read) and read <= set(names)
 
@@ -131,7 +131,7 @@ def reads_only(expression: Expression, names: Collection[str]) -> bool:
 
 
 def rows_alike(relation: Relation, names: Collection[str]) -> int | None:
-    """Returns how many rows of one unit agree in columns at most, if the plan tells it; without columns, all rows.
+    """Returns how many rows of one unit agree in columns at most, if the plan decides it; without columns, all rows.
 
     >>> from discreet.plan.model.types import Type
     >>> day = Output("day", ColumnRef("day", Type.DATE))
@@ -174,7 +174,7 @@ def _alike_in_select(relation: Select, names: Collection[str]) -> int | None:
 
 
 def _first_places(condition: Expression) -> tuple[str, int] | None:
-    """The column that a condition holds to its first values 1, 2, ..., and how many these are."""
+    """Returns the column that a condition holds to its first values 1, 2, ..., and how many these are."""
     if not isinstance(condition, FunctionCall) or condition.function not in ("less_equal", "equal"):
         return None
     column, most = condition.arguments
@@ -184,7 +184,7 @@ def _first_places(condition: Expression) -> tuple[str, int] | None:
 
 
 def _is_numbered(relation: WindowedRelation, names: Collection[str], place: str | None = None) -> bool:
-    """Whether rows that agree in these columns are numbered one by one, under one of the names."""
+    """Returns whether rows that agree in these columns are numbered one by one, under one of the names."""
     return any(
         window.kind == "row_number"
         and (window.name == place if place is not None else window.name in names)
@@ -231,7 +231,7 @@ class _Cutter:
 
     @singledispatchmethod
     def rows(self, relation: Relation, conditions: Conditions) -> Relation:
-        """The same rows, as far as all conditions are TRUE, with cuts where joins need them."""
+        """Returns the same rows, as far as all conditions are TRUE, with cuts where joins need them."""
         del conditions
         return with_children(relation, [self.rows(child, ()) for child in children(relation)])
 
@@ -261,7 +261,7 @@ class _Cutter:
         return self._cut_join(relation, conditions, (), self._most(self._size(relation, top=True), relation), top=True)
 
     def _of(self, side: Relation, expressions: Iterable[Expression]) -> Conditions:
-        """The expressions that read columns of a side alone."""
+        """Returns the expressions that read columns of a side alone."""
         names = shape(side, self._declared_types).keys() - {UNIT}
         return tuple(dict.fromkeys(part for part in expressions if reads_only(part, names)))
 
@@ -269,7 +269,7 @@ class _Cutter:
         return besides_units(join.left, join.right, join.on, self._declared_types)
 
     def _most(self, size: _Size, join: Join) -> int | None:
-        """To how many rows tables are cut; None if nothing multiplies."""
+        """Returns to how many rows tables are cut; None if nothing multiplies."""
         most = MOST_PAIRS // self.branches
         found = next((rows for rows in ROWS if size.factor * rows**size.tables <= most), None)
         if found is not None:
@@ -301,23 +301,24 @@ class _Cutter:
         return self._size(core, top=False) if isinstance(core, Join) else _ONE
 
     def _most_matches(self, join: Join) -> int | None:
-        """How many rows of the right a row of the left meets at most; None if only a cut says it."""
+        """Returns how many rows of the right a row of the left meets at most; None if only a cut says it."""
         names = {b.name for _, b in self._on(join) if isinstance(b, ColumnRef)}
         if has_people(join.right, self._declared_types):
             return _few(join.right, names)
         return 1 if join.single else max(1, self._most_repeats(join.right, names))
 
     def _met_by_right(self, join: Join, *, top: bool) -> int | None:
-        """How many rows of the left a row of the right meets at most.
+        """Returns how many rows of the left a row of the right meets at most.
 
-        Of an outer join all rows of the left stay beside the pairs: they are too many where more is joined to them.
+        An outer join keeps all rows of the left in addition to the pairs: they are too many where more is joined to
+        them.
         """
         if join.outer and not top:
             return None
         return _few(join.left, {a.name for a, _ in self._on(join) if isinstance(a, ColumnRef)})
 
     def _most_repeats(self, relation: Relation, names: Collection[str]) -> int:
-        """How many rows of a public relation agree in columns at most, as its tables were when they were registered."""
+        """Returns how many rows of a public relation agree in columns at most, as its tables were registered."""
         if isinstance(relation, BaseTable):
             known = self.schemas[relation.name].repeated
             return min((most for one, most in known.items() if {*one} <= {*names}), default=MOST_PAIRS + 1)
@@ -331,7 +332,7 @@ class _Cutter:
         if isinstance(relation, RelationUnion):
             return sum(self._most_repeats(source, names) for source in relation.sources)
         if not isinstance(relation, Join):
-            raise InternalError(f"A {type(relation).__name__} is nobody's.")
+            raise InternalError(f"A {type(relation).__name__} has no unit.")
         left, right = ({*names} & shape(side, self._declared_types).keys() for side in children(relation))
         compared = {b.name for _, b in relation.on if isinstance(b, ColumnRef)}
         return self._most_repeats(relation.left, left) * max(1, self._most_repeats(relation.right, right | compared))
@@ -339,7 +340,7 @@ class _Cutter:
     # ------------------------------------------------------------------------------------------------------------- cuts
 
     def _cut_join(self, join: Join, conditions: Conditions, by: Conditions, rows: int | None, *, top: bool) -> Relation:
-        """The join with its sides cut to so many rows, where they multiply; None if they do not."""
+        """Returns the join with its sides cut to so many rows, where they multiply; None if they do not."""
         on = self._on(join)
         meets_few = self._most_matches(join) is not None
         met_by_few = not meets_few and self._met_by_right(join, top=top) is not None
@@ -369,7 +370,7 @@ class _Cutter:
         return Cut(source=inner, by=tuple(dict.fromkeys(by)), rows=rows)
 
     def _cut_chain(self, side: Relation, conditions: Conditions, by: Conditions, rows: int) -> Relation:
-        """The joins below SELECTs and former cuts, which are part of the chain."""
+        """Returns the joins below SELECTs and former cuts, which are part of the chain."""
         if isinstance(side, Cut):
             return self._cut_chain(side.source, conditions, by, rows)
         if isinstance(side, Select):
@@ -381,7 +382,7 @@ class _Cutter:
 
 
 def _few(relation: Relation, names: Collection[str]) -> int | None:
-    """How many rows of a unit agree in columns, if that is known to be no more than a cut leaves."""
+    """Returns how many rows of a unit agree in columns, if that is known to be no more than a cut leaves."""
     found = rows_alike(relation, names)
     return found if found is not None and found <= ROWS[0] else None
 
@@ -393,14 +394,14 @@ def _branches(relation: Relation) -> int:
 
 
 def _core(relation: Relation) -> Relation:
-    """What SELECTs compute and filter."""
+    """Returns what SELECTs compute and filter."""
     while isinstance(relation, Select | Cut):
         relation = relation.source
     return relation
 
 
 def _all_of(conditions: Conditions) -> Expression:
-    """One condition that is TRUE if all are; no deeper than it must be, for there may be many."""
+    """Returns one condition that is TRUE if all are; no deeper than it must be, for there may be many."""
     if len(conditions) == 1:
         return conditions[0]
     middle = len(conditions) // 2
@@ -408,7 +409,7 @@ def _all_of(conditions: Conditions) -> Expression:
 
 
 def _list_conditions(relation: Relation) -> Collection[Expression]:
-    """The conditions that a SELECT which computes nothing makes sure of: they need not be asked again."""
+    """Returns the conditions that a SELECT which computes nothing makes sure of: they need not be asked again."""
     while isinstance(relation, Cut):
         relation = relation.source
     if not isinstance(relation, Select) or any(

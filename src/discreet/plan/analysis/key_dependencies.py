@@ -20,7 +20,7 @@ MOST_VALUES = 500
 """Of a key, that others are looked up by."""
 
 Decide = Callable[[ColumnRef, Sequence[ColumnRef]], Expression | None]
-"""Writes a column in terms of others, where a public table tells how; None where it does not."""
+"""Writes a column in terms of others, where a public table says how; None where it does not."""
 
 _LONGER: Mapping[str, tuple[str, ...]] = {
     "day": ("day", "week", "month", "quarter", "year"),
@@ -42,8 +42,8 @@ def express_by_keys(expression: Expression, keys: Sequence[Expression], public: 
 
     Args:
         expression: over columns of a row.
-        keys: expressions of which every group has one value.
-        public: what public tables tell.
+        keys: expressions with one value in every group.
+        public: what public tables say.
 
     >>> day = ColumnRef("day", Type.DATE)
     >>> weekday, name = FunctionCall("day_of_week", (day,), Type.INT), FunctionCall("day_name", (day,), Type.TEXT)
@@ -66,7 +66,7 @@ def express_by_keys(expression: Expression, keys: Sequence[Expression], public: 
 
 
 def _of_a_day(expression: FunctionCall, keys: Iterable[Expression]) -> Expression | None:
-    """A function of a day as one of what a key is of the same day: the key is a day of the same period."""
+    """Returns a function of a day as one of what a key is of the same day: the key is a day of the same period."""
     within = FUNCTIONS[expression.function].calendar.within
     for key in keys:
         same = isinstance(key, FunctionCall) and key.arguments == expression.arguments and key.type is Type.DATE
@@ -80,7 +80,7 @@ def _of_a_day(expression: FunctionCall, keys: Iterable[Expression]) -> Expressio
 
 
 def _of_a_cycle(expression: FunctionCall, keys: Iterable[Expression]) -> Expression | None:
-    """A function of a month of the year, or of a day of the week, looked up by a key that tells which."""
+    """Returns a function of a month of the year, or of a day of the week, looked up by a key that says which."""
     cycle = FUNCTIONS[expression.function].calendar.cycle
     if cycle is None:
         return None
@@ -94,7 +94,7 @@ def _of_a_cycle(expression: FunctionCall, keys: Iterable[Expression]) -> Express
 
 
 def _tells(key: Expression, day: Expression, cycle: str) -> bool:
-    """Whether a key reads a day through functions of a cycle alone."""
+    """Returns whether a key reads a day through functions of a cycle alone."""
     if isinstance(key, FunctionCall) and FUNCTIONS[key.function].calendar.cycle == cycle and key.arguments == (day,):
         return True
     parts = key.arguments if isinstance(key, FunctionCall) else ()
@@ -102,7 +102,7 @@ def _tells(key: Expression, day: Expression, cycle: str) -> bool:
 
 
 def _of(expression: Expression, day: Expression, value: dt.date) -> Value:
-    """An expression of a day, for one day."""
+    """Returns an expression of a day, for one day."""
     column = ColumnRef("#day", Type.DATE)
     found: Value = evaluate(_read(expression, day, column), {column.name: value})
     return found
@@ -147,7 +147,7 @@ def _build_search(key: Expression, table: Sequence[tuple[Value, Value]], kind: T
 def told_by_public(
     relation: Relation | None, column: ColumnRef, others: Sequence[ColumnRef], *, schemas: Schemas
 ) -> Expression | None:
-    """Writes a column of a public table in terms of another that stands in the same row of it; None if none decides it.
+    """Writes a column of a public table in terms of another in the same row; None if none decides it.
 
     Args:
         relation: the rows that have these columns.

@@ -63,7 +63,7 @@ def reachable(question: Question, listed: Keys) -> Keys:
 
 @lru_cache(maxsize=256)
 def _reachable(source: Relation | None, where: Expression | None, keys: tuple[Expression, ...], listed: Keys) -> Keys:
-    """Worked out once for a question, of which many programs are made."""
+    """Returns the groups that a row can be in, worked out once for the many programs of a question."""
     rows = _Rows.of(source, where, keys)
     tests = [*rows.conditions_on_keys(listed), *rows.values_of_keys(listed)]
     if not tests:
@@ -133,7 +133,7 @@ class _Rows:
         return all(possible(condition, cell).holds(True) for condition in self.conditions)
 
     def _cells(self, key: Expression) -> list[Sets] | None:
-        """The pieces of a key's columns; None if they are too many."""
+        """Returns the pieces of a key's columns; None if they are too many."""
         named = list(dict.fromkeys(columns(key)))
         pieces = [self._pieces(column, key) for column in named]
         known = [found for found in pieces if found is not None]
@@ -151,7 +151,7 @@ class _Rows:
 
 
 def _count(listed: Keys, places: Sequence[int]) -> int:
-    """How many different combinations of some keys a list of different groups has; all keys together have each once."""
+    """Counts the different combinations of some keys in a list of groups; all keys together have each once."""
     if listed and len(places) == len(listed[0]):
         return len(listed)
     return len({tuple(key[place] for place in places) for key in listed})
@@ -166,14 +166,14 @@ def _looked_through(relation: Select) -> Callable[[Expression], Expression]:
 
 
 def _parts(condition: Expression) -> list[Expression]:
-    """What a condition demands, one by one."""
+    """Returns what a condition demands, one by one."""
     if isinstance(condition, FunctionCall) and condition.function == "and":
         return [part for argument in condition.arguments for part in _parts(argument)]
     return [condition]
 
 
 def _present(relation: Relation | None) -> frozenset[str]:
-    """The columns of a relation that are never NULL: numbers of rows, and places of rows among others."""
+    """Returns the columns of a relation that are never NULL: numbers of rows, and places of rows among others."""
     if isinstance(relation, UnitAggregation):
         return frozenset(fold.name for fold in relation.folds if fold.kind.startswith("count"))
     if isinstance(relation, WindowedRelation):
@@ -202,12 +202,12 @@ def _literals(expression: Expression) -> Iterator[Literal]:
 
 
 def _decide(keys: Sequence[Expression], condition: Expression) -> bool:
-    """Whether a condition depends on the values of keys alone, which are columns."""
+    """Returns whether a condition depends on the values of keys alone, which are columns."""
     return all(isinstance(key, ColumnRef) for key in keys) and set(columns(condition)) <= set(keys)
 
 
 def _make_cached_test(condition: Expression, keys: Sequence[Expression], places: Sequence[int]) -> Test:
-    """Whether a condition may be TRUE, worked out once for each combination of the values of keys."""
+    """Returns whether a condition may be TRUE, worked out once for each combination of the values of keys."""
     known: dict[tuple[Value, ...], bool] = {}
     names = [key.name for key in keys if isinstance(key, ColumnRef)] if _decide(keys, condition) else None
 
@@ -232,7 +232,7 @@ def _make_cached_test(condition: Expression, keys: Sequence[Expression], places:
 
 
 def _divide_values(kind: Type, points: set[Any]) -> Iterator[ValueSet]:
-    """All values of a type but NULL: each point by itself, and what lies between them, or is none of them."""
+    """Yields all values of a type but NULL: each point alone, and what lies between them, or is none of them."""
     if kind is Type.BOOL:
         yield from (ValueSet.of([value]) for value in (False, True))
         return
@@ -264,7 +264,7 @@ _LINES: Mapping[Type, tuple[Any, Any, Callable[[Any], Any], Callable[[Any], Any]
 
 
 def _numbers(value: Value) -> list[int]:
-    """The whole numbers at which a comparison with a number may change."""
+    """Returns the whole numbers at which a comparison with a number may change."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         return []
     return [n for n in {math.floor(value), math.ceil(value)} if INT_LOW <= n <= INT_HIGH]

@@ -42,7 +42,7 @@ def own_rows(name: str, schemas: Schemas) -> Relation:
 
 
 def told_rows(name: str, schemas: Schemas) -> Relation | None:
-    """Returns the relation that reads a declared table, if no column of its own tells whose rows they are."""
+    """Returns the relation that reads a declared table, if no column of its own is the id of its rows."""
     return own_rows(name, schemas) if schemas[name].unit == UNIT else None
 
 
@@ -86,7 +86,7 @@ def unit_column(schema: TableSchema) -> ColumnSchema:
 
 
 def same_id(pairs: Sequence[tuple[Expression, Expression]], one: TableSchema, other: TableSchema) -> bool:
-    """Tells whether pairs of equal expressions say that two rows are of one unit.
+    """Returns whether pairs of equal expressions say that two rows are of one unit.
 
     They do if they compare ids, all parts of an id, or the two ends of a declared step on the way to the unit.
     """
@@ -107,18 +107,18 @@ def part_link(place: int) -> str:
 
 
 def is_part_of_id(expression: Expression, schema: TableSchema) -> bool:
-    """Tells whether an expression is one of several columns that make the id of whose row it is."""
+    """Returns whether an expression is one of several columns that make the id of whose row it is."""
     return _is_part(_link(expression, schema))
 
 
 def leads_to_id(expression: Expression, schema: TableSchema) -> bool:
-    """Tells whether an expression is a key on the declared way to the unit: its rows are those of whoever has it."""
+    """Returns whether an expression is a key on the declared way to the unit: its rows are those of its one unit."""
     link = _link(expression, schema)
     return schema.unit is not None and bool(link) and not _is_part(link)
 
 
 def follows_from_id(expression: Expression, schema: TableSchema) -> bool:
-    """Tells whether an expression has one value in all rows of a unit, because the unit's id tells it.
+    """Returns whether an expression has one value in all rows of a unit, because the unit's id decides it.
 
     It reads columns of the id alone, by where they come from and not by what they are called: other columns can be
     called like a part of the id. None of them is a text: ids are compared in their normal form, so that one part of one
@@ -140,7 +140,7 @@ def _is_part(link: str) -> bool:
 
 
 def is_whole_id(expressions: Sequence[Expression], schema: TableSchema) -> bool:
-    """Tells whether expressions are the id of whose row it is: one column, or all parts."""
+    """Returns whether expressions are the id of whose row it is: one column, or all parts."""
     if len(expressions) == 1 and _is_id(expressions[0], schema):
         return True
     return bool(schema.parts) and set(part_links(schema)) == {_link(part, schema) for part in expressions}
@@ -170,7 +170,7 @@ def public_origin(relation: Relation, name: str, schemas: Schemas) -> tuple[tupl
 
 
 def is_present(expression: Expression, relation: Relation, schemas: Schemas) -> bool:
-    """Tells whether an expression is NULL in no row that is somebody's: an id, or what leads from a row to one."""
+    """Returns whether an expression is NULL in no row with an id: the id itself, or what leads from a row to one."""
     schema = describe(relation, schemas)
     if schema.unit is None or not isinstance(expression, ColumnRef):
         return False
@@ -183,7 +183,7 @@ def is_present(expression: Expression, relation: Relation, schemas: Schemas) -> 
 def _origin(
     relation: Relation, name: str, schemas: Schemas
 ) -> tuple[tuple[int, ...], BaseTable | LinkedTable, str] | None:
-    """The way to the declared rows that a column comes from as it is, those rows, and the column's name there."""
+    """Returns the way to the declared rows that a column comes from unchanged, those rows, and its name there."""
     if isinstance(relation, BaseTable | LinkedTable):
         return (), relation, name
     if isinstance(relation, Select):
@@ -207,7 +207,7 @@ def _step(
 
 
 def is_unique(relation: Relation, names: AbstractSet[str], schemas: Schemas) -> bool:
-    """Tells whether somebody declared that no two rows of a public relation agree in columns.
+    """Returns whether a declaration says that no two rows of a public relation agree in columns.
 
     Nothing about privacy rests on it: see `Join.single`.
     """
@@ -260,7 +260,7 @@ def _(relation: Select, schemas: Schemas) -> TableSchema:
 @describe.register
 def _(relation: WindowedRelation, schemas: Schemas) -> TableSchema:
     inner = describe(relation.source, schemas)
-    _require(inner.unit is not None, "Rows are ranked person by person, and here nobody has several.")
+    _require(inner.unit is not None, "Rows are ranked person by person, and here no person has several.")
     made = {window.name: _describe_window(window, inner) for window in relation.windows}
     return replace(inner, columns={**inner.columns, **made})
 
@@ -268,14 +268,14 @@ def _(relation: WindowedRelation, schemas: Schemas) -> TableSchema:
 @describe.register
 def _(relation: Cut, schemas: Schemas) -> TableSchema:
     inner = describe(relation.source, schemas)
-    _require(inner.unit is not None, "Rows are cut person by person, and here nobody has several.")
+    _require(inner.unit is not None, "Rows are cut person by person, and here no person has several.")
     return inner
 
 
 @describe.register
 def _(relation: UnitAggregation, schemas: Schemas) -> TableSchema:
     inner = describe(relation.source, schemas)
-    _require(inner.unit is not None, "Rows are folded person by person, and here nobody has several.")
+    _require(inner.unit is not None, "Rows are folded person by person, and here no person has several.")
     columns = {key.name: derive_column(key, inner) for key in relation.keys}
     columns |= {fold.name: _describe_fold(fold, inner) for fold in relation.folds}
     described = _with(inner, columns, set())
@@ -299,12 +299,12 @@ def _(relation: Join, schemas: Schemas) -> TableSchema:
     equal = [part.name for pair in relation.on for part in pair if isinstance(part, ColumnRef)]
     for name in () if relation.outer else equal:  # NULL equals nothing
         columns[name] = replace(columns[name], present=True)
-    owners = left.owners if relation.outer else left.owners | right.owners  # NULL is nobody's id
+    owners = left.owners if relation.outer else left.owners | right.owners  # NULL is no id
     return replace(left, columns=columns, owners=owners)
 
 
 def _finds_all(relation: Join, left: TableSchema, schemas: Schemas) -> bool:
-    """Whether a public table has a row for each declared key of the column by which it is joined."""
+    """Returns whether a public table has a row for each declared key of the column by which it is joined."""
     if len(relation.on) != 1:
         return False
     ((own, other),) = relation.on
@@ -317,7 +317,7 @@ def _finds_all(relation: Join, left: TableSchema, schemas: Schemas) -> bool:
 
 
 def _is_whole_table(relation: Relation) -> bool:
-    """Whether a relation has all rows of a table, each once."""
+    """Returns whether a relation has all rows of a table, each once."""
     if isinstance(relation, Select):
         return relation.where is None and _is_whole_table(relation.source)
     return isinstance(relation, BaseTable)
@@ -325,7 +325,7 @@ def _is_whole_table(relation: Relation) -> bool:
 
 @lru_cache(maxsize=64)  # a relation is described many times; the table is read once as long as it is registered
 def _read_values(look_up: Lookup, column: str) -> frozenset[Value]:
-    """The values of a column of a public table; none if they are many."""
+    """Returns the values of a column of a public table; none if they are many."""
     return frozenset(value for _, value in look_up((), column) or ())
 
 
@@ -367,7 +367,7 @@ def _require(is_local: bool, reason: str) -> None:
 
 
 def owns(expression: Expression, schema: TableSchema) -> bool:
-    """Tells whether an expression is the id of whose row it is."""
+    """Returns whether an expression is the id of whose row it is."""
     return isinstance(expression, ColumnRef) and expression.name in schema.ids
 
 
@@ -385,7 +385,7 @@ def derive_column(column: Output, schema: TableSchema) -> ColumnSchema:
 
 
 def _has_value(expression: Expression, schema: TableSchema) -> bool:
-    """Whether an expression is NULL in no row whose columns are what they are known to be."""
+    """Returns whether an expression is NULL in no row whose columns are what they are known to be."""
     known = {part.name: schema.columns[part.name] for part in columns_of(expression)}
     sets = {name: replace(ValueSet.any_of(c.type), nullable=False) for name, c in known.items() if c.present}
     return not possible(expression, sets).nullable
@@ -399,7 +399,7 @@ def _with(inner: TableSchema, columns: dict[str, ColumnSchema], owners: set[str]
 
 
 def _describe_fold(fold: Fold, inner: TableSchema) -> ColumnSchema:
-    """A unit counts with at most as many rows as its limits allow; one of its values is what that is in any row.
+    """Describes a fold: a unit counts with at most as many rows as its limits allow; one of its values keeps bounds.
 
     But it says no longer what it has in common with other tables: of several links it is one.
     """
@@ -414,7 +414,7 @@ _ONE_OF_ITS_VALUES = ("min", "max", "arg_min", "arg_max", "first", "last")
 
 
 def _describe_window(window: Window, inner: TableSchema) -> ColumnSchema:
-    """Places are counted up to the same limit; values of other rows keep to the bounds of their own."""
+    """Bounds a window: places are counted up to the same limit; values of other rows keep to their own bounds."""
     limited = window.kind not in ("lag", "lead", "first", "last", "min", "max", "mean")
     counts = window.kind in ("row_number", "rank", "dense_rank", "count", "count_values")
     return ColumnSchema(

@@ -31,8 +31,8 @@ So the largest distance is
     o stays + (g - o) max(stays, 2 alone),
 
 where the maximum is 2 alone for norms. Both ends exist: sets of g groups out of K overlap in o groups, or in all of g.
-With K = 1 that is stays, with two groups of which both may be entered it is 2 stays (a COUNT by two genders moves by 2,
-not by 4), and with K >= 2 g, or K unknown, g max(stays, 2 alone). Several groupings are bounded each by itself, and
+With K = 1 that is stays, with two groups that may both be entered it is 2 stays (a COUNT by two genders moves by 2,
+not by 4), and with K >= 2 g, or K unknown, g max(stays, 2 alone). Several groupings are bounded one by one, and
 what a unit moves in all of them adds up: g and o are the sums of theirs.
 
 *Sums of groups.* Rows may be bounded once, by groups of many keys, and added up by fewer: then up to m of a unit's g
@@ -155,7 +155,7 @@ class QueryContribution:
         return rows**2 * self._farthest(corners, lambda move: _square(move, whole)) * unit**2
 
     def _farthest_sums(self, corners: Sequence[Corner], weights: Sequence[int]) -> int:
-        """The largest square of a distance between sums of groups, of units with one row in each group."""
+        """Returns the largest square of a distance between sums of groups, of units with one row in each group."""
         full, rest = divmod(self.groups, self.merged)
         squares = full * self.merged**2 + rest**2
         alone = max(_square(corner, weights) for corner in corners)
@@ -168,7 +168,7 @@ class QueryContribution:
         return min(bound, squares * max(_square(move, weights) for move in _differences(corners)))
 
     def _farthest(self, corners: Sequence[Corner], size: Callable[[Corner], int]) -> int:
-        """The largest distance in all groups of units with one row in each."""
+        """Returns the largest distance in all groups of units with one row in each."""
         alone = max(map(size, corners))
         if self.neighbours is Neighbours.ADD_REMOVE:
             return self.groups * alone
@@ -176,16 +176,16 @@ class QueryContribution:
         return self.overlap * stays + (self.groups - self.overlap) * max(stays, 2 * alone)
 
     def _in_all_groups(self, once: bool) -> int:
-        """How many rows one unit has in all its groups together, or how often it counts."""
+        """Returns how many rows one unit has in all its groups together, or how often it counts."""
         return self.groups * (1 if once else self.limits.rows)
 
     def _moves(self, corners: Sequence[Corner]) -> Sequence[Corner]:
-        """The extreme changes that one row makes to a sum: it comes or goes, or becomes another one."""
+        """Returns the extreme changes that one row makes to a sum: it comes or goes, or becomes another one."""
         return corners if self.neighbours is Neighbours.ADD_REMOVE else _differences(corners)
 
 
 def _differences(corners: Sequence[Corner]) -> list[Corner]:
-    """What a row that becomes another one changes; opposite changes are of one size, and one of them is enough."""
+    """Returns what a row that becomes another one changes; opposite changes are of one size, and one is enough."""
     points = [*corners, (0,) * len(corners[0])]
     return [tuple([a - b for a, b in zip(new, old, strict=True)]) for new, old in combinations(points, 2)]
 

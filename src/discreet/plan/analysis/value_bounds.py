@@ -101,7 +101,7 @@ def _narrow_by_comparison(comparison: str, condition: FunctionCall, columns: Spa
 
 
 def _plain(expression: Expression, value: float) -> Expression:
-    """A column of whole numbers that is compared as doubles: below 2^53, both compare alike."""
+    """Returns a column of whole numbers that is compared as doubles: below 2^53, both compare alike."""
     if not isinstance(expression, FunctionCall) or expression.function != "to_float" or abs(value) >= 1 << 53:
         return expression
     (inner,) = expression.arguments
@@ -135,7 +135,7 @@ def bounds(expression: Expression, schema: TableSchema, *, floored: bool = True)
     >>> schema = TableSchema(name="visits", columns={"age": age})
     >>> ten = Literal(10, Type.INT)
     >>> bounds(FunctionCall("subtract", (ColumnRef("age", Type.INT), ten), Type.INT), schema)
-    Bounds(low=Fraction(-10, 1), high=Fraction(110, 1))
+    ColumnBounds(low=Fraction(-10, 1), high=Fraction(110, 1))
     """
     if expression.type not in _MEASURED:
         return None
@@ -157,7 +157,7 @@ def bounds(expression: Expression, schema: TableSchema, *, floored: bool = True)
 
 @lru_cache(maxsize=256)  # a question is planned several times, and a profile asks the same of many tables
 def _bound_expression(expression: Expression, columns: frozenset[tuple[str, Span]], floored: bool) -> Span:
-    """The interval of an expression; with floors under its logarithms if it has none else."""
+    """Returns the interval of an expression; with floors under its logarithms if it has none else."""
     if not floored:
         return span(expression, dict(columns))
     found = _bound_expression(expression, columns, False)
@@ -186,7 +186,7 @@ def _declared_span(declared: ColumnBounds | None) -> Span:
 
 
 def is_whole(expression: Expression) -> bool:
-    """Tells whether every value of an expression is a whole number, as its shape alone tells.
+    """Returns whether every value of an expression is a whole number, by its shape alone.
 
     >>> is_whole(FunctionCall("floor", (Literal(2.5, Type.FLOAT),), Type.FLOAT))
     True
@@ -251,12 +251,12 @@ def bound_call(expression: FunctionCall, spans: Sequence[Span]) -> Span:
 
 
 def _as_int(found: Span) -> Span:
-    """What is certainly in 64 bits; an unbounded whole number stays unbounded, for no use has bounds of 2^63."""
+    """Returns what is surely in 64 bits; an unbounded whole number stays unbounded, for bounds of 2^63 have no use."""
     return found.within(INT_LOW, INT_HIGH) if found.is_bounded else found
 
 
 def _as_day(found: Span) -> Span:
-    """What is surely within the years 1 to 9999; an unbounded day stays unbounded."""
+    """Returns what is surely within the years 1 to 9999; an unbounded day stays unbounded."""
     return found.within(Fraction(1), Fraction(LAST_DAY + 1)) if found.is_bounded else found
 
 
@@ -270,20 +270,20 @@ _MEASURED = frozenset(_AS)
 
 
 def _bound_branches(expression: FunctionCall, columns: Spans) -> Span:
-    """A branch is computed only from rows that come to it."""
+    """Bounds each branch by the rows that come to it: it is computed from no others."""
     condition, yes, no = expression.arguments
     return hull([span(yes, where_true(condition, columns)), span(no, where_not_true(condition, columns))])
 
 
 def _bound_product(expression: FunctionCall, columns: Spans) -> Span | None:
-    """A square is not negative."""
+    """Bounds a product; a square is not negative."""
     one, other = expression.arguments
     size = abs(span(one, columns))
     return size * size if one == other else None
 
 
 def _bound_quotient(expression: FunctionCall, columns: Spans) -> Span | None:
-    """By a whole number of a row: one that is not zero is 1 at least, or -1 at most.
+    """Bounds a quotient by a whole number of a row: one that is not zero is 1 at least, or -1 at most.
 
     A released count that may be zero leaves a ratio open: see `finish`.
     """
@@ -296,7 +296,7 @@ def _bound_quotient(expression: FunctionCall, columns: Spans) -> Span | None:
 
 
 def _long(expression: FunctionCall, columns: Spans) -> Span | None:
-    """The length of a text of a known form: part of another, a number, a truth value or a day."""
+    """Returns the length of a text of a known form: part of another, a number, a truth value or a day."""
     del columns
     (text,) = expression.arguments
     if not isinstance(text, FunctionCall):

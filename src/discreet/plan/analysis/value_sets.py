@@ -1,4 +1,4 @@
-"""What an expression may be, given what its columns may be: sets of values, of which NULL may be one.
+"""What an expression may be, given what its columns may be: sets of values, NULL among them if it is possible.
 
 Unlike `bounds`, nothing here rests on declarations: a set holds the value of every row whose columns are in theirs,
 whatever else it holds. What is not known to be impossible is possible, and a function that is not named below may be
@@ -59,7 +59,7 @@ class ValueSet:
 
     @classmethod
     def between(cls, low: Value, high: Value) -> ValueSet:
-        """Returns all numbers, days or moments from one to another; whole numbers and days each by itself, if few."""
+        """Returns all numbers, days or moments from one to another; whole numbers and days one by one, if few."""
         ends = _exactly(low), _exactly(high)
         if _is_counted(low) and ends[1].high - ends[0].low < MOST_TRIED:
             return cls.of(_list_range(low, int(ends[0].low), int(ends[1].high)))
@@ -72,11 +72,11 @@ class ValueSet:
 
     @property
     def values(self) -> list[Value] | None:
-        """All values, NULL among them if it is possible; None if they are many."""
+        """Returns all values, NULL among them if it is possible; None if they are many."""
         return None if self.few is None else [*self.few, *([None] if self.nullable else [])]
 
     def holds(self, value: Value) -> bool:
-        """Tells whether a value is possible."""
+        """Returns whether a value is possible."""
         if value is None:
             return self.nullable
         if self.few is not None:
@@ -85,13 +85,13 @@ class ValueSet:
         return value not in self.never and self.span.low <= exact.high and exact.low <= self.span.high
 
     def __or__(self, other: ValueSet) -> ValueSet:
-        """What one of the two has."""
+        """Returns what one of the two has."""
         few = None if self.few is None or other.few is None else self.few | other.few
         return ValueSet(few, hull([self.span, other.span]), self.nullable or other.nullable)
 
 
 def _is_counted(value: Value) -> bool:
-    """Whether there are few values between two: whole numbers and days."""
+    """Returns whether there are few values between two: whole numbers and days."""
     return isinstance(value, int) or (isinstance(value, dt.date) and not isinstance(value, dt.datetime))
 
 
@@ -101,14 +101,14 @@ def _list_range(like: Value, first: int, last: int) -> Iterable[Value]:
 
 
 def _exactly(value: Value) -> Span:
-    """The span of one value; texts and truth values have none."""
+    """Returns the span of one value; texts and truth values have none."""
     if isinstance(value, bool) or not isinstance(value, int | float | dt.date):
         return EVERYTHING
     return Span.exactly(day_number(value) if isinstance(value, dt.date) else value)
 
 
 def _around_all(few: frozenset[Value]) -> Span:
-    """The span of values of one type, by the least and the largest alone: for many of them, many times."""
+    """Returns the span of values of one type, by the least and the largest alone: for many of them, many times."""
     if not few:
         return EMPTY
     if any(isinstance(value, bool) or not isinstance(value, int | float | dt.date) for value in few):
@@ -163,14 +163,14 @@ def _(expression: FunctionCall, columns: Sets) -> ValueSet:
 
 
 def _around(expression: FunctionCall, parts: Sequence[ValueSet], columns: Sets) -> Span:
-    """By the arguments alone, which tells whether they may be NULL, and by the shape of the whole: both hold."""
+    """Returns values by the arguments alone, which decide on NULL, and by the shape of the whole: both hold."""
     one = bound_call(expression, [replace(part.span, nullable=part.nullable) for part in parts])
     other = span(expression, {name: known.span for name, known in columns.items()})
     return Span(max(one.low, other.low), min(one.high, other.high), one.nullable)
 
 
 def _try_combinations(expression: FunctionCall, parts: Sequence[ValueSet]) -> ValueSet | None:
-    """The values for all combinations of few values of the arguments, whether or not a row has them together."""
+    """Returns the values for all combinations of few values of the arguments, even if no row has them together."""
     kinds = tuple(part.type for part in expression.arguments)
     return _compute_combinations(expression.function, kinds, expression.type, tuple(parts))
 
@@ -192,7 +192,7 @@ def _compute_combinations(
 
 
 def _unite_branches(expression: FunctionCall, columns: Sets) -> ValueSet:
-    """The branches that are come to."""
+    """Returns the branches that are come to."""
     condition, yes, no = expression.arguments
     truth = possible(condition, columns)
     come_to = [*([yes] if truth.holds(True) else []), *([no] if truth.nullable or truth.holds(False) else [])]
@@ -212,7 +212,7 @@ def _is_null(_: str, parts: Sequence[ValueSet]) -> ValueSet:
 
 
 def _compare_sets(function: str, parts: Sequence[ValueSet]) -> ValueSet:
-    """A comparison of numbers or days by where they lie; of texts, by what they never are."""
+    """Returns a comparison of numbers or days by where they lie; of texts, by what they never are."""
     one, other = parts
     a, b = one.span, other.span
     some = not a.is_empty and not b.is_empty
@@ -260,7 +260,7 @@ _SHAPED: Mapping[str, Callable[[str, Sequence[ValueSet]], ValueSet]] = {
 
 
 def _may_be_null(expression: FunctionCall, parts: Sequence[ValueSet], around: Span) -> bool:
-    """Whether a function may be NULL, by its record: because of its arguments, or although they all have a value."""
+    """Returns whether a function may be NULL, by its record: for its arguments, or although all have a value."""
     record = FUNCTIONS[expression.function]
     if record.nulls is Nulls.ALL:
         return all(part.nullable for part in parts)

@@ -1,8 +1,9 @@
 """Typed calls: the only way an expression is made, so that every argument has exactly the type its function takes.
 
-An INT serves where a FLOAT is asked for, a text literal beside a date is that date, one that is compared with a number
-the number it spells, a DATE literal beside a TIMESTAMP is its midnight, NULL takes the type of its place. Each of these
-is written into the plan as a literal or a `to_float`; nothing is converted later, and nothing else is converted at all.
+An INT serves where a FLOAT is asked for, a text literal next to a date is that date, one that is compared with a number
+the number it spells, a DATE literal next to a TIMESTAMP is its midnight, NULL takes the type of its place. Each of
+these is written into the plan as a literal or a `to_float`; nothing is converted later, and nothing else is converted
+at all.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ def _convert_arguments(function: str, arguments: Sequence[Expression]) -> list[E
 
 
 def _unquote_numbers(arguments: Sequence[Expression]) -> Sequence[Expression]:
-    """Arguments in which texts that are written beside numbers are the numbers they spell."""
+    """Returns arguments in which texts that are written next to numbers are the numbers they spell."""
     numbers = {argument.type for argument in arguments if argument.type.is_number}
     others = [argument for argument in arguments if not argument.type.is_number]
     texts = all(isinstance(other, Literal) and isinstance(other.value, str) for other in others)
@@ -75,7 +76,7 @@ def _unquote_numbers(arguments: Sequence[Expression]) -> Sequence[Expression]:
 
 
 def _parse_number(kind: Type, literal: Expression) -> Literal:
-    """The number that a text spells, exactly as if it stood there without quotes."""
+    """Returns the number that a text spells, exactly as if it stood there without quotes."""
     text = str(literal.value) if isinstance(literal, Literal) else ""
     value = evaluate(FunctionCall(f"to_{kind.value}", (Literal(text, Type.TEXT),), kind), {})
     if value is None or len(text) > _LONGEST_NUMBER:

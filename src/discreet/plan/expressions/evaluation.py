@@ -41,7 +41,7 @@ def evaluate(expression: Expression, values: Values) -> Any:
 def _evaluate_call(expression: FunctionCall, values: Values) -> Any:
     function, parts = expression.function, expression.arguments
     kinds, as_given = _find_argument_types(function, tuple([part.type for part in parts]), expression.type)
-    if function == "if":  # every expression is total: the other branch has a value that nobody needs
+    if function == "if":  # every expression is total: the other branch has a value that is not needed
         place = 1 if evaluate(parts[0], values) is True else 2
         return _argument(evaluate(parts[place], values), kinds[place])
     arguments = [evaluate(part, values) for part in parts]
@@ -57,7 +57,7 @@ def _evaluate_call(expression: FunctionCall, values: Values) -> Any:
 
 @cache
 def _find_argument_types(function: str, given: tuple[Type, ...], result: Type) -> tuple[tuple[Type, ...], bool]:
-    """The types that the function takes these arguments as, and whether none of them is a double."""
+    """Returns the types that the function takes these arguments as, and whether none of them is a double."""
     fitting = (signature for signature in FUNCTIONS[function].signatures if signature.accepts(given))
     signature = next((signature for signature in fitting if signature.result is result), None)
     kinds = given if signature is None else repeat_last_type(signature, len(given))

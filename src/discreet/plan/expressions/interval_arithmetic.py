@@ -39,12 +39,12 @@ class Span:
 
     @property
     def is_empty(self) -> bool:
-        """Whether it holds no number."""
+        """Returns whether it holds no number."""
         return self.low > self.high
 
     @property
     def is_bounded(self) -> bool:
-        """Whether both ends are finite."""
+        """Returns whether both ends are finite."""
         return not (isinstance(self.low, float) or isinstance(self.high, float))
 
     def __neg__(self) -> Span:
@@ -61,7 +61,7 @@ class Span:
         return self._none(other) or Span(min(ends), max(ends))
 
     def __truediv__(self, other: Span) -> Span:
-        """The quotient; everything if the divisor may be zero."""
+        """Returns the quotient; everything if the divisor may be zero."""
         if self.is_empty or other.is_empty:
             return EMPTY
         if other.low <= 0 <= other.high:
@@ -79,7 +79,7 @@ class Span:
         return Span(low, high)
 
     def within(self, low: End, high: End) -> Span:
-        """Returns what is left between two numbers, results outside being NULL."""
+        """Returns the part between two numbers, results outside being NULL."""
         return Span(max(self.low, low), min(self.high, high), self.nullable)
 
     def as_floats(self) -> Span:

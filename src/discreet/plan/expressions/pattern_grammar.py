@@ -100,7 +100,7 @@ class _Reader:
     depth: int = 0
 
     def whole(self) -> PatternNode:
-        """Returns the pattern."""
+        """Returns the pattern that the whole text is."""
         found = self._either()
         if self.at < len(self.text):
             self._refuse("A bracket is closed that was not opened.", r"Write \) for the sign itself.", self.at)
@@ -110,7 +110,7 @@ class _Reader:
         raise PatternError(reason, hint, at + 1)
 
     def _next(self, text: str) -> bool:
-        """Whether this comes next; then it is passed over."""
+        """Returns whether this comes next; then it is passed over."""
         found = self.text.startswith(text, self.at)
         self.at += len(text) if found else 0
         return found
@@ -137,17 +137,17 @@ class _Reader:
         r"""Edges are of words of ASCII, and a word begins or ends at \m or \M if one is surely there."""
         word = self.text[begin : begin + 2]
         if any(is_foreign(part) for part in (*before, *after)):
-            hint = "Write what may stand beside it, such as (^| ) and ($| )."
+            hint = "Write what may be next to it, such as (^| ) and ($| )."
             self._refuse(f"{word} knows words of ASCII letters only.", hint, begin)
         starts = any(is_word(part, last=False) for part in after)
         ends = any(is_word(part, last=True) for part in before)
         if (word == r"\m" and not starts) or (word == r"\M" and not ends):
-            self._refuse(f"{word} stands right beside an ASCII letter or digit.", r"Put it there, or write \b.", begin)
+            self._refuse(f"{word} needs an ASCII letter or digit next to it.", r"Put it there, or write \b.", begin)
 
     # --------------------------------------------------------------------------------------------------- repetitions
 
     def _times(self, part: PatternNode, begin: int) -> PatternNode:
-        """The part as often as the signs after it say."""
+        """Returns the part as often as the signs after it say."""
         found = self._count()
         if found is None:
             return part
@@ -213,7 +213,7 @@ class _Reader:
         return Characters(self._ranges(self._read_escape()))
 
     def _read_escape(self) -> Ranges | int:
-        """What a sign after a backslash stands for: a set, or a code point."""
+        """Returns what a sign after a backslash means: a set, or a code point."""
         begin, sign = self.at - 1, self.text[self.at : self.at + 1]
         code = _CODE.match(self.text, self.at)
         if code is not None and int(code[1] or code[2], 16) <= ALL[0][1]:
@@ -246,7 +246,7 @@ class _Reader:
         return Characters(ranges)
 
     def _member(self, begin: int) -> Ranges:
-        """A sign, a range of signs, or a named set."""
+        """Returns a sign, a range of signs, or a named set."""
         if self.text[self.at : self.at + 2] in ("[:", "[.", "[="):
             return self._read_named_set()
         low = self._end(begin)
@@ -285,7 +285,7 @@ _ATOMS: dict[str, Callable[[_Reader], PatternNode]] = {
 
 
 def is_foreign(node: PatternNode) -> bool:
-    """Tells whether a pattern names characters beyond ASCII; sets of all but a few do not."""
+    """Returns whether a pattern names characters beyond ASCII; sets of all but a few do not."""
     if isinstance(node, Characters):
         return any(first > 0x7F for first, _ in node.ranges)
     if isinstance(node, Concatenation | Alternation):
@@ -301,10 +301,10 @@ _SIGN_OR_SET = re.compile(r"\[\^?\]?[^\]]*\]|.", re.DOTALL)
 
 
 def unescape_pattern(text: str, escape: str) -> list[tuple[str, bool]]:
-    """Takes a pattern of LIKE apart: its signs, and whether each means itself, because another stands before it.
+    """Takes a pattern of LIKE apart: its signs, and whether each means itself, because another comes before it.
 
     Raises:
-        PatternError: if that stands before anything else than %, _ or itself.
+        PatternError: if that comes before anything else than %, _ or itself.
 
     >>> unescape_pattern("a!%%", "!")
     [('a', False), ('%', True), ('%', False)]
@@ -326,7 +326,7 @@ def from_like(text: str, escape: str, *, fold: bool = False) -> PatternNode:
     """Reads a pattern of LIKE with a sign that makes the next one mean itself.
 
     Raises:
-        PatternError: if that stands before anything else than %, _ or itself.
+        PatternError: if that comes before anything else than %, _ or itself.
     """
     signs = (sign if is_itself else _WILD.get(sign, sign) for sign, is_itself in unescape_pattern(text, escape))
     return parse(_whole(_itself(sign) if len(sign) == 1 else sign for sign in signs), fold=fold)

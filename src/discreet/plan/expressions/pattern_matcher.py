@@ -48,7 +48,7 @@ class PatternStep:
 
 @dataclass(slots=True)
 class PatternProgram:
-    """The steps of a pattern, of which the last is its end.
+    """The steps of a pattern; the last is its end.
 
     >>> PatternProgram.of(parse("b(a+)")).group("abaab"), PatternProgram.of(parse("x")).matches("ab")
     ('aa', False)
@@ -121,7 +121,7 @@ class PatternProgram:
         self.steps[place] = PatternStep("go", targets=targets[::-1] if lazy else targets)
 
     def matches(self, text: str) -> bool:
-        """Tells whether the pattern is found anywhere in a text."""
+        """Returns whether the pattern is found anywhere in a text."""
         return self._first(text) is not None
 
     def group(self, text: str) -> str:
@@ -130,7 +130,7 @@ class PatternProgram:
         return text[slice(*found)] if found else ""
 
     def _first(self, text: str) -> Marks | None:
-        """The marks of the first match."""
+        """Returns the marks of the first match."""
         found: Marks | None = None
         ways: Ways = {}
         for place in range(len(text) + 1):

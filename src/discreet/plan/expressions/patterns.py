@@ -1,4 +1,4 @@
-r"""Regular expressions: a small grammar with one meaning, which every engine and the matcher beside this understand.
+r"""Regular expressions: a small grammar with one meaning, which every engine and `pattern_matcher` understand.
 
 A pattern is made of characters and sets of them, sequences, choices, repetitions, groups and anchors. There is no
 looking around and no reference back, so that a text is matched in time proportional to its length. `write_pattern` is
@@ -183,7 +183,7 @@ def _(node: Anchor) -> str:
 
 
 def nullable(node: PatternNode) -> bool:
-    """Tells whether a pattern can match between two characters."""
+    """Returns whether a pattern can match between two characters."""
     if isinstance(node, Concatenation):
         return all(nullable(part) for part in node.parts)
     if isinstance(node, Alternation):
@@ -205,7 +205,7 @@ def size(node: PatternNode) -> int:
 
 
 def is_word(node: PatternNode, *, last: bool) -> bool:
-    """Tells whether a pattern surely begins, or ends, with a letter, digit or underscore of ASCII."""
+    """Returns whether a pattern surely begins, or ends, with a letter, digit or underscore of ASCII."""
     if isinstance(node, Characters):
         return unite_ranges([*node.ranges, *WORDS]) == WORDS
     if isinstance(node, Concatenation):
@@ -235,7 +235,7 @@ def remove_groups(node: PatternNode) -> PatternNode:
 
 
 def _remove_other_groups(node: PatternNode, number: int, seen: list[int]) -> PatternNode:
-    """The pattern without groups but one; the groups that have been opened are counted in `seen`."""
+    """Returns the pattern without groups but one; the groups that have been opened are counted in `seen`."""
     if isinstance(node, CaptureGroup):
         seen[0] += 1
         own = seen[0]

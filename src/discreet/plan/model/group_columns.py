@@ -74,7 +74,7 @@ class GroupColumns:
 
     @property
     def key_rows(self) -> KeyRows:
-        """Returns the keys as they are told, once they may be."""
+        """Returns the keys as they are released, once they may be."""
         return KeyRows.of_columns([column.tolist() for column in self.keys], self.length)
 
     @property
@@ -127,7 +127,7 @@ def _no_keys(kinds: Sequence[Type]) -> tuple[KeyColumn, ...]:
 
 
 class PublicKeys:
-    """Keys that are known to everybody, in their order, and where groups stand among them.
+    """Public keys, in their order, and the place of groups among them.
 
     >>> public = PublicKeys((("A",), ("B",)))
     >>> public.align_groups(GroupColumns.of({("B",): (3,), ("C",): (1,)}, [Type.TEXT], 1)).groups
@@ -166,7 +166,7 @@ class PublicKeys:
         return found if math.prod(most - least + 1 for least, most in found) == different else None
 
     def _places(self, groups: GroupColumns) -> Places:
-        """The first place of each group's key, -1 if it is none of them."""
+        """Returns the first place of each group's key, -1 if it is none of them."""
         if groups.length == 0:
             return np.zeros(0, dtype=np.intp)
         if self._whole is not None and groups.keys[0].dtype == np.int64:
@@ -176,7 +176,7 @@ class PublicKeys:
         return np.fromiter(found, dtype=np.intp, count=groups.length)
 
     def _places_of_numbers(self, keys: KeyColumn) -> Places:
-        """By a table where keys lie close together, else by search."""
+        """Returns places by a table where keys lie close together, else by search."""
         order, whole = self._sorted_numbers
         if self._table is not None:
             inside = (keys >= whole[0]) & (keys <= whole[-1])
@@ -186,7 +186,7 @@ class PublicKeys:
 
     @cached_property
     def _sorted_numbers(self) -> tuple[Places, NDArray[np.int64]]:
-        """Whole numbers in ascending order, and where each stands; of those that are equal the first one first."""
+        """Returns whole numbers in ascending order, and the place of each; of equal ones the first comes first."""
         whole = np.zeros(0, dtype=np.int64) if self._whole is None else self._whole
         order = np.argsort(whole, kind="stable")
         return order, whole[order]
@@ -203,13 +203,13 @@ class PublicKeys:
 
     @cached_property
     def _by_key(self) -> dict[Any, int]:
-        """Places by key, or by value where keys have one alone."""
+        """Returns places by key, or by value where keys have one alone."""
         keys = self.columns[0].tolist() if len(self.columns) == 1 else self.keys
         return {key: place for place, key in reversed(tuple(enumerate(keys)))}
 
     @cached_property
     def _first(self) -> Places | None:
-        """The first place of each key, if some key is listed twice."""
+        """Returns the first place of each key, if some key is listed twice."""
         if self._whole is not None and bool(np.all(np.diff(self._sorted_numbers[1]) > 0)):
             return None
         if len(self._by_key) == len(self.keys):
@@ -268,7 +268,7 @@ def _tuples_or_values(groups: GroupColumns) -> Sequence[Any]:
 
 
 def public_keys(keys: tuple[Key, ...]) -> PublicKeys:
-    """Returns keys that are known to everybody; many of them are indexed once for the same tuple."""
+    """Returns public keys; many of them are indexed once for the same tuple."""
     return PublicKeys(keys) if len(keys) <= MANY else _many_keys(IdentityKey(keys))
 
 

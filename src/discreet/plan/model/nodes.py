@@ -32,12 +32,12 @@ def grouping(place: int) -> str:
 
 
 def is_grouping(name: str) -> bool:
-    """Tells whether a column of released groups tells which keys a grouping leaves out."""
+    """Returns whether a column of released groups says which keys a grouping leaves out."""
     return name.startswith(_GROUPING)
 
 
 def is_aggregate(name: str) -> bool:
-    """Tells whether a column of released groups is that of an aggregate."""
+    """Returns whether a column of released groups is that of an aggregate."""
     return name.startswith("#") and not is_grouping(name)
 
 
@@ -75,13 +75,13 @@ class FunctionCall(Expression):
 
 
 class Relation:
-    """Rows, each of one unit or of nobody; what they are made of stands in `relations`."""
+    """Rows, each of one unit or of none; `relations` has its forms."""
 
     __slots__ = ()
 
 
 class PostProcessingStep:
-    """Something done to released groups; what it may be stands in `after`."""
+    """Something done to released groups; `post.steps` has its forms."""
 
     __slots__ = ()
 
@@ -140,7 +140,7 @@ class Aggregate:
 
     @property
     def is_measured(self) -> bool:
-        """Whether it has an interval. A mode has none: it is one of public values, however far apart they are."""
+        """Returns whether it has an interval. A mode has none: it is a public value, and others may be far apart."""
         return self.kind != "mode"
 
     @property
@@ -179,14 +179,14 @@ class Bands:
 class Question:
     """One question about one table.
 
-    The rows are those of the table, unless `source` says otherwise: then they are made of several tables, the first
-    protected one of which is `table`. `where` and the keys and arguments are computed from private rows; `outputs`,
-    `having`, `order`, `limit` and `offset` are post-processing: their columns are keys, aggregates and outputs by name.
-    So are `steps`, which come after `having` and before the rest, and may make further columns. If there are `sets`,
-    rows are grouped by each of them in turn, the keys given by their places; keys left out are NULL. Questions `beside`
-    it are released together with it, and a step attaches their outputs to its groups. With a `rest`, the kept rows of
-    all private groups that are not shown make one group more, whose keys all have that value. With `bands`, the key and
-    the first two outputs have edges that were only supposed.
+    The rows are those of the table, unless `source` says otherwise: then they are made of several tables, and `table`
+    is the first protected one. `where` and the keys and arguments are computed from private rows; `outputs`, `having`,
+    `order`, `limit` and `offset` are post-processing: their columns are keys, aggregates and outputs by name. So are
+    `steps`, which come after `having` and before the rest, and may make further columns. If there are `sets`, rows are
+    grouped by each of them in turn, the keys given by their places; keys left out are NULL. Side questions are released
+    together with it, and a step attaches their outputs to its groups. With a `rest`, the kept rows of all private
+    groups that are not shown make one group more, whose keys all have that value. With `bands`, the key and the first
+    two outputs have edges that were only supposed.
     """
 
     table: str
@@ -207,22 +207,22 @@ class Question:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The columns that tell the released groups apart: keys, and whether each was left out of a grouping."""
+        """Returns the columns that distinguish released groups: keys, and whether each was left out of a grouping."""
         names = tuple(key.name for key in self.keys)
         return (*names, *(grouping(place) for place in range(len(names)))) if self.sets else names
 
     @property
     def groupings(self) -> tuple[Question, ...]:
-        """The same question with each grouping alone."""
+        """Returns the same question with each grouping alone."""
         return tuple(replace(self, keys=tuple(self.keys[i] for i in one), sets=()) for one in self.sets)
 
 
-LARGEST = 10_000  # parts of one expression, each counted as often as it stands there
+LARGEST = 10_000  # parts of one expression, each counted as often as it occurs
 DEEPEST = 100  # calls inside each other
 
 
 def fits(expression: Expression) -> bool:
-    """Tells whether an expression is small enough to be walked by simple recursion.
+    """Returns whether an expression is small enough to be walked by simple recursion.
 
     >>> from discreet.plan.model.types import Type
     >>> x = ColumnRef("x", Type.INT)
@@ -263,7 +263,7 @@ def expressions_in(node: object) -> Iterator[Expression]:
 
 
 def columns(expression: Expression) -> Iterator[ColumnRef]:
-    """Yields the columns that an expression reads, from left to right, each as often as it stands there."""
+    """Yields the columns that an expression reads, from left to right, each as often as it occurs."""
     if isinstance(expression, ColumnRef):
         yield expression
     elif isinstance(expression, FunctionCall):

@@ -105,7 +105,7 @@ class Split:
 
     @property
     def term(self) -> Statistic:
-        """The statistic whose term a row's step is."""
+        """Returns the statistic whose term a row's step is."""
         return Statistic(kind="sum", argument=self.argument, exponent=self.exponent, low=self.low, high=self.high)
 
 

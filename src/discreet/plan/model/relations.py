@@ -96,7 +96,7 @@ class Fold:
 
     @property
     def grid(self) -> FineGrid:
-        """The grid on which values are added up."""
+        """Returns the grid on which values are added up."""
         return self.fine or (self.exponent, self.low, self.high)
 
 
@@ -125,13 +125,13 @@ class Window:
 
     @property
     def grid(self) -> FineGrid:
-        """The grid on which values are added up."""
+        """Returns the grid on which values are added up."""
         return self.fine or (self.exponent, self.low, self.high)
 
 
 @dataclass(frozen=True, slots=True)
 class WindowedRelation(Relation):
-    """The rows of a relation that are somebody's, each with values of its place among the same unit's rows."""
+    """The rows of a relation with an id, each with values of its place among the same unit's rows."""
 
     source: Relation
     windows: tuple[Window, ...]
@@ -139,7 +139,7 @@ class WindowedRelation(Relation):
 
 @dataclass(frozen=True, slots=True)
 class UnitAggregation(Relation):
-    """One row for each unit, and for each value of keys beside it."""
+    """One row for each unit, and for each value of its keys."""
 
     source: Relation
     keys: tuple[Output, ...]
@@ -174,7 +174,7 @@ class Cut(Relation):
     """At most `rows` rows of each unit: those that come first in an order that depends on the unit's rows alone.
 
     A join multiplies the rows that a unit has on its sides, and so each side is cut before (`plan.analysis.join_rows`).
-    Rows that are nobody's are left out. The order is, with ranks of the salt as `row_choice` defines them:
+    Rows without an id are left out. The order is, with ranks of the salt as `row_choice` defines them:
 
     1. for each expression of `by` that is no FLOAT, the rank of the unit and its value;
     2. the values of the others, NULL last;
@@ -188,7 +188,7 @@ class Cut(Relation):
     that comes or goes moves no other unit's rows.
 
     Args:
-        source: rows that are somebody's.
+        source: rows with an id.
         by: the expressions that the join compares, but for those that say whose rows they are.
         rows: a public constant.
         salt: of the reading; engines fill it in, and no plan has it.
@@ -309,7 +309,7 @@ def _own(relation: BaseTable, declared: Declared) -> dict[str, Type]:
 
 
 def _join_columns(left: dict[str, Type], right: dict[str, Type]) -> dict[str, Type]:
-    """Both sides' columns, and whose rows the left side has."""
+    """Returns both sides' columns, and whose rows the left side has."""
     others = {name: kind for side in (left, right) for name, kind in side.items() if name != UNIT}
     return {**others, UNIT: left[UNIT]} if UNIT in left else others
 
@@ -351,12 +351,12 @@ def besides_units(left: Relation, right: Relation, on: Pairs, declared: Declared
 
 
 def has_people(relation: Relation, declared: Declared) -> bool:
-    """Tells whether the rows of a relation are somebody's."""
+    """Returns whether the rows of a relation belong to people."""
     return UNIT in shape(relation, declared)
 
 
 def _place(relation: Relation, expression: Expression, declared: Declared) -> int | None:
-    """Which part of the id of its row's unit an expression surely is; None if it may be something else."""
+    """Returns which part of the id of its row's unit an expression surely is; None if it may be something else."""
     if not isinstance(expression, ColumnRef):
         return None
     if expression.name == UNIT:
@@ -372,7 +372,7 @@ def _place(relation: Relation, expression: Expression, declared: Declared) -> in
 
 
 def _sides(relation: Relation) -> tuple[Relation, ...]:
-    """The relations whose columns a relation has as they are; an outer join has NULL for some of its right side's."""
+    """Returns the relations whose columns a relation has unchanged; an outer join has NULL for some on its right."""
     if isinstance(relation, Join):
         return (relation.left,) if relation.outer else (relation.left, relation.right)
     return (relation.source,) if isinstance(relation, WindowedRelation | SemiJoin | MarkJoin | Cut) else ()

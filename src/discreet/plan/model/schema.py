@@ -28,17 +28,17 @@ class ColumnBounds:
 
     @property
     def width(self) -> Fraction:
-        """The distance between the limits."""
+        """Returns the distance between the limits."""
         return self.high - self.low
 
     @property
     def middle(self) -> Fraction:
-        """The number half way between the limits."""
+        """Returns the number half way between the limits."""
         return (self.low + self.high) / 2
 
     @property
     def largest(self) -> Fraction:
-        """The largest absolute value."""
+        """Returns the largest absolute value."""
         return max(abs(self.low), abs(self.high))
 
 
@@ -95,7 +95,7 @@ class ColumnSchema:
 
     @property
     def has_values(self) -> bool:
-        """Whether it has a value in every row that counts: NULL is none of its keys, or is in no row."""
+        """Returns whether it has a value in every row that counts: NULL is none of its keys, or is in no row."""
         return self.present or (self.keys is not None and None not in self.keys)
 
 
@@ -129,7 +129,7 @@ Lookup = Callable[[tuple[str, ...], str], Sequence[tuple[tuple[Value, ...], Valu
 
 @dataclass(frozen=True, slots=True)
 class UnitLink:
-    """Whose rows a table has, told by another protected table: those who have a row there with the same key."""
+    """The owners of a table's rows, by another protected table: those who have a row there with the same key."""
 
     column: str
     table: str
@@ -137,7 +137,7 @@ class UnitLink:
 
     @property
     def link(self) -> str:
-        """The name of what the two columns have in common."""
+        """Returns the name of what the two columns have in common."""
         return f"{self.table}.{self.key}"
 
 
@@ -152,15 +152,15 @@ class TableSchema:
         limits: default contribution limits; meaningless, and 1, without a unit column.
         neighbours: the relation of its account.
         version: what the steward says about the data's state; never computed from the data.
-        public: whether anybody may see it.
+        public: whether it is public.
         owners: columns that repeat the unit's id.
         account: whose people they are; tables of one account may be joined.
         people: what the units are called, where no column is theirs any more.
         parts: the columns that make the unit's id together, if they are several.
-        reach: the way to the unit, if another table tells whose rows they are.
+        reach: the way to the unit, if another table has the id of its rows.
         lookup: of a public table, what its rows hold.
         repeated: of a public table, how many of its rows agree at most: in columns, and in none, which are all of them.
-        most_rows: a public fact, where one was declared: nobody has more rows. It labels answers, and bounds nothing.
+        most_rows: a public fact, where one was declared: no unit has more rows. It labels answers, and bounds nothing.
         unique: of a public table, columns in which no two rows agree, as was declared.
         private_groups: whether groups may be shown whose keys are not public: its account has a delta to pay with.
     """
@@ -185,12 +185,12 @@ class TableSchema:
 
     @property
     def stored_columns(self) -> dict[str, ColumnSchema]:
-        """The columns that its source has."""
+        """Returns the columns that its source has."""
         return {name: column for name, column in self.columns.items() if name != UNIT}
 
     @property
     def ids(self) -> frozenset[str]:
-        """The columns that say whose row it is."""
+        """Returns the columns that say whose row it is."""
         return self.owners if self.unit is None else self.owners | {self.unit}
 
     def __post_init__(self) -> None:

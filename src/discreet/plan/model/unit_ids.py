@@ -21,7 +21,7 @@ from functools import cache
 from itertools import accumulate, pairwise
 
 UNICODE = "14.0.0"
-"""The version that tells which code points are assigned."""
+"""The version that decides which code points are assigned."""
 
 Range = tuple[int, int]
 
@@ -63,7 +63,7 @@ COMMON: tuple[Range, ...] = (
     (0x3220, 0xA48C),
     (0xAC00, 0xD7A3),
 )
-"""Letters of several scripts, ideographs and Hangul, of which most ids are made. None is white space, and each has
+"""Letters of several scripts, ideographs and Hangul, as most ids have them. None is white space, and each has
 combining class 0 and NFC_Quick_Check=Yes, so that a text of them is in NFC."""
 
 WHITE_SPACE = "".join(chr(point) for first, last in WHITE for point in range(first, last + 1))
@@ -71,7 +71,7 @@ WHITE_SPACE = "".join(chr(point) for first, last in WHITE for point in range(fir
 
 
 def id_text(id_: str) -> str:
-    """Returns a text id as it counts; empty if it is nobody's."""
+    """Returns a text id as it counts; empty if it is no id."""
     return _compose_text(id_).strip(WHITE_SPACE)
 
 
@@ -81,7 +81,7 @@ def _compose_text(text: str) -> str:
 
 
 def _has_unassigned(text: str) -> bool:
-    """Looks for doubtful code points first, of which sixteen bits are looked up at once, and then range by range."""
+    """Looks for doubtful code points first, by sixteen bits at once, and then range by range."""
     doubtful, unknown = doubtful_and_unassigned()
     return doubtful.search(text) is not None and unknown.search(text) is not None
 

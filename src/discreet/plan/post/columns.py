@@ -1,4 +1,4 @@
-"""Rows that are held as columns: a row is made when somebody looks at it, and is not kept."""
+"""Rows that are held as columns: a row is made when it is read, and is not kept."""
 
 from __future__ import annotations
 

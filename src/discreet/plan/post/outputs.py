@@ -54,7 +54,7 @@ class NoisyColumn(Sequence[NoisyNumber]):
 
     >>> column = NoisyColumn(np.array([3, 5]), np.array([1, 3]), np.array([5, 7]))
     >>> column[1], len(column)
-    (Noisy(value=5, low=3, high=7), 2)
+    (NoisyNumber(value=5, low=3, high=7), 2)
     """
 
     __slots__ = ("high", "low", "value")
@@ -126,7 +126,7 @@ def finish(question: Question, rows: Sequence[Row]) -> ColumnarRows[Cell]:
     ...     table="visits", aggregates=(Aggregate(name="#1", kind="count"),), outputs=(Output("n", n),), limit=1
     ... )
     >>> finish(asked, [{"#1": NoisyNumber(42, 39, 45)}])
-    [{'n': Noisy(value=42, low=39, high=45)}]
+    [{'n': NoisyNumber(value=42, low=39, high=45)}]
     """
     kept = ColumnarRows.of(rows)
     if question.having is not None:
@@ -141,14 +141,14 @@ def finish(question: Question, rows: Sequence[Row]) -> ColumnarRows[Cell]:
 
 
 def _cells(expression: Expression, rows: ColumnarRows[Cell]) -> Sequence[Cell]:
-    """One output of all rows."""
+    """Returns one output of all rows."""
     if isinstance(expression, ColumnRef) and rows:
         return rows.columns[expression.name]
     return [cell(expression, row) for row in rows]
 
 
 def _evaluate_rows(expression: Expression, rows: ColumnarRows[Cell]) -> Sequence[Value]:
-    """What an expression of released values is in each row."""
+    """Returns what an expression of released values is in each row."""
     names = sorted({column.name for column in columns(expression)})
     if not rows:
         return []
@@ -191,7 +191,7 @@ def resolve_known_parts(
 
 
 def has_interval(kind: Type, noisy: Iterable[Type]) -> bool:
-    """Tells whether values of a type that are computed from noisy ones of some types have an interval.
+    """Returns whether values of a type that are computed from noisy ones of some types have an interval.
 
     Numbers have; days and moments only if they are computed from such, and not chosen by a number.
     """
@@ -208,7 +208,7 @@ def as_noisy(value: Value | Fraction, found: Span, kind: Type = Type.FLOAT) -> M
 
 
 def _as_time(value: object, found: Span, kind: Type) -> NoisyTime:
-    """Whole days, or microseconds, around the interval; what has no end ends with the calendar."""
+    """Returns whole days, or microseconds, around the interval; what has no end ends with the calendar."""
     low, high = _moment(found.low, kind, math.floor), _moment(found.high, kind, math.ceil)
     if not isinstance(value, dt.date):
         return NoisyTime(None, _moment(-math.inf, kind, math.floor), _moment(math.inf, kind, math.ceil))
@@ -216,7 +216,7 @@ def _as_time(value: object, found: Span, kind: Type) -> NoisyTime:
 
 
 def _moment(end: End, kind: Type, rounded: Callable[[Fraction], int]) -> dt.date:
-    """The day or moment with a number, as it is rounded."""
+    """Returns the day or moment with a number, as it is rounded."""
     parts = 1 if kind is Type.DATE else DAY
     held = min(max(end, Fraction(1)), Fraction(LAST_DAY + 1))
     at = min(rounded(Fraction(held) * parts), (LAST_DAY + 1) * parts - 1)
@@ -281,14 +281,14 @@ def _above(end: End) -> int | float:
 
 
 def _round_end(end: End, rounded: Any) -> int | float:
-    """Whole numbers as they are, others as doubles that err outwards."""
+    """Returns whole numbers as they are, others as doubles that err outwards."""
     if isinstance(end, float):
         return end
     return end.numerator if end.denominator == 1 else rounded(end)
 
 
 def _sort_places(values: Sequence[Any], order: SortKey) -> list[int]:
-    """The places of rows by a value, NULL last in both directions."""
+    """Returns the places of rows by a value, NULL last in both directions."""
     present = [place for place, value in enumerate(values) if value is not None]
     present.sort(key=values.__getitem__, reverse=order.descending)
     return present + [place for place, value in enumerate(values) if value is None]

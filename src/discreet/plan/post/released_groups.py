@@ -34,7 +34,7 @@ ZERO = Fraction(0)
 
 
 class GroupNoise(Protocol):
-    """The noise of one aggregate, of which sums over groups are told together."""
+    """The noise of one aggregate, whose sums over groups have a joint interval."""
 
     def ends(self, place: int) -> tuple[Fraction, Fraction]:
         """Returns the noisy value of a group, less and more what the rounding of values may have moved it by."""
@@ -45,7 +45,7 @@ class GroupNoise(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class GroupMember:
-    """A value, where it stands among the released groups, and whether it is a member: by its values, and surely."""
+    """A value, its place among the released groups, and whether it is a member: by its values, and surely."""
 
     part: Cell
     place: int | None = None
@@ -54,22 +54,22 @@ class GroupMember:
 
     @property
     def value(self) -> Any:
-        """The released value."""
+        """Returns the released value, without its interval."""
         return self.part.value if isinstance(self.part, Measured) else self.part
 
     @property
     def span(self) -> Span:
-        """What the true value may be."""
+        """Returns what the true value may be."""
         return span_of(self.part)
 
     @property
     def is_sure(self) -> bool:
-        """Whether it is there by its values and whatever the noise."""
+        """Returns whether it is there by its values and whatever the noise."""
         return self.shown and self.sure
 
     @property
     def is_exact(self) -> bool:
-        """Whether neither its value nor its membership depends on noise."""
+        """Returns whether neither its value nor its membership depends on noise."""
         return self.is_sure and not isinstance(self.part, Measured)
 
 
@@ -85,7 +85,7 @@ def aggregate_members(kind: str, result: Type, given: Sequence[GroupMember], law
         kind: count, count_values, sum, mean, min, max or any.
         result: the type of the aggregate.
         given: its members, with those that only might be there.
-        law: the noise of the members' values, if sums are told together.
+        law: the noise of the members' values, if sums have a joint interval.
     """
     members = present(kind, given)
     if kind == "any":
@@ -103,7 +103,7 @@ def aggregate_members(kind: str, result: Type, given: Sequence[GroupMember], law
 
 
 def _first(result: Type, members: Sequence[GroupMember]) -> Cell:
-    """The value of the first group that has one; noise has no part in which it is, unless groups are unsure."""
+    """Returns the value of the first group that has one; noise has no part in which it is, unless groups are unsure."""
     if not members or members[0].is_sure:
         return members[0].part if members else None
     value = next((member.value for member in members if member.shown), None)
@@ -111,7 +111,7 @@ def _first(result: Type, members: Sequence[GroupMember]) -> Cell:
 
 
 def is_measured(result: Type, members: Sequence[GroupMember]) -> bool:
-    """Tells whether what is made of members has an interval: a number, or a day or moment of such that have one."""
+    """Returns whether what is made of members has an interval: a number, or a day or moment of such that have one."""
     return result.is_number or any(isinstance(member.part, NoisyTime) for member in members)
 
 
@@ -150,7 +150,7 @@ def summed_span(kind: str, result: Type, ends: tuple[Fraction, Fraction], count:
 
 
 def _span(kind: str, members: Sequence[GroupMember]) -> Span:
-    """What an aggregate may be if each member's true value lies in its interval."""
+    """Returns what an aggregate may be if each member's true value lies in its interval."""
     if kind.startswith("count"):
         sure = [member for member in members if member.sure and (kind == "count" or member.value is not None)]
         return Span(Fraction(len(sure)), Fraction(len(members)), nullable=False)
@@ -217,7 +217,7 @@ def certain(condition: Expression, spans: Mapping[str, Span]) -> bool | None:
 
 
 def _is_present(expression: Expression) -> bool:
-    """Whether an expression of numbers, days or moments has a value."""
+    """Returns whether an expression of numbers, days or moments has a value."""
     if isinstance(expression, Literal):
         return expression.value is not None and (expression.type.is_number or expression.type.is_time)
     if isinstance(expression, FunctionCall):
@@ -290,5 +290,5 @@ class ReleasedGroup:
         return GroupMember(1 if argument is None else self.cell(argument), self.place, self.shown, self.sure)
 
     def certain(self, condition: Expression) -> bool | None:
-        """Tells whether a condition is true whatever the noise; None if that depends on it."""
+        """Returns whether a condition is true whatever the noise; None if that depends on it."""
         return certain(self.resolve_expression(condition), self.spans)

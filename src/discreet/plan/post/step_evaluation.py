@@ -33,11 +33,11 @@ from discreet.plan.post.windows import beside
 
 @dataclass(frozen=True, slots=True)
 class StepContext:
-    """What steps know beside the groups.
+    """What steps know in addition to the groups.
 
     Args:
-        laws: for aggregates by name the noise of their sums over groups, if they are told together.
-        blocks: the rows of the questions beside, each output by its name.
+        laws: for aggregates by name the noise of their sums over groups, if those have a joint interval.
+        blocks: the rows of the side questions, each output by its name.
     """
 
     laws: Mapping[str, GroupNoise] = field(default_factory=dict)

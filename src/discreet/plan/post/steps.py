@@ -47,13 +47,13 @@ class FilterGroups(PostProcessingStep):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupWindow:
-    """A value beside each group, from the groups of its partition.
+    """A value for each group, from the groups of its partition.
 
     Args:
         name: of its column.
         kind: what is asked.
         type: of the value.
-        argument: of which it is taken, None for COUNT(*) and places.
+        argument: the expression it is computed from, None for COUNT(*) and places.
         partition: groups that agree on these, which follow from keys, are taken together.
         order: of the groups; equals stay in the order of the answer.
         offset: of LAG and LEAD.
@@ -73,7 +73,7 @@ class GroupWindow:
 
 @dataclass(frozen=True, slots=True)
 class GroupWindows(PostProcessingStep):
-    """The same groups, with values beside them."""
+    """The same groups, with a value of each window for each."""
 
     windows: tuple[GroupWindow, ...]
 
@@ -98,10 +98,10 @@ class Regroup(PostProcessingStep):
 
 @dataclass(frozen=True, slots=True)
 class AttachQuestion(PostProcessingStep):
-    """The groups with the outputs of a question beside, which stand in the only row of it, or in the one of equal keys.
+    """The groups with the outputs of a side question, from its only row, or from the one of equal keys.
 
     Args:
-        place: of the question among those beside.
+        place: of the question among the side questions.
         columns: for each column that is made, which output it is, by name and type.
         on: what is equal: of the group, and the name of an output; nothing for the only row.
         outer: whether groups without such a row stay, with NULL.
@@ -115,11 +115,12 @@ class AttachQuestion(PostProcessingStep):
 
 @dataclass(frozen=True, slots=True)
 class UnionAll(PostProcessingStep):
-    """The groups with the columns that several questions share, and after them the rows of questions beside.
+    """The groups with the columns that several questions share, and after them the rows of side questions.
 
     Args:
         columns: each column, and what it is of the groups.
-        others: for each further question its place among those beside, and the names of its outputs, in this order.
+        others: for each further question its place among the side questions, and the names of its outputs, in this
+            order.
     """
 
     columns: tuple[Output, ...]
@@ -233,7 +234,7 @@ def of_several_groups(question: Question) -> tuple[str, ...]:
 
 
 def adds_up_groups(question: Question) -> bool:
-    """Tells whether groups are counted, added up or compared, so that the result is about all of them."""
+    """Returns whether groups are counted, added up or compared, so that the result is about all of them."""
     folds = [fold for step in question.steps if isinstance(step, Regroup) for fold in step.folds]
     return any(fold.kind != "any" for fold in folds)
 
@@ -276,7 +277,7 @@ def noisy_columns(question: Question) -> frozenset[str]:
 
 
 def _count_attached_noise(step: AttachQuestion, question: Question) -> dict[str, int]:
-    """The columns of a question beside that depend on noise, and on how many aggregates."""
+    """Returns the columns of a side question that depend on noise, and on how many aggregates."""
     block = question.beside[step.place]
     outputs = {output.name: output.expression for output in block.outputs}
     own = {aggregate.name: 1 for aggregate in block.aggregates if aggregate.is_measured}
@@ -285,7 +286,7 @@ def _count_attached_noise(step: AttachQuestion, question: Question) -> dict[str,
 
 
 def _count_appended_noise(step: UnionAll, question: Question) -> dict[str, int | None]:
-    """The columns that depend on noise in questions beside, and on how many aggregates at most; None if on many."""
+    """Returns the columns that depend on noise in side questions, and on at most how many aggregates; None if many."""
     found: dict[str, int | None] = {}
     for place, names in step.others:
         block = question.beside[place]
@@ -299,7 +300,7 @@ def _count_appended_noise(step: UnionAll, question: Question) -> dict[str, int |
 
 
 def _name(column: Output) -> str:
-    """The output of a question beside that a column is."""
+    """Returns the output of a side question that a column is."""
     return column.expression.name if isinstance(column.expression, ColumnRef) else ""
 
 
@@ -321,7 +322,7 @@ def find_measured_columns(question: Question) -> dict[str, Type]:
 
 
 def _measured_together(step: UnionAll, question: Question, found: Mapping[str, Type]) -> dict[str, Type]:
-    """The columns that have an interval in one of the questions."""
+    """Returns the columns that have an interval in one of the questions."""
     own = _with_interval(step.columns, found)
     for place, names in step.others:
         known = _measured_outputs(question.beside[place])
@@ -334,7 +335,7 @@ def _measured_outputs(question: Question) -> dict[str, Type]:
 
 
 def _with_interval(outputs: Sequence[Output], known: Mapping[str, Type]) -> dict[str, Type]:
-    """The outputs whose values have an interval since the columns do that they are made of, and their types."""
+    """Returns the outputs whose values have an interval since the columns do that they are made of, and their types."""
     found = {}
     for output in outputs:
         made_of = [known[column.name] for column in columns(output.expression) if column.name in known]

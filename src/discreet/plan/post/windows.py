@@ -1,7 +1,7 @@
-"""Windows over released groups: a value beside each group, from the groups of its partition.
+"""Windows over released groups: a value for each group, from the groups of its partition.
 
 Where the order or the groups of a partition depend on noise, an interval holds everything that any order, and any of
-the groups that might be there, could give. Otherwise frames are known, and intervals are those of what stands in them.
+the groups that might be there, could give. Otherwise frames are known, and intervals are those of their groups.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ MOST_PAIRS = 500
 
 
 def beside(window: GroupWindow, groups: Sequence[ReleasedGroup], law: GroupNoise | None) -> list[Cell]:
-    """Computes the value beside each group; beside a group that is not shown, NULL or anything."""
+    """Computes the value for each group; for a group that is not shown, NULL or anything."""
     partitions: dict[tuple[Any, ...], list[int]] = {}
     for index, group in enumerate(groups):
         partitions.setdefault(tuple(group.value(part) for part in window.partition), []).append(index)
@@ -52,7 +52,7 @@ def beside(window: GroupWindow, groups: Sequence[ReleasedGroup], law: GroupNoise
 
 
 def _sort_groups(order: Sequence[SortKey], indices: list[int], groups: Sequence[ReleasedGroup]) -> list[int]:
-    """Groups in an order, NULL last in both directions; equals stay as they are."""
+    """Returns groups in an order, NULL last in both directions; equals stay as they are."""
     for term in reversed(order):
         valued = [(groups[index].value(term.expression), index) for index in indices]
         first = [pair for pair in valued if pair[0] is not None]
@@ -71,7 +71,7 @@ class _Partition:
     law: GroupNoise | None
 
     def cells(self) -> list[Cell]:
-        """The value beside each group."""
+        """Returns the value for each group."""
         if self.window.kind in PLACES:
             return list(self._places())
         if self.window.kind in NEIGHBOURS:
@@ -82,7 +82,7 @@ class _Partition:
 
     @cached_property
     def is_known(self) -> bool:
-        """Whether groups and order do not depend on noise."""
+        """Returns whether groups and order do not depend on noise."""
         orders = [term.expression for term in self.window.order]
         return not self.uncertain and all(
             group.sure and all(isinstance(group.resolve_expression(part), Literal) for part in orders)
@@ -91,7 +91,7 @@ class _Partition:
 
     @cached_property
     def peers(self) -> list[tuple[int, int]]:
-        """For each group the first and the last place of those equal to it in the order."""
+        """Returns for each group the first and the last place of those equal to it in the order."""
         keys = [tuple(group.value(term.expression) for term in self.window.order) for group in self.groups]
         starts = [0] * len(keys)
         for place in range(1, len(keys)):
@@ -103,7 +103,7 @@ class _Partition:
 
     @cached_property
     def frames(self) -> list[tuple[int, int]]:
-        """For each group where its frame begins and ends."""
+        """Returns for each group where its frame begins and ends."""
         count, rows = len(self.groups), self.window.rows
         if rows is None:
             return [(0, stop if self.window.order else count) for _, stop in self.peers]
@@ -114,12 +114,12 @@ class _Partition:
 
     @cached_property
     def members(self) -> list[GroupMember]:
-        """The groups that are shown, as members of what is aggregated."""
+        """Returns the groups that are shown, as members of what is aggregated."""
         return [group.member(self.window.argument) for group in self.groups]
 
     @cached_property
     def everyone(self) -> list[GroupMember]:
-        """The same, with those that might be there, none of them for sure."""
+        """Returns the same, with those that might be there, none of them for sure."""
         there = [*self.members, *(group.member(self.window.argument) for group in self.uncertain)]
         return [GroupMember(m.part, m.place, m.shown, sure=False) for m in present(self.window.kind, there)]
 
@@ -170,7 +170,7 @@ class _Partition:
             yield as_noisy(value, around, result) if is_measured(result, self.everyone) else value
 
     def _sums(self) -> Iterator[Cell]:
-        """Sums and means of known frames, each from sums up to its ends."""
+        """Yields sums and means of known frames, each from sums up to its ends."""
         kind, result, noisy = (
             self.window.kind,
             self.window.type,
@@ -197,7 +197,7 @@ class _Partition:
                 yield as_noisy(value, Span(lows.between(start, stop) / over, highs.between(start, stop) / over))
 
     def _noise_ends(self, law: GroupNoise) -> tuple[PrefixSums, PrefixSums]:
-        """The lower and the upper ends of what noise was added to."""
+        """Returns the lower and the upper ends of what noise was added to."""
         ends = [law.ends(member.place) for member in self.members if member.place is not None]
         return PrefixSums([low for low, _ in ends]), PrefixSums([high for _, high in ends])
 
@@ -211,7 +211,7 @@ class _Partition:
             yield value if self.is_known else as_noisy(value, self._place_span(place))
 
     def _place_span(self, place: int) -> Span:
-        """Before a group are at least those that are so for certain, and at most those that may be.
+        """Bounds a place: before a group are at least those that surely are, and at most those that may be.
 
         Equals may stand before it for ROW_NUMBER, and DENSE_RANK counts different values only.
         """
@@ -231,7 +231,7 @@ class _Partition:
 
     @cached_property
     def _is_ordered(self) -> bool:
-        """Whether there is an order, and all that noise decides in it are numbers."""
+        """Returns whether there is an order, and all that noise decides in it are numbers."""
         terms = [term.expression for term in self.window.order]
         return bool(terms) and all(
             part.type.is_number or isinstance(group.resolve_expression(part), Literal)
@@ -247,7 +247,7 @@ class _Partition:
 
     @cached_property
     def _ranges(self) -> list[tuple[Any, Any]]:
-        """For each group between which values it stands in the order, as they sort."""
+        """Returns for each group between which values it is in the order, as they sort."""
         return [_range(group, self.window.order[0]) for group in self.groups]
 
     @cached_property
@@ -261,7 +261,7 @@ class _Partition:
         return sorted(found)
 
     def _precedes(self, one: ReleasedGroup, other: ReleasedGroup) -> bool | None:
-        """Whether a group stands before another, None if that depends on noise; of equals, neither does."""
+        """Returns whether a group comes before another, None if that depends on noise; of equals, neither does."""
         for term in self.window.order:
             (low, high), (least, most) = _range(one, term), _range(other, term)
             if high < least:
@@ -274,7 +274,7 @@ class _Partition:
 
 
 def _range(group: ReleasedGroup, order: SortKey) -> tuple[Any, Any]:
-    """Between which values a group stands in an order, as pairs that sort: NULL last."""
+    """Returns between which values a group is in an order, as pairs that sort: NULL last."""
     part = group.cell(order.expression)
     if isinstance(part, NoisyNumber):
         ends = (part.low, part.high) if part.value is not None else (-float("inf"), float("inf"))

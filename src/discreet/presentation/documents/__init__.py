@@ -1,4 +1,4 @@
-"""What a curator returns, as plain JSON and back: for programs, other processes and other machines.
+"""Results of a curator as plain JSON and back: for programs, other processes and other machines.
 
 `result_documents` has the form of every result, from which writing, reading and the description of the API follow.
 `answer_documents` declares the forms of answers, `plan_documents` of what is known before anything is spent and of

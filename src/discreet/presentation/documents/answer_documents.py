@@ -26,10 +26,10 @@ from discreet.presentation.documents.result_documents import (
 )
 
 _TYPES: tuple[tuple[type, Type], ...] = (
-    (bool, Type.BOOL),  # before int, of which it is one
+    (bool, Type.BOOL),  # before int: a bool is an int in Python
     (int, Type.INT),
     (float, Type.FLOAT),
-    (dt.datetime, Type.TIMESTAMP),  # before date, of which it is one
+    (dt.datetime, Type.TIMESTAMP),  # before date: a datetime is a date in Python
     (dt.date, Type.DATE),
     (str, Type.TEXT),
 )
@@ -66,7 +66,7 @@ def _written_rows(answer: Answer) -> Document:
 
 
 def _values(answer: Answer) -> dict[str, Sequence[Any]]:
-    """The values of each column, in the order of the answer's."""
+    """Returns the values of each column, in the order of the answer's."""
     held = ColumnarRows.of(answer.records).columns
     return {name: list_values(held[name]) if answer.records else () for name in answer.columns}
 
@@ -115,7 +115,7 @@ ANSWERS: DocumentForm[list[Answer]] = DocumentForm(
 def column_types(answer: Answer) -> dict[str, Type]:
     """Returns the type of every column of an answer, intervals included.
 
-    It is what the question declares, where that is known; numbers of which one is a float are floats.
+    It is what the question declares, where that is known; a column of numbers is of floats if one of them is.
     """
     known = {} if answer.released is None else question_types(answer.released.program.question, answer.columns)
     return {name: _type(values, known.get(name)) for name, values in _values(answer).items()}

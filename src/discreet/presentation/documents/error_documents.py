@@ -1,6 +1,6 @@
 """Errors as documents, and back: the same class, with the same message and the same fields.
 
-What is no error of this library is told as an `InternalError` without its message, which could hold anything.
+Any other exception becomes an `InternalError` without its message, which could contain private values.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ _CLASSES: Mapping[str, type[DiscreetError]] = {
     name: kind for name, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, DiscreetError)
 }
 _FIELD = re.compile(r"[a-z][a-z_]*")
-_LONGEST = 120  # characters of a value that is told by its text
-_LARGEST = 10**40  # from here on a whole number is told by its text: printing larger ones can fail
+_LONGEST = 120  # characters of a value that is written as text
+_LARGEST = 10**40  # from here on a whole number is written as text: printing larger ones can fail
 _OWN = frozenset(("error", "message", "hint", "templates", "notes", "request_id"))
 
 
@@ -88,7 +88,7 @@ def read_error(document: Given) -> DiscreetError:
 
 
 def _write(value: object) -> Any:
-    """Returns a field as JSON; amounts, losses and events keep what they are, and all else is told by its text."""
+    """Returns a field as JSON; amounts, losses and events keep their types, and all else is written as text."""
     if value is None or isinstance(value, bool | str):
         return value
     if isinstance(value, tuple | list):
@@ -118,7 +118,7 @@ def _read(written: Any) -> Any:
 
 
 _READERS: Mapping[str, Callable[[Given], Any]] = {
-    "largest_epsilon": read_remaining,  # before what it has beside it
+    "largest_epsilon": read_remaining,  # first: such a document has an epsilon or a rho as well
     "epsilon": read_some_loss,
     "rho": read_some_loss,
     "event": lambda written: read_event(written["event"]),

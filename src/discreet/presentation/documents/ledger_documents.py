@@ -19,7 +19,7 @@ from discreet.privacy import Loss
 
 BALANCE = DocumentForm(
     kind="balance",
-    about="The figures of an account, or of somebody on it.",
+    about="The figures of an account, or of a person or project on it.",
     make=Balance,
     parts={**types_of(Balance), "locked": bool, "facts": dict[str, str]},
 ).declare()
@@ -33,7 +33,7 @@ SHARE = DocumentForm(
 APPOINTMENT: DocumentForm[Appointment] = DocumentForm(
     kind="appointment",
     says_kind=False,
-    about="Somebody's role; on an account, with their figures there.",
+    about="The role of a person; on an account, with their figures there.",
     make=lambda appointment: appointment,
     parts={"appointment": InlinePart(Appointment)},
     writes=lambda made: {"appointment": write_plain(made)},
@@ -50,7 +50,7 @@ def _read_balance(document: Given) -> Document:
 STANDING = DocumentForm(
     kind="standing",
     says_kind=False,
-    about='The figures of an account as "balance", and everybody\'s on it as "people" and "projects".',
+    about='The figures of an account as "balance", and those of its people and projects as "people" and "projects".',
     make=Standing,
     parts={
         "account": str,
@@ -73,7 +73,7 @@ def account_document(
         account: its declaration.
         tables: those of its tables that the reader may see.
         own: the reader's own part; None for those who may not ask.
-        standing: everybody's figures, for those who see all.
+        standing: the figures of all people, for readers who may see them.
     """
     return {
         "account": account.name,

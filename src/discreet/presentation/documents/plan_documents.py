@@ -1,4 +1,4 @@
-"""What is known before anything is spent, as documents: explanations, budgets side by side; and profiles."""
+"""Explanations, budgets side by side, and profiles as documents: facts that are known before anything is spent."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from discreet.report.html import element
 
 
 class RemoteResult(SimpleNamespace):
-    """A result as a service told it: its parts are attributes, and it prints as the curator's own.
+    """A result that a service returned: its parts are attributes, and it prints as the curator's own.
 
     Attributes:
-        document: all that was told.
+        document: everything that the service returned.
     """
 
     def __init__(self, **parts: Any) -> None:
@@ -81,7 +81,7 @@ CHOICES = DocumentForm(
 
 @dataclass(frozen=True, slots=True)
 class GroupsAbove:
-    """Which share of people has more groups than the table's limit, by some columns."""
+    """The share of people who have more groups than the table's limit, by some columns."""
 
     by: tuple[str, ...]
     limit: int
@@ -90,7 +90,7 @@ class GroupsAbove:
 
 @dataclass(frozen=True, slots=True)
 class LostValues:
-    """Which share of the counted values of a column is clipped to bounds, and which is missing."""
+    """The shares of a column's counted values that are clipped to bounds, and that are missing."""
 
     clipped: Figure | None
     missing: Figure | None

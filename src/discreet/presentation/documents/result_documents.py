@@ -55,7 +55,7 @@ def refusing(kind: str) -> Iterator[None]:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class DocumentForm(Generic[Made]):
-    """How results of one kind travel.
+    """The form in which results of one kind travel.
 
     Attributes:
         kind: what such a document is called.
@@ -103,13 +103,13 @@ class DocumentForm(Generic[Made]):
         return read_plain(kind.type, document) if isinstance(kind, InlinePart) else read_plain(kind, document[name])
 
     def declare(self) -> Self:
-        """Has objects of the class that it makes travel in it, wherever they stand in a document; returns itself."""
+        """Registers itself for objects of the class that it makes, wherever they are in a document; returns itself."""
         _FORMS[self.make] = self
         return self
 
     @cached_property
     def _accepted_parts(self) -> list[str]:
-        """The parts that `make` takes."""
+        """Returns the parts that `make` takes."""
         taken = signature(self.make).parameters
         every = any(each.kind is Parameter.VAR_KEYWORD for each in taken.values())
         return [name for name in self.parts if every or name in taken]
@@ -120,7 +120,7 @@ _FORMS: dict[Any, DocumentForm[Any]] = {}
 
 @dataclass(frozen=True, slots=True)
 class InlinePart:
-    """The type of a part whose own parts stand beside the others, and not inside it."""
+    """The type of a part whose own parts are next to the others, and not inside it."""
 
     type: Any
 
@@ -327,7 +327,7 @@ def read_some_loss(written: Given) -> Loss:
 
 
 def write_remaining(left: RemainingBudget) -> Document:
-    """Returns what is left: a loss, and in "largest_epsilon" the largest pure question that is still possible."""
+    """Returns the remaining budget: a loss, and in "largest_epsilon" the largest query without delta."""
     return {"text": str(left.loss), **write_loss(left.loss), "largest_epsilon": write_amount(left.epsilon)}
 
 
@@ -369,7 +369,7 @@ def _same(kind: type) -> Callable[[Any], Any]:
 _PLAIN: Mapping[type, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     **{kind: (write_value, _same(kind)) for kind in (bool, int, str, type(None))},  # bool before int, as it is one
     float: (write_value, read_float),
-    dt.datetime: (write_value, dt.datetime.fromisoformat),  # before date, of which it is one
+    dt.datetime: (write_value, dt.datetime.fromisoformat),  # before date: a datetime is a date in Python
     dt.date: (write_value, dt.date.fromisoformat),
     Loss: (write_loss_text, read_some_loss),
     RemainingBudget: (write_remaining, read_remaining),

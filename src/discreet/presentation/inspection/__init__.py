@@ -1,1 +1,1 @@
-"""A steward looks into a file before it is protected: what is private there is shown to nobody else."""
+"""Checks a file for its steward before it is protected; only the steward sees what is private in it."""

@@ -25,7 +25,7 @@ _NOWHERE = frozenset((0x81, 0x8D, 0x8F, 0x90, 0x9D))  # nothing in Windows-1252
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextEncoding:
-    """What the bytes of a text file are.
+    """The encoding of a text file, as its bytes show it.
 
     Attributes:
         codec: Python's name of the encoding.
@@ -41,17 +41,17 @@ class TextEncoding:
 
     @property
     def is_readable(self) -> bool:
-        """Whether tables are read from it as it is."""
+        """Returns whether tables are read from it as it is."""
         return self.codec in ("utf-8", "utf-8-sig")
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """Returns what people call it."""
         return _NAMES[self.codec]
 
 
 def encoding_of(path: Path) -> TextEncoding:
-    """Reads all bytes of a file, unpacked, and tells their encoding."""
+    """Reads all bytes of a file, unpacked, and returns their encoding."""
     with open_unpacked(path) as file:
         start = file.read(_AT_ONCE)
     marked = next((codec for mark, codec in _MARKS.items() if start.startswith(mark)), None)
@@ -62,7 +62,7 @@ def encoding_of(path: Path) -> TextEncoding:
 
 
 def _without_mark(start: bytes) -> str:
-    """Latin letters in UTF-16 have a zero beside them, always on the same side."""
+    """Finds UTF-16 without a mark: its Latin letters have a zero byte, always on the same side."""
     even, odd = start[0:2000:2].count(0), start[1:2000:2].count(0)
     most = max(len(start[:2000]) // 4, 1)
     return "utf-16-le" if odd >= most > even else "utf-16-be" if even >= most > odd else "utf-8"

@@ -1,4 +1,4 @@
-"""What anybody may know about a column from its name alone: a small public table of kinds and their bounds.
+"""Public knowledge about a column from its name alone: a small public table of kinds and their bounds.
 
 The bounds are generous limits of what can be true, not what is usual: values outside are clipped, and noise grows with
 the width. They come from general knowledge of the kind and never from a file.
@@ -15,7 +15,7 @@ _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 
 @dataclass(frozen=True, slots=True)
 class ColumnKind:
-    """What a column is about, and between which numbers, or days, its values can lie."""
+    """The kind of a column: what it is about, and between which numbers, or days, its values can lie."""
 
     name: str
     low: int | str
@@ -23,7 +23,7 @@ class ColumnKind:
 
     @property
     def is_day(self) -> bool:
-        """Whether it is one of days and moments, not of numbers."""
+        """Returns whether it is one of days and moments, not of numbers."""
         return isinstance(self.low, str)
 
 
@@ -96,11 +96,11 @@ def words_of(name: str) -> tuple[str, ...]:
 
 
 def kind_of(name: str) -> ColumnKind | None:
-    """Returns the kind that a column's name tells; None if it tells none.
+    """Returns the kind that a column's name suggests; None if it suggests none.
 
     >>> kind_of("age"), kind_of("diastolic_bp"), kind_of("pct_white"), kind_of("page"), kind_of("age_months")
-    (Kind(name='age', low=0, high=120), Kind(name='diastolic blood pressure', low=20, high=200), \
-Kind(name='percent', low=0, high=100), None, None)
+    (ColumnKind(name='age', low=0, high=120), ColumnKind(name='diastolic blood pressure', low=20, high=200), \
+ColumnKind(name='percent', low=0, high=100), None, None)
     """
     words = words_of(name)
     whole = _BY_WORDS.get((name.lower(),)) or _BY_WORDS.get(words)
@@ -133,7 +133,7 @@ def is_id(name: str) -> bool:
 
 
 def _rank(words: tuple[str, ...]) -> int | None:
-    """How surely words name the ids of people: the smaller, the surer; None if they do not."""
+    """Returns how surely words name the ids of people: the smaller, the surer; None if they do not."""
     whom = [word for word in words if word in PEOPLE or word.removesuffix("s") in PEOPLE]
     if not words:
         return None

@@ -1,4 +1,4 @@
-"""What to declare about a column: a type that reads its cells, bounds of its kind, and what stands in the way.
+"""Proposes what to declare about a column: a type that reads its cells, bounds of its kind, and what to mend first.
 
 The type is proposed after looking at the cells, which is a steward's right before anything is answered; bounds are
 those of the column's kind, from its name.
@@ -30,15 +30,15 @@ _NUMBERS = (CellFormat.WHOLE, CellFormat.PADDED, CellFormat.NUMBER)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """What to declare about a column.
+    """A proposal for what to declare about a column.
 
     Attributes:
         type: the one that its cells are read as.
         missing: how many cells are empty.
         unread: how many cells the type makes missing, since it does not read them.
-        kind: what the column is about, if its name tells and its type fits.
+        kind: what the column is about, if its name suggests it and its type fits.
         remarks: what a steward should know.
-        mend: how its cells become ones that are read; None if there is nothing to mend, or it cannot be told how.
+        mend: how its cells become ones that are read; None if there is nothing to mend, or no safe way to do it.
     """
 
     type: Type
@@ -85,7 +85,7 @@ def _fitting(name: str, kind: Type) -> ColumnKind | None:
 
 
 def _read(found: ColumnForms, kind: Type) -> int:
-    """How many cells a type reads."""
+    """Returns how many cells a type reads."""
     return found.count(*_READ_BY[kind])
 
 
@@ -100,7 +100,7 @@ _READ_BY = {
 
 
 def _type(found: ColumnForms, cells: int) -> tuple[Type, tuple[str, ...]]:
-    """The narrowest type that reads nearly all cells, and remarks about those that come near to one."""
+    """Returns the narrowest type that reads nearly all cells, and remarks about those that come near to one."""
     for kind in _READ_BY:
         share = _read(found, kind) / cells
         if share >= _ENOUGH and kind.is_number and found.count(CellFormat.PADDED):
@@ -118,7 +118,7 @@ def _type(found: ColumnForms, cells: int) -> tuple[Type, tuple[str, ...]]:
 
 
 def _mend(bare: ColumnForms, found: ColumnForms, cells: int) -> tuple[Mend | None, tuple[str, ...]]:
-    """How to write a column's numbers or days plainly, and what is the matter with them."""
+    """Returns how to write a column's numbers or days plainly, and what is the matter with them."""
     odd = found.count(*_COMMAS, *_SIGNS)
     if odd and (odd + found.count(*_NUMBERS)) / cells >= _NOTABLE:
         return _mended_numbers(bare, _write_form_counts(found, (*_SIGNS, *_COMMAS)))
@@ -136,7 +136,7 @@ def _mended_numbers(bare: ColumnForms, told: str) -> tuple[Mend | None, tuple[st
     if decimal and groups:
         return None, (f"{told}: commas mean decimals in some values and thousands in others",)
     if bare.count(CellFormat.COMMA) and not decimal and not groups and not bare.count(CellFormat.NUMBER):
-        return None, (f"{told}: whether a comma means decimals or thousands cannot be told",)
+        return None, (f"{told}: a comma may mean decimals or thousands, and the values do not show which",)
     if not decimal:
         return Mend.COMMA_GROUPS, (told,)
     return Mend.POINT_GROUPS if bare.count(CellFormat.POINT_GROUPS) else Mend.DECIMAL_COMMA, (told,)
@@ -146,7 +146,7 @@ def _mended_days(found: ColumnForms, told: str) -> tuple[Mend | None, tuple[str,
     if found.count(CellFormat.DAY_FIRST) and found.count(CellFormat.MONTH_FIRST):
         return None, (f"{told}: the order differs from value to value",)
     if found.count(CellFormat.DAY_OR_MONTH_FIRST) and not found.count(CellFormat.DAY_FIRST, CellFormat.MONTH_FIRST):
-        return None, (f"{told}: which of the two it is cannot be told",)
+        return None, (f"{told}: it may be either of the two, and the values do not show which",)
     most = max(_BY_FORM, key=found.count)
     return _BY_FORM[most], (told,)
 

@@ -1,4 +1,4 @@
-"""What `discreet check` adds to a discreet.toml that is there: sections at its end, and not a letter before them."""
+"""Adds what `discreet check` proposes to an existing discreet.toml: sections at its end, and nothing before them."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _KINDS = "tables", "public"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Addition:
-    """What a discreet.toml becomes.
+    """The new text of a discreet.toml.
 
     Attributes:
         text: all of it.
         what: what is added, in a few words.
-        private: whether lines among it were read from the data, so that nobody but the owner may read the file.
+        private: whether lines among it were read from the data, so that only the owner may read the file.
     """
 
     text: str
@@ -86,7 +86,7 @@ def account_of(text: str, path: Path, folder: Path) -> str:
 
 
 def _place(present: Mapping[str, Any], found: FileCheck, folder: Path, name: str | None) -> tuple[str, str]:
-    """Where the file declares a data file, or would: the kind of the table, and its name."""
+    """Returns where the file declares a data file, or would: the kind of the table, and its name."""
     declared = [(kind, called, told) for kind in _KINDS for called, told in _sections(present, kind).items()]
     for kind, called, told in declared:
         if called == name or (name is None and _is_read_from(told, found.path, folder)):
@@ -118,7 +118,7 @@ def _check_untyped(place: str, known: Any, found: FileCheck) -> None:
 
 
 def _join_sections(text: str, added: str, wanted: Mapping[str, Any]) -> str:
-    """The text with sections at its end, if it then says what it said and what is added, and nothing else.
+    """Returns the text with sections at its end, if it then says what it said and what is added, and nothing else.
 
     Raises:
         InvalidParameter: if it would not, as where the tables are written in one line.

@@ -1,6 +1,6 @@
 """A file looked through for its steward: what is read from it, what is not, whose rows they are.
 
-Everything in it depends on private data that nobody has paid for. It says so in its first line.
+Everything in it depends on private data, and no budget has paid for it. It says so in its first line.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from discreet.progress import stage
 from discreet.report.display import Display, DisplayMixin
 
 WARNING = (
-    "FOR THE STEWARD'S EYES ONLY. This was read from the private data, and nobody has paid for it: "
+    "FOR THE STEWARD'S EYES ONLY. This was read from the private data, and no budget has paid for it: "
     "do not publish it, and do not show it to analysts."
 )
 MOST_KEYS = 30
@@ -41,14 +41,14 @@ class ColumnCheck:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileCheck(DisplayMixin):
-    """What a steward is told about a file; it prints as a table.
+    """A report to a steward about a file; it prints as a table.
 
     Attributes:
         path: of the file.
         encoding: of a text file; None of Parquet.
         rows: how many there are.
         columns: by their names, in the order of the file; none if it cannot be read as it is.
-        unit: the column of people's ids, EACH_ROW, or None if nobody said and no name tells.
+        unit: the column of people's ids, EACH_ROW, or None if it was not given and no name suggests one.
         guessed: whether the unit was guessed from its name.
         people: whose rows they are, if the unit is a column.
         troubles: what is wrong with the file as a whole.
@@ -67,12 +67,12 @@ class FileCheck(DisplayMixin):
 
     @property
     def types(self) -> dict[str, str]:
-        """The types that read its columns, as `Curator.protect` takes them; chosen after a look at the data."""
+        """Returns the types that read its columns, as `Curator.protect` takes them; chosen after a look at the data."""
         return {name: column.proposal.type.value for name, column in self.columns.items()}
 
     @property
     def mends(self) -> bool:
-        """Whether something in it can be written so that it is read."""
+        """Returns whether something in it can be written so that it is read."""
         unreadable = self.encoding is not None and not self.encoding.is_readable
         return (
             unreadable
@@ -82,7 +82,7 @@ class FileCheck(DisplayMixin):
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What a steward should know, the file as a whole first."""
+        """Returns what a steward should know, the file as a whole first."""
         by_column = (f"{name}: {remark}" for name, column in self.columns.items() for remark in _remarks(column))
         return (*self.troubles, *self._about_people(), *by_column)
 
@@ -93,7 +93,7 @@ class FileCheck(DisplayMixin):
             return ()
         shares = {share: n for share, n in self.people.quantiles.items() if share < 1}
         most = ", ".join(f"{share:.0%} have at most {n}" for share, n in shares.items())
-        told = [f"Rows of one {self.unit}: {most}; nobody has more than {self.people.quantiles[1.0]}."]
+        told = [f"Rows of one {self.unit}: {most}; the most is {self.people.quantiles[1.0]}."]
         if self.people.without:
             told.append(f"{self.people.without} rows have no {self.unit}: answers leave them out.")
         return tuple(told)
@@ -173,7 +173,7 @@ def check_file(path: str | os.PathLike[str], *, unit: str | None = None, most_co
 
 
 def _unreadable(file: Path, encoding: TextEncoding) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Why a text file cannot be read as a table at all, or not as it is; and what its columns may be called then."""
+    """Returns why a text file cannot be read as a table, or not as it is, and what its columns may be called then."""
     if not encoding.is_readable:
         lines = encoding.undecodable_lines
         where = f"; {lines} lines are not UTF-8, the first is line {encoding.undecodable}" if lines else ""
@@ -227,7 +227,7 @@ def _columns(content: FileContent, proposals: Mapping[str, Proposal]) -> dict[st
 
 
 def _literals(made: Proposal) -> tuple[str, str]:
-    """The bounds of a kind as SQL: numbers, or days between quotes, made by us."""
+    """Returns the bounds of a kind as SQL: numbers, or days between quotes, made by us."""
     if made.kind is None:
         return "NULL", "NULL"
     return (

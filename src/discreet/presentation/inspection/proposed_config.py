@@ -1,4 +1,4 @@
-"""The discreet.toml that is proposed for a file: what is private in it is a comment that says so."""
+"""Proposes a discreet.toml for a file: what is private in it is a comment that says so."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _HEAD = """\
 # What is not a comment is public. Types were chosen after a look at the data; bounds are those of a column's kind,
 # known from its name and not from the data. Lines marked PRIVATE were read from the data, for your eyes: an end may be
 # one person's, and so may a rare value. Write what you would know without the file instead, or delete the line, before
-# anybody else sees this.
+# you show this to others.
 
 ledger = "discreet.ledger"
 """
 _ADDED = """\
 # Proposed by `discreet check`: read every line, and change what is wrong. Lines marked PRIVATE were read from the data,
-# for your eyes: write what you would know without the file instead, or delete them, before anybody else sees this.
+# for your eyes: write what you would know without the file instead, or delete them, before you show this to others.
 """
 _PRIVATE = "PRIVATE: read from the data"
 
@@ -48,7 +48,7 @@ def proposed_config(found: FileCheck, *, name: str, folder: Path, account: str =
     """Returns the text of a discreet.toml in a folder, for a file that was looked through.
 
     Raises:
-        InvalidParameter: if the file cannot be read as it is, or nobody says whose rows they are.
+        InvalidParameter: if the file cannot be read as it is, or it is not given whose rows they are.
     """
     table = proposed_table(found, name=name, folder=folder, account=account)
     return "\n".join((_HEAD, table.removeprefix(f"{_ADDED}\n"), proposed_budget(account or name)))
@@ -58,7 +58,7 @@ def proposed_table(found: FileCheck, *, name: str, folder: Path, account: str = 
     """Returns the sections of a table as they are added to a discreet.toml in a folder.
 
     Raises:
-        InvalidParameter: if the file cannot be read as it is, or nobody says whose rows they are.
+        InvalidParameter: if the file cannot be read as it is, or it is not given whose rows they are.
     """
     require_columns(found)
     if found.unit is None:
@@ -119,7 +119,7 @@ def _unit(found: FileCheck) -> Iterator[str]:
     yield _add_comment(f"unit = {_quote_text(str(found.unit))}", why)
     if found.people is not None:
         most = found.people.quantiles
-        why = f"{_PRIVATE}; 95 % of people have at most {most[0.95]} rows, nobody more than {most[1.0]}"
+        why = f"{_PRIVATE}; 95 % of people have at most {most[0.95]} rows, and no person has more than {most[1.0]}"
         yield _add_comment(f"# max_rows = {most[0.95]}", why)
 
 
@@ -154,7 +154,7 @@ def _is_listed(column: ColumnCheck) -> bool:
 
 
 def _round_outwards(value: Cell, *, up: bool) -> str:
-    """An end of a range, outwards to one digit and zeros, or to a year's end.
+    """Returns an end of a range, outwards to one digit and zeros, or to a year's end.
 
     >>> (
     ...     _round_outwards(63770.43, up=True),

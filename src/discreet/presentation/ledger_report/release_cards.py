@@ -27,7 +27,7 @@ class ReleaseCard:
         words: what was asked.
         table: the numbers.
         hidden: groups beyond those of the table.
-        private: whether its noise protects anybody, or was seeded for a test.
+        private: False if the noise was seeded, for a test.
     """
 
     words: str
@@ -38,7 +38,7 @@ class ReleaseCard:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredReleases:
-    """What a report shows of stored releases.
+    """The stored releases that a report shows.
 
     Attributes:
         stored: how many the ledger has.
@@ -54,7 +54,7 @@ class StoredReleases:
 
 
 def stored_releases(ledger: Ledger, history: LedgerHistory) -> StoredReleases:
-    """Returns the newest releases whose numbers the ledger tells."""
+    """Returns the newest releases whose numbers can be rebuilt from the ledger."""
     cards, hidden = list[ReleaseCard](), 0
     for charge in reversed(history.charges.values()):
         if not charge.replay_key or len(cards) == MOST_RELEASES:
@@ -74,7 +74,7 @@ def _declared_keys(ledger: Ledger, told: str) -> bytes:
 
 
 def _card(ledger: Ledger, history: LedgerHistory, charge: ChargeView) -> ReleaseCard | None:
-    """The numbers of an answer; None if they cannot be told from the ledger."""
+    """Returns the numbers of an answer; None if they cannot be rebuilt from the ledger."""
     entry = charge.entry
     payload = next(
         (kept.payload for kept in ledger.read_answers(charge.replay_key) if kept.charge == entry.sequence), None

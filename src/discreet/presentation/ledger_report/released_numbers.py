@@ -32,11 +32,11 @@ _FOREIGN = DiscreetError, AttributeError, KeyError, TypeError, ValueError  # of 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleasedNumbers:
-    """What an answer showed, group by group.
+    """The numbers of an answer, group by group.
 
     Attributes:
-        records: keys, and each number `x` beside `x_low` and `x_high`.
-        private: whether its noise protects anybody, or was seeded for a test.
+        records: keys, and each number `x` with `x_low` and `x_high`.
+        private: False if the noise was seeded, for a test.
     """
 
     records: Sequence[dict[str, Any]]
@@ -52,7 +52,7 @@ def released_numbers(
         question: as its charge has it.
         payload: as the ledger stores it.
         declared: the tables as they were declared then, by name.
-        blocks: returns the long lists of keys that the ledger keeps beside declarations.
+        blocks: returns the long lists of keys that the ledger keeps apart from declarations.
     """
     try:
         fields, form = header_of(payload), json.loads(question)
@@ -92,7 +92,7 @@ def _collect_numbers(released: ReleasedStatistics, names: Mapping[str, str], *, 
 
 
 def _names(form: Mapping[str, Any]) -> dict[str, str]:
-    """The names of an answer's columns for its aggregates; those that only went into others have their kind's."""
+    """Returns the names of an answer's columns for its aggregates; those used only inside others have their kind's."""
     keys = {str(name) for name, _ in form["keys"]}
     said = {f"#{part[1]}": str(name) for name, part in form["outputs"] if part[0] == "#" and name not in keys}
     taken, names = keys | set(said.values()), dict[str, str]()

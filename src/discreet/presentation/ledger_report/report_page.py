@@ -37,7 +37,7 @@ _SECTIONS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verification:
-    """Whether a ledger is as it was written.
+    """The result of verifying a ledger.
 
     Attributes:
         head: its last entry, to be kept elsewhere.
@@ -53,17 +53,17 @@ class Verification:
 
     @property
     def passed(self) -> bool:
-        """Whether the chain is whole and contains the anchor, if there is one."""
+        """Returns whether the chain is whole and contains the anchor, if there is one."""
         return not self.problem and self.anchored is not False
 
     @property
     def word(self) -> str:
-        """The verdict."""
+        """Returns the verdict in a few words."""
         return "Verified" if self.passed else "Not as it was written" if self.problem else "Not this ledger"
 
     @property
     def words(self) -> str:
-        """The verdict, in a sentence or two."""
+        """Returns the verdict, in a sentence or two."""
         if self.problem:
             return self.problem
         if not self.passed:
@@ -74,7 +74,7 @@ class Verification:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerReport:
-    """A report.
+    """A report on a ledger, as a page.
 
     Attributes:
         text: the page.
@@ -156,7 +156,7 @@ def _figure(view: AccountView, now: dt.datetime) -> Html | None:
         return None
     return page.figure(
         chart,
-        caption=f"Lines: what is left, as a share of each budget or cap. Dashed: at the pace so far. {METHOD}",
+        caption=f"Lines: the share of each budget or cap that remains. Dashed: at the pace so far. {METHOD}",
         description=f"{headline(view.whole, is_forecast=True)}. "
         + "; ".join(f"{one.label}: {rate(one.left)} left" for one in shown[: 1 + MOST_SPENDERS]),
         broad=True,
@@ -201,7 +201,7 @@ def write_report(
 
 
 def _write(path: Path, text: str) -> None:
-    """A page that is whole or not there: a scheduled run must not leave half of one."""
+    """Writes a page whole or not at all: a scheduled run must not leave half of one."""
     beside = path.with_name(f".{path.name}.new")
     try:
         beside.unlink(missing_ok=True)

@@ -61,17 +61,17 @@ class SpenderView:
 
     @property
     def is_capped(self) -> bool:
-        """Whether there is a budget or cap of its own to be used up."""
+        """Returns whether there is a budget or cap of its own to be used up."""
         return self.cap != "none"
 
     @property
     def label(self) -> str:
-        """The name in a list or a legend."""
+        """Returns the name in a list or a legend."""
         return "the account" if self.kind == ACCOUNT else f"{self.kind} {plain(self.name)}"
 
     @property
     def used_up(self) -> str:
-        """When nothing is left, in words."""
+        """Returns when the budget is used up, in words."""
         if not self.is_capped:
             return "no cap of their own"
         if self.left <= 0:
@@ -80,12 +80,12 @@ class SpenderView:
 
     @property
     def facts(self) -> dict[str, str]:
-        """The figures by their labels."""
+        """Returns the figures by their labels."""
         return {label.capitalize(): text for label, text in self.balance.facts.items()}
 
     @property
     def stopped_names(self) -> tuple[str, ...]:
-        """The names that may ask nothing new until a steward unlocks the account."""
+        """Returns the names that may ask nothing new until a steward unlocks the account."""
         return tuple(who or "names without a role" for who in self.balance.stopped)
 
 
@@ -119,7 +119,7 @@ class AccountView:
 
     @property
     def ranked_spenders(self) -> list[SpenderView]:
-        """People and projects, those who have used most of their caps first."""
+        """Returns people and projects, those who have used most of their caps first."""
         return sorted((*self.people, *self.projects), key=lambda one: (not one.is_capped, one.left, -one.queries))
 
 
@@ -148,7 +148,7 @@ def view_account(standing: Standing, history: AccountHistory, now: dt.datetime) 
 def view_balance(
     name: str, kind: str, balance: Balance, spending: SpenderHistory | None, now: dt.datetime
 ) -> SpenderView:
-    """Returns the view of a balance: an account's, or somebody's own part of one."""
+    """Returns the view of a balance: of an account, or of a person's or project's part of one."""
     figures = str(balance.total), describe_loss(balance.spent), str(balance.remaining)
     return _view(balance, spending, now, name=name, kind=kind, role="", figures=figures)
 

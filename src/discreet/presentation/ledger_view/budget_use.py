@@ -1,4 +1,4 @@
-"""What an account, a person or a project has left of its budget, step by step, by the filters of the ledger.
+"""The remaining budget of an account, a person or a project, step by step, by the filters of the ledger.
 
 This is the one computation of a burn-down: the report and the page of a service both draw its steps.
 """
@@ -22,7 +22,7 @@ MOST_STEPS = 400
 
 @dataclass(frozen=True, slots=True)
 class BudgetStep:
-    """What is left from a moment on, of the budget that was in force then.
+    """The budget that remains from a moment on, of the one that was in force then.
 
     Attributes:
         time: when it began.
@@ -38,12 +38,12 @@ class BudgetStep:
 
     @property
     def remaining(self) -> RemainingBudget:
-        """What a balance told of it at the time."""
+        """Returns what remained, as a balance showed it at the time."""
         return RemainingBudget.of(self.spent, self.total)
 
     @property
     def remaining_share(self) -> float:
-        """The share of the budget that was left."""
+        """Returns the share of the budget that was left."""
         return 1.0 - used_share(self.spent, self.total)
 
 
@@ -70,16 +70,16 @@ class SpenderHistory:
 
     @property
     def total(self) -> Loss:
-        """The budget or cap that is in force."""
+        """Returns the budget or cap that is in force."""
         return self.budget if self.cap is None else self.cap
 
     @property
     def remaining_share(self) -> float:
-        """The share of the total that is left."""
+        """Returns the share of the total that is left."""
         return self.curve[-1].remaining_share if self.curve else 1.0
 
     def charge(self, time: dt.datetime, price: ChargePrice) -> None:
-        """Adds a charge."""
+        """Adds a charge to what was spent."""
         self.questions += 1
         self.lose(time, price)
 
@@ -120,7 +120,7 @@ class SpenderHistory:
 
 
 def _thin_curve(curve: list[BudgetStep], every: int) -> list[BudgetStep]:
-    """Leaves out charges, but every so-manieth and the last step; changes of a budget are all kept."""
+    """Keeps every n-th charge, the last step and all changes of the budget."""
     kept, charges = list[BudgetStep](), 0
     for step in curve:
         charges += step.is_charge
@@ -166,6 +166,6 @@ def _part(amount: tuple[int, int], cap: float) -> float:
 
 @lru_cache(maxsize=256)
 def _caps(budget: Loss) -> tuple[tuple[str, tuple[float, ...]], ...]:
-    """The rules of a budget by the names of their sums, each with what it allows: epsilon or rho, and a delta."""
+    """Returns the rules of a budget by the names of their sums, each with its limit: epsilon or rho, and a delta."""
     found = [(type(rule.cap), rule.cap) for rule in rules(budget)]
     return tuple((CURRENCIES[kind], tuple(float(getattr(cap, name)) for name in NAMES[kind])) for kind, cap in found)

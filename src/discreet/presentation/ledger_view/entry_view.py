@@ -49,17 +49,17 @@ class EntryView:
 
     @property
     def what(self) -> str:
-        """The kind and the words, on one line."""
+        """Returns the kind and the words, on one line."""
         return f"{self.kind} {self.words}".rstrip()
 
     @property
     def moment(self) -> str:
-        """The time, to the second."""
+        """Returns the time, to the second."""
         return self.time[:19].replace("T", " ")
 
     @property
     def cost_text(self) -> str:
-        """The cost in words; empty for an entry that costs nothing by its kind."""
+        """Returns the cost in words; empty for an entry that costs nothing by its kind."""
         return "" if self.cost is None else str(self.cost)
 
 

@@ -21,7 +21,7 @@ METHOD = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forecast:
-    """What a pace leads to.
+    """When a budget is used up at a pace.
 
     Attributes:
         pace: which share is spent a day.
@@ -33,7 +33,7 @@ class Forecast:
 
     @property
     def words(self) -> str:
-        """The day, in words."""
+        """Returns the day, in words."""
         return "not within ten years" if self.used_up is None else f"about {day(self.used_up)}"
 
 

@@ -96,13 +96,13 @@ class AccountHistory:
 
     @property
     def spenders(self) -> tuple[SpenderHistory, ...]:
-        """The account itself, its people and its projects."""
+        """Returns the account itself, its people and its projects."""
         return self.own, *self.people.values(), *self.projects.values()
 
 
 @dataclass(slots=True, kw_only=True)
 class LedgerHistory:
-    """What is kept of a ledger, filled while it is read."""
+    """The parts of a ledger that views need, filled while it is read."""
 
     accounts: dict[str, AccountHistory] = field(default_factory=dict)
     charges: dict[int, ChargeView] = field(default_factory=dict)
@@ -225,7 +225,7 @@ def _spenders(account: AccountHistory, who: str, project: str) -> list[SpenderHi
 
 
 def _end_query(history: LedgerHistory, entry: Entry) -> list[SpenderHistory]:
-    """Returns whose query has ended: nobody's, if another charge paid for it."""
+    """Returns the spenders whose query has ended; none if another charge paid for it."""
     project, paid = history.running.pop(entry.about, ("", True))
     return _spenders(history.accounts[entry.account], entry.who, project) if paid else []
 

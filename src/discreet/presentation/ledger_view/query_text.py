@@ -1,4 +1,4 @@
-"""What was asked, for people who read the history: the SQL as it was written, else the plan in a few words.
+"""The text of a query, for people who read the history: the SQL as it was written, else the plan in a few words.
 
 A charge holds the text of a question since there is a place for it. Older charges, and questions that were built in
 Python, hold the plan alone.
@@ -74,7 +74,7 @@ def _told_plan(asked: Any) -> str:
 
 @lru_cache(maxsize=4096)
 def _describe_derivation(question: str) -> str:
-    """What was made of rows, in words that stand before them; nothing of a question that was answered."""
+    """Returns what was made of rows, in words that come before them; nothing of a question that was answered."""
     try:
         return _maker(json.loads(question))
     except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
@@ -103,7 +103,7 @@ def outputs_text(question: str) -> str:
 
 
 def _plan(asked: Mapping[str, Any]) -> str:
-    """One question; what it does before rows are counted, such as joins, is not told."""
+    """Returns one question in words; what it does before rows are counted, such as joins, is left out."""
     table, outputs = str(asked.get("table", "")), asked.get("outputs", ())
     if any(name == "#people" for name, *_ in outputs):
         return f"profile of {table}"

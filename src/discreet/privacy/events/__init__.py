@@ -4,8 +4,7 @@ The law of evolution:
 
 1. An event describes and never computes. Its docstring is its mathematical definition; prices live in `accounting`.
 2. The meaning of an event never changes, nor do its fields, its defaults and its name in JSON. A new meaning is a new
-class
-   with a new name, beside the old one.
+   class with a new name, and the old one stays.
 3. Ledgers written by any earlier version replay: `tests/privacy/events_v1.json` holds texts of version 1 for ever.
 4. What is not understood is refused: an unknown kind, version or field is never skipped and never guessed.
 

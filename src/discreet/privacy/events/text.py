@@ -84,7 +84,7 @@ def to_json(event: Event) -> str:
     return text
 
 
-_TEXTS: dict[Event, str] = {}  # a charge, its release and whoever reads it again all write the same event
+_TEXTS: dict[Event, str] = {}  # a charge, its release and its later readers all write the same event
 _MOST_REMEMBERED, _LONGEST_REMEMBERED = 256, 4096
 
 

@@ -15,8 +15,8 @@ _RELATIONS = {
     Neighbours.REPLACE: "both have as many units, and the rows of one unit differ in any way",
 }
 _HOW = (
-    "Whoever keeps the ledger shows entry {sequence}: it has this hash, and discreet verify with this head as the "
-    "anchor finds the ledger unaltered up to it."
+    "Ask the keeper of the ledger for entry {sequence}: it must have this hash. Then run discreet verify with this "
+    "head as the anchor: it must find the ledger unaltered up to that head."
 )
 
 
@@ -27,11 +27,11 @@ def guarantee(cost: Loss, account: Account) -> str:
     >>> clinic = Account(
     ...     name="clinic", unit=Unit("patient", "id"), neighbours=Neighbours.ADD_REMOVE, budget=PureDP(1), salt=b""
     ... )
-    >>> print(guarantee(PureDP("0.1"), clinic)[:104])
-    For any two databases of which one has all rows of one unit more than the other (a unit of patient (id))
+    >>> print(guarantee(PureDP("0.1"), clinic)[:101])
+    For any two databases where one has all rows of one unit more than the other (a unit of patient (id))
     """
     unit = f"a unit of {account.unit}" if account.unit.columns else "a unit is one row"
-    return f"For any two databases of which {_RELATIONS[account.neighbours]} ({unit}), {_promise(cost)}."
+    return f"For any two databases where {_RELATIONS[account.neighbours]} ({unit}), {_promise(cost)}."
 
 
 def _promise(cost: Loss) -> str:
@@ -53,9 +53,9 @@ def certificate(entry: Entry, account: Account, outcome: Entry | None, head: Hea
 
     Args:
         entry: the charge.
-        account: that was charged.
-        outcome: how it ended, if it has; of an answer, the digest of what was kept is told.
-        head: of the ledger now: it anchors the charge.
+        account: the account that was charged.
+        outcome: how it ended, if it has; of an answer, the digest of what was kept is shown.
+        head: the head of the ledger now, which anchors the charge.
     """
     content = entry.content
     cost, ended = read_loss(content["cost"]), None

@@ -1,7 +1,7 @@
 """What is done to people and keys: one request for each action, which HTTP and the page share; `Identities` do them.
 
-Whoever acts has the permission of the verb before it is done (see `Acts.perform`); on whom, and on whose keys,
-`Identities` decide. A secret is in one result only.
+The permission of the verb is checked before it is done (see `StewardActions.perform`); on whom a caller may act, and
+on whose keys, `Identities` decide. A secret is in one result only.
 """
 
 from __future__ import annotations
@@ -29,51 +29,51 @@ _DAYS = Arg(ArgumentKind.COUNT, "Days until the key ends.", example="90", most=M
 class PersonAction(Request[Document]):
     """An action on a person."""
 
-    name: Annotated[str, Arg(ArgumentKind.NAME, "Who.", example="ana")]
+    name: Annotated[str, Arg(ArgumentKind.NAME, "The name of the person.", example="ana")]
 
 
 @dataclass(frozen=True, kw_only=True)
 class MakePerson(PersonAction):
-    """Makes somebody known, who then may be given keys."""
+    """Adds a person, who can then be given keys."""
 
     verb: ClassVar[str] = "make_person"
-    role: Annotated[str, Arg(ArgumentKind.NAME, "What they are for the service.", choices=_ROLES, example="analyst")]
+    role: Annotated[str, Arg(ArgumentKind.NAME, "Their role in the service.", choices=_ROLES, example="analyst")]
 
 
 class DisablePerson(PersonAction):
-    """Ends all that somebody has: keys, sessions, links; their name and history stay."""
+    """Ends the keys, sessions and links of a person; their name and history stay."""
 
     verb: ClassVar[str] = "disable_person"
 
 
 class EnablePerson(PersonAction):
-    """Lets somebody in again, with keys and links to be made anew."""
+    """Enables a disabled person again; their keys and links must be made anew."""
 
     verb: ClassVar[str] = "enable_person"
 
 
 class MakeLink(PersonAction):
-    """Makes a sign-in link for somebody, which works once."""
+    """Makes a sign-in link for a person, which works once."""
 
     verb: ClassVar[str] = "make_link"
 
 
 @dataclass(frozen=True, kw_only=True)
 class MakeKey(PersonAction):
-    """Makes a key for somebody who is known; it is shown this once."""
+    """Makes a key for a person; it is shown only once."""
 
     verb: ClassVar[str] = "make_key"
-    tables: Annotated[tuple[str, ...] | None, Arg(ArgumentKind.NAMES, "Which tables it is for; all unless given.")] = (
-        None
-    )
-    project: Annotated[str, Arg(ArgumentKind.NAME, "Whose cap its questions count against; none unless given.")] = ""
+    tables: Annotated[
+        tuple[str, ...] | None, Arg(ArgumentKind.NAMES, "The tables that the key is for; all by default.")
+    ] = None
+    project: Annotated[str, Arg(ArgumentKind.NAME, "The project whose cap its queries count against. Optional.")] = ""
     expires_days: Annotated[int, _DAYS] = 90
-    note: Annotated[str, Arg(ArgumentKind.NAME, "What it is for.")] = ""
+    note: Annotated[str, Arg(ArgumentKind.NAME, "What the key is for. Optional.")] = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RevokeKey(Request[Document]):
-    """Ends a key at once, for whoever uses it now as well."""
+    """Ends a key at once, also where it is in use now."""
 
     verb: ClassVar[str] = "revoke_key"
     key: Annotated[str, Arg(ArgumentKind.NAME, "The public id of a key.")]
@@ -81,14 +81,14 @@ class RevokeKey(Request[Document]):
 
 @dataclass(frozen=True, kw_only=True)
 class RotateKey(RevokeKey):
-    """Replaces a key by a new one of the same person and scope, which is shown this once."""
+    """Replaces a key by a new one of the same person and scope, which is shown only once."""
 
     verb: ClassVar[str] = "rotate_key"
     expires_days: Annotated[int | None, _DAYS] = None
 
 
 def perform(identities: Identities, request: Request[Document], caller: AuthenticatedCaller) -> Document:
-    """Has `Identities` do what is asked: the method has the name of the verb, and its arguments."""
+    """Calls the method of `Identities` that has the name and the arguments of the verb, and returns its document."""
     given = {each.name: getattr(request, each.name) for each in arguments(type(request))}
     done = getattr(identities, request.verb)(caller, **given)
     return _WRITTEN[PEOPLE_VERBS[request.verb].document](done)
@@ -114,7 +114,7 @@ PEOPLE_VERBS: Mapping[str, Verb] = MappingProxyType(
         )
     }
 )
-"""What a service does to people and keys, beside `VERBS`: no curator knows them."""
+"""What a service does to people and keys, in addition to `VERBS`: no curator knows them."""
 
 
 def _moments(made: Person | AccessKey) -> Document:
@@ -125,7 +125,7 @@ def _moments(made: Person | AccessKey) -> Document:
 PERSON = DocumentForm(
     kind="person",
     says_kind=False,
-    about="Somebody who is known.",
+    about="A person who is known to the service.",
     make=Person,
     parts=types_of(Person) | {"created": datetime, "disabled": datetime | None},
     writes=_moments,
@@ -133,9 +133,9 @@ PERSON = DocumentForm(
 KEY = DocumentForm(
     kind="key",
     says_kind=False,
-    about="What may be told about a key; never what proves it.",
+    about="The public facts about a key; never its secret.",
     make=AccessKey,
-    parts={  # spelled out: what is added to a key one day does not leave by itself
+    parts={  # spelled out: a field that is added to a key one day does not leave unless it is listed
         "id": str,
         "person": str,
         "role": ServiceRole,
@@ -155,7 +155,7 @@ _WRITTEN: Mapping[str, Callable[[Any], Document]] = {
     "link": lambda token: {"token": token},
     "nothing": lambda _: {},
 }
-"""What is told of a result, by the kind of its document."""
+"""How a result is written, by the kind of its document."""
 
 
 def _moment(seconds: float | None) -> str | None:

@@ -1,8 +1,8 @@
-"""The ledger for callers: what they may read of it, and the acts of stewards, each an entry.
+"""The ledger for callers: what they may read of it, and the actions of stewards, each an entry.
 
-Formal guarantee: an analyst sees their own charges and their own part of an account, and nothing that tells whether
-other entries exist; idempotency keys are shown to nobody. A caller whose key is for some tables sees the accounts of
-these tables. Nobody acts on an account but stewards, under their own name, with a key that is not narrowed.
+Formal guarantee: an analyst sees their own charges and their own part of an account, and nothing that reveals whether
+other entries exist; idempotency keys are never shown. A caller whose key is for some tables sees the accounts of these
+tables. Only stewards act on an account, under their own name, with a key that is not narrowed.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from discreet.service.identity.people import require_whole
 from discreet.service.request_executor import Document
 
 MOST_ENTRIES = 500
-"""Of a page of history."""
+"""The most entries that a page of history has."""
 
 _LOOKED_AT = 5000  # entries that one page looks through: the next page goes on, so that none takes long
 _MOST_LOOKS = 20
@@ -52,7 +52,7 @@ _ON_BOOK = {ServiceRole.STEWARD: Role.STEWARD, ServiceRole.AUDITOR: Role.AUDITOR
 
 
 def recorder(ledger: Ledger) -> ActionRecorder:
-    """Returns what writes acts on people and keys into a ledger; for `Identities`."""
+    """Returns a function that writes actions on people and keys into a ledger; for `Identities`."""
 
     def record(act: str, *, by: str, about: str, key: str = "", role: ServiceRole | None = None) -> None:
         facts = {**({"key": key} if key else {}), **({} if role is None else {"role": role.value})}
@@ -78,11 +78,11 @@ class StewardActions:
     # ----------------------------------------------------------------------------------------------------- reading
 
     def budgets(self, caller: AuthenticatedCaller, name: str | None = None) -> list[Document]:
-        """Returns each account that a caller may see: their own part of it, and everybody's for those who see all.
+        """Returns each account that a caller may see: their own part of it, and all parts for those who see all.
 
-        Of each: ``account``, ``unit``, ``neighbours``, ``tables``, ``own`` (a balance with ``cap`` and ``spendable``,
-        the largest pure question that cap, project and account leave; null for who may not ask) and, for those who see
-        everybody's, ``listed``, ``balance`` (the account's), ``people`` and ``projects``.
+        Each has ``account``, ``unit``, ``neighbours``, ``tables``, ``own`` (a balance with ``cap`` and ``spendable``,
+        the largest query without delta that cap, project and account allow; null for callers who may not ask) and,
+        for those who see all, ``listed``, ``balance`` (the account's), ``people`` and ``projects``.
 
         Args:
             caller: who looks.
@@ -111,7 +111,7 @@ class StewardActions:
         return replace(view, tables={name: told for name, told in view.tables.items() if caller.sees(name)})
 
     def own_view(self, caller: AuthenticatedCaller, account: str) -> SpenderView:
-        """Returns the view of a caller's own part of an account, which tells nothing about what others did.
+        """Returns the view of a caller's own part of an account, which reveals nothing about what others did.
 
         Raises:
             NotPermitted: if the caller may not see the account.
@@ -192,7 +192,7 @@ class StewardActions:
     ) -> list[Entry]:
         """Returns entries that a caller may see, the newest first, before one of them if it is given.
 
-        No more than 100,000 entries are looked through, so that nobody's page takes long: `history` has all.
+        No more than 100,000 entries are looked through, so that no page takes long: `history` has all.
 
         Args:
             caller: who looks.
@@ -233,17 +233,17 @@ class StewardActions:
         analyst: str | None = None,
         project: str | None = None,
     ) -> list[Entry]:
-        """The entries that are a caller's to see, and about somebody or a project, without idempotency keys."""
+        """Returns the entries that a caller may see, about one person or project if given, without idempotency keys."""
         accounts = self._visible(caller)
         mine = (each for each in entries if _sees(caller, each, accounts) and each.concerns(analyst, project))
         return [each._replace(key="") for each in mine]
 
     def _account_of(self, caller: AuthenticatedCaller, name: str) -> str:
-        """The account of a table that a key is for, or of that name."""
+        """Returns the account of a table that a key is for, or else the name itself."""
         return next((at for table, at in self._ledger.tables().items() if table == name and caller.sees(table)), name)
 
     def _visible(self, caller: AuthenticatedCaller) -> frozenset[str]:
-        """The accounts of the tables that a key is for."""
+        """Returns the accounts of the tables that a key is for."""
         if caller.tables is None:
             return frozenset(self._ledger.accounts())
         return frozenset(account for table, account in self._ledger.tables().items() if caller.sees(table))
@@ -293,7 +293,7 @@ class StewardActions:
         if verb.name == "verify":
             return result_of(verb).write(self.verify(caller))
         if verb.queue is not Queue.LEDGER or verb.permission not in _WHOLE:
-            raise InternalError(f"{verb.name} would show the whole ledger to everybody.")
+            raise InternalError(f"{verb.name} would show the whole ledger to every caller.")
         require_whole(caller, verb.name)
         self._check(caller, request)
         done = verb.implementation(self._ledger, request, LedgerCaller(analyst=caller.name))
@@ -307,14 +307,14 @@ class StewardActions:
         if isinstance(request, Appoint):
             known = self._identities.role_of(request.who)
             if known is None:
-                raise InvalidParameter("who", request.who, "to be known", "Make the person first, or a key for them.")
+                raise InvalidParameter("who", request.who, "to be known", "Add the person first, or make them a key.")
             of_stewards = request.role == Role.STEWARD.value or known is ServiceRole.STEWARD
             if of_stewards and caller.role is not ServiceRole.OWNER:
                 raise NotPermitted(caller.name, "appoint stewards", "The owner can.")
 
 
 def _sees(caller: AuthenticatedCaller, entry: Entry, accounts: Iterable[str]) -> bool:
-    """Tells whether an entry is a caller's to see: their own charge, or any, within what their key is for."""
+    """Returns whether a caller may see an entry: their own charge, or any, within what their key is for."""
     if caller.tables is not None and entry.account not in accounts:
         return False
     if caller.may(Permission.SEE_ALL):

@@ -1,4 +1,4 @@
-"""The API put together: `create_api` for the service, and its description in OpenAPI."""
+"""`create_api` puts the API together, and describes it in OpenAPI."""
 
 from __future__ import annotations
 
@@ -19,7 +19,11 @@ from discreet.service.api.metrics import Metrics
 from discreet.service.api.route_access import ServiceContext
 
 VERSION = "1"
-_SCHEME = {"type": "http", "scheme": "bearer", "description": "A key of the service: dk_..._..., in no other place."}
+_SCHEME = {
+    "type": "http",
+    "scheme": "bearer",
+    "description": "A key of the service, dk_..._..., read from this header only.",
+}
 
 _open = APIRouter(include_in_schema=False)
 
@@ -28,13 +32,13 @@ def create_api(offices: ServiceContext, *, metrics: Metrics | None = None) -> Fa
     """Returns the application that serves /v1, /healthz and /readyz; the page may be added to it.
 
     Args:
-        offices: what it works with.
-        metrics: count requests for stewards.
+        offices: the services that routes use.
+        metrics: counts requests for stewards.
     """
     app = FastAPI(
         title="Discreet",
         version=VERSION,
-        summary="Questions about private tables, answered with differential privacy and paid from budgets.",
+        summary="Queries on private tables, answered with differential privacy and paid from budgets.",
         docs_url=None,
         redoc_url=None,
         openapi_url="/v1/openapi.json",
@@ -52,20 +56,20 @@ def create_api(offices: ServiceContext, *, metrics: Metrics | None = None) -> Fa
 
 @_open.get("/healthz")
 async def alive() -> Response:
-    """Tells that the process is there."""
+    """Returns 200 while the process runs."""
     return json_response({"alive": True})
 
 
 @_open.get("/readyz")
 async def ready(request: Request) -> Response:
-    """Tells whether questions are taken.
+    """Returns 200 while queries are taken.
 
     Raises:
         ServiceUnavailable: if they are not.
     """
     desk = request.app.state.offices.desk
     if not getattr(desk, "ready", True):
-        raise ServiceUnavailable("Questions are not taken", "Try again later.", retry_after=5)
+        raise ServiceUnavailable("The service takes no queries now", "Try again later.", retry_after=5)
     if not await desk.check_ledger():
         raise ServiceUnavailable("The ledger does not answer", "Try again later.", retry_after=5)
     return json_response({"ready": True})
@@ -73,7 +77,7 @@ async def ready(request: Request) -> Response:
 
 @_open.api_route("/v1/{rest:path}", methods=["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
 async def nothing(request: Request) -> Response:
-    """Tells that there is nothing under /v1 but what is described, whatever stands beside the API.
+    """Answers every other address under /v1, so that an app mounted next to the API never does.
 
     Raises:
         HTTPException: 405 with the methods that an address takes, or 404.
@@ -85,7 +89,7 @@ async def nothing(request: Request) -> Response:
 
 
 def _describe_routes(app: FastAPI) -> dict[str, Any]:
-    """The description, in which every route needs the key."""
+    """Returns the description, in which every route needs the key."""
     if app.openapi_schema is None:
         made = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
         made.setdefault("components", {})["securitySchemes"] = {"key": _SCHEME}

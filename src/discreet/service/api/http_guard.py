@@ -1,6 +1,6 @@
-"""What stands before all routes and pages: sizes, the Host, the Origin, headers that browsers obey, one line of log.
+"""The guard before all routes and pages: sizes, the Host, the Origin, headers that browsers obey, one line of log.
 
-DNS rebinding ends at the Host, requests that other sites make in somebody's browser end at the Origin, and the policy
+DNS rebinding ends at the Host, requests that other sites make in a user's browser end at the Origin, and the policy
 of every page forbids scripts, styles, frames, forms and connections that are not its own.
 
 Formal guarantee: whatever happens behind it, a client gets a response without a word about why, if the error is none of
@@ -36,7 +36,7 @@ MOST_HEADERS = 1 << 14  # bytes of all headers together
 SLOWEST_BODY = 1 << 16  # bytes a second, after the deadline of a body
 GONE = 499  # what is counted for a client that went away
 _ONCE = (b"authorization", b"content-length", b"content-type", b"host", b"idempotency-key", b"transfer-encoding")
-"""Headers that stand there once, or two readers could take different ones."""
+"""Headers that may appear only once, since two readers could take different ones."""
 
 SECURITY_HEADERS: Mapping[bytes, bytes] = {
     b"cache-control": b"no-store",
@@ -75,7 +75,7 @@ class HttpGuard:
         self._at_once: Counter[str] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serves one request."""
+        """Serves one request, counts it, and logs it in one line."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -89,7 +89,7 @@ class HttpGuard:
                 await self._app(scope, passage.receive, passage.send)
         except _TooLarge:
             await passage.refuse(413)
-        except ClientDisconnect:  # before its request was whole: nobody is there to be answered
+        except ClientDisconnect:  # before its request was whole: no client is there to be answered
             passage.error, passage.status = "ServiceError", passage.status or GONE
         except Exception as error:  # noqa: BLE001 - nothing may get to the server, which would print it
             await passage.fail(error)
@@ -99,7 +99,7 @@ class HttpGuard:
         _LOG.info("%s", json.dumps(passage.line))
 
     def _refusal_status(self, scope: Scope) -> int:
-        """The status of a request that is not looked at any further; 0 for all others."""
+        """Returns the status of a request that is refused unread; 0 for all others."""
         names = [name for name, _ in scope["headers"]]
         if sum(len(name) + len(value) for name, value in scope["headers"]) > MOST_HEADERS:
             return 431
@@ -123,7 +123,7 @@ class HttpGuard:
 
 
 class _TooLarge(Exception):
-    """A body goes on beyond what is taken."""
+    """A body is longer than what is taken."""
 
 
 @dataclass(slots=True)
@@ -149,12 +149,12 @@ class _Passage:
 
     @property
     def route(self) -> str:
-        """The template of the route, which holds nothing of the address."""
+        """The template of the route, without any part of the address."""
         return str(getattr(self.scope.get("route"), "path", "other"))
 
     @property
     def line(self) -> dict[str, Any]:
-        """What is logged: nothing of what was sent, nothing that takes time into account."""
+        """The line of the log: nothing of what was sent, and no durations."""
         state = self.scope["state"]
         known = state.get("known")
         return {
@@ -177,8 +177,8 @@ class _Passage:
         if connection is not None:
             connection.known = True
         if self.at_once[caller.name] >= self.settings.requests_at_once:
-            hint = "Wait for the answers to some of them."
-            raise TooManyRequests("Too many requests of yours are under way", hint, retry_after=1)
+            hint = "Wait for an answer to one of them."
+            raise TooManyRequests("Too many of your requests are running", hint, retry_after=1)
         self.at_once[caller.name] += 1
         self.caller = caller.name
 
@@ -201,7 +201,7 @@ class _Passage:
         return message
 
     async def _in_time(self) -> Message:
-        """The next part of the body, unless the client is too slow: then it is told so, and its connection ends."""
+        """Returns the next part of the body; a client that is too slow gets status 408, and its connection ends."""
         now = time.monotonic()
         self.began = now if self.began is None else self.began
         allowed = self.settings.body_deadline + self.read / SLOWEST_BODY
@@ -236,7 +236,7 @@ class _Passage:
             await told(self.scope, self.client_receive, self.send)
 
     async def fail(self, error: Exception) -> None:
-        """Answers that something is our fault; the log has the kind of the error, and nobody its message."""
+        """Answers with status 500; the log has the kind of the error, and its message is dropped."""
         self.error = type(error).__name__
         _LOG.error("%s", json.dumps({"request": self.id, "route": self.route, "fault": self.error}))
         if not self.status:
@@ -249,12 +249,12 @@ _METHODS = (*_SAFE, "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
 
 def is_api(scope: Scope) -> bool:
-    """Tells whether a request is for the API, or about its health; all else is for the page, which reads its bodies."""
+    """Returns whether a request is for the API or its health; all else is for the page, which reads its own bodies."""
     return str(scope["path"]).startswith(("/v1", "/healthz", "/readyz"))
 
 
 def _is_too_long(scope: Scope) -> bool:
-    """Tells whether a body says that it is longer than what is taken, or says what is no number."""
+    """Returns whether a body says that it is longer than what is taken, or says what is no number."""
     text = Headers(scope=scope).get("content-length", "0")
     return not (text.isascii() and text.isdigit() and len(text) < 16) or int(text) > MOST_BODY
 

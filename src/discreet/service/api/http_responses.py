@@ -1,8 +1,7 @@
-"""How everything leaves: answers as JSON, CSV or Arrow, as the Accept header says, and errors with their status.
+"""Responses: answers as JSON, CSV or Arrow, as the Accept header says, and errors with their status.
 
-A status of 422 means that nothing was spent. `QueryFailed` means that something was: it has 424, since what is in
-between, and clients by themselves, repeat what failed with 502, 503 or 504, and a repetition without a key would be
-charged again.
+A status of 422 means that nothing was spent. `QueryFailed` means that something was: it has 424, since proxies and
+clients repeat on their own what failed with 502, 503 or 504, and a repetition without a key would be charged again.
 """
 
 from __future__ import annotations
@@ -64,22 +63,22 @@ STATUS: Mapping[type[BaseException], int] = {
     errors.ServiceError: 400,
     errors.DiscreetError: 500,
 }
-"""Of an error by its class, or by the nearest class above it that is listed."""
+"""The status of an error by its class, or by the nearest class above it that is listed."""
 
 REFUSALS: Mapping[int, tuple[str, str]] = {
-    400: ("The request is not usable", ""),
-    403: ("This request did not come from the service's own page", "Send it from there."),
-    404: ("There is nothing at this address", "See /v1/openapi.json for what there is."),
-    405: ("This address does not take this method", "See /v1/openapi.json for what it takes."),
+    400: ("The request cannot be read", "Compare it with /v1/openapi.json."),
+    403: ("This request did not come from the service's own page", "Load the page again, and send it from there."),
+    404: ("There is nothing at this address", "See /v1/openapi.json for all addresses."),
+    405: ("This address does not take this method", "See /v1/openapi.json for its methods."),
     406: (
-        "None of the accepted forms can be had",
+        "The answer has none of the accepted types",
         "Accept application/json, text/csv or application/vnd.apache.arrow.stream.",
     ),
-    408: ("The body did not arrive in time", "Send it again, faster."),
-    413: ("The body is too large", ""),
-    415: ("The body is of another type than application/json", "Send Content-Type: application/json."),
-    421: ("This name is not one of the service's", "Ask the steward to list it in hosts of discreet.toml."),
-    431: ("The headers are too large, or contradict one another", ""),
+    408: ("The body did not arrive in time", "Send it again over a faster connection."),
+    413: ("The body is too large", "Send at most 1 MiB."),
+    415: ("The body is not application/json", "Send Content-Type: application/json."),
+    421: ("The service does not have this host name", "Ask the owner to add it to hosts of discreet.toml."),
+    431: ("The headers are too large, or contradict each other", "Send each header once."),
 }
 """What HTTP itself refuses, by its status: the reason, and what to do."""
 
@@ -94,7 +93,7 @@ def json_response(content: Any, status: int = 200, headers: Mapping[str, str] | 
 
 
 def has_forms(verb: Verb) -> bool:
-    """Tells whether its result can leave as CSV and Arrow, too."""
+    """Returns whether its result can leave as CSV and Arrow, too."""
     return verb.document == "answer"
 
 
@@ -115,7 +114,7 @@ def answer_response(document: Document, accept: str) -> Response:
 def choose_form(accept: str) -> str:
     """Returns the form that a header wants most; the first of those that it wants alike.
 
-    It is called before anything is paid, so that nobody pays for an answer that cannot be sent.
+    It is called before anything is charged, so that no caller pays for an answer that cannot be sent.
 
     Raises:
         HTTPException: 406 if it wants none of them.
@@ -147,7 +146,7 @@ def _csv(answer: Answer, _: Document) -> bytes:
 
 
 def _arrow(answer: Answer, document: Document) -> bytes:
-    """A stream whose schema says what the answer says beside its rows."""
+    """Returns a stream whose schema has all that the answer says in addition to its rows."""
     facts = {name: part for name, part in document.items() if name != "rows"}
     table = answer.to_arrow().replace_schema_metadata({"discreet": json.dumps(facts)})
     out = io.BytesIO()
@@ -172,13 +171,13 @@ def status_of(error: BaseException) -> int:
 
 
 def error_response(error: BaseException, *, request_id: str = "", status: int | None = None) -> Response:
-    """Returns an error as its document; what is none of ours tells nothing but the id of the request."""
+    """Returns an error as its document; an error that is not ours says nothing but the id of the request."""
     found = status_of(error) if status is None else status
     wait = getattr(error, "retry_after", 0)
     headers = {"Retry-After": str(wait)} if wait else {}
     if found == 401:
         headers["WWW-Authenticate"] = 'Bearer realm="discreet"'
-    told = ServiceError(error.reason, error.hint) if isinstance(error, MalformedBody) else error  # to those who read it
+    told = ServiceError(error.reason, error.hint) if isinstance(error, MalformedBody) else error  # public class
     document = error_document(told)
     return json_response({**document, **({"request_id": request_id} if found >= 500 else {})}, found, headers)
 
@@ -201,10 +200,10 @@ async def _ours(request: Request, error: Exception) -> Response:
 
 
 async def _unfit(request: Request, error: Exception) -> Response:
-    """The first field that does not fit its model; what was sent is not repeated."""
+    """Answers with the first field that does not fit its model; what was sent is not repeated."""
     request.state.error = InvalidParameter.__name__
     if not isinstance(error, RequestValidationError):
-        raise InternalError("Only bodies and fields are told here.")
+        raise InternalError("Only errors of bodies and fields come here.")
     first: dict[str, Any] = error.errors()[0]
     place = ".".join(str(part) for part in first["loc"] if part != "body") or "body"
     condition = f"to fit: {first['msg']}"

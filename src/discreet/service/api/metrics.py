@@ -1,6 +1,6 @@
 """What a steward may watch: requests by route and status, durations, queues; nothing of people, questions or data.
 
-Durations tell of data, so that they are on a listener of their own, and it takes a steward's key.
+Durations depend on data, so they are on a listener of their own, which needs a steward's key.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Metrics:
     """Counts of one service; two of them share nothing.
 
     Args:
-        gauges: tells numbers of the moment by name, such as how many requests wait.
+        gauges: returns numbers of the moment by name, such as how many requests wait.
     """
 
     def __init__(self, gauges: Callable[[], Mapping[str, int]] = dict) -> None:
@@ -41,7 +41,7 @@ class Metrics:
         )
 
     def count(self, route: str, status: int, seconds: float) -> None:
-        """Counts a request."""
+        """Counts a request by route and status, and its duration."""
         self._requests.labels(route, str(status)).inc()
         self._seconds.labels(route).observe(seconds)
 
@@ -61,7 +61,7 @@ class _Gauges(Collector):
 
 
 def create_metrics_app(metrics: Metrics, identities: Identities) -> Starlette:
-    """Returns an application of its own, for a listener of its own: /metrics, for stewards' keys."""
+    """Returns the application of /metrics, for a listener of its own and stewards' keys."""
 
     async def show(request: Request) -> Response:
         try:

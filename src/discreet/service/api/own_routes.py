@@ -44,13 +44,13 @@ router = APIRouter(prefix="/v1", route_class=SecuredRoute)
 
 @router.get("/tables", responses=result(TablesModel), tags=["questions"])
 async def list_tables(call: Looking) -> Response:
-    """The public facts about all tables that the key is for."""
+    """Returns the public facts about all tables that the key is for."""
     return json_response({"tables": call.offices.desk.tables(call.caller)})
 
 
 @router.get("/tables/{name}", responses=result(TableModel), tags=["questions"])
 async def get_table(name: str, call: Looking) -> Response:
-    """The public facts about one table."""
+    """Returns the public facts about one table."""
     return json_response(call.offices.table(call.caller, name))
 
 
@@ -59,49 +59,49 @@ def list_budgets(
     call: Looking,
     name: Annotated[str | None, Query(max_length=LONGEST_NAME, description="Only of this table or account.")] = None,
 ) -> Response:
-    """What remains: of one's own part of each account, and of everybody's for those who see all."""
+    """Returns your remaining budget on each account, and that of all people if you may see it."""
     return json_response({"budgets": call.offices.acts.budgets(call.caller, name)})
 
 
 @router.get("/history", responses=result(HistoryModel), tags=["ledger"])
 def get_history(asked: Page, call: Looking) -> Response:
-    """A page of the ledger: one's own charges, or everything for those who see all."""
+    """Returns a page of the ledger: your own charges, or all entries if you may see them."""
     return json_response(call.offices.acts.history(call.caller, **asked.arguments))
 
 
 @router.get("/certificates/{sequence}", responses=result(CertificateModel), tags=["ledger"])
 def get_certificate(sequence: int, call: Looking) -> Response:
-    """What was promised about one charged question."""
+    """Returns what was promised about one charged query."""
     return json_response(call.offices.acts.certificate(call.caller, sequence))
 
 
 @router.get("/anchor", responses=result(HeadModel), tags=["ledger"])
 def get_anchor(call: Looking) -> Response:
-    """The head of the ledger, to be kept elsewhere."""
+    """Returns the head of the ledger, to be kept elsewhere."""
     return json_response({"head": call.offices.acts.anchor(call.caller)})
 
 
 @router.get("/people", responses=result(PeopleModel), tags=["people"])
 def list_people(call: Looking) -> Response:
-    """Everybody who is known."""
+    """Returns all people who are known to the service."""
     return json_response({"people": [PERSON.write(each) for each in call.offices.identities.people(call.caller)]})
 
 
 @router.get("/keys", responses=result(KeysModel), tags=["people"])
 def list_keys(call: Looking) -> Response:
-    """All keys for those who manage people, for all others their own; never what proves them."""
+    """Returns your own keys, or all keys if you manage people; never their secrets."""
     return json_response({"keys": [KEY.write(each) for each in call.offices.identities.keys(call.caller)]})
 
 
 @router.get("/jobs/{job}", responses=result(JobModel), tags=["jobs"])
 async def get_job(job: str, call: Looking) -> Response:
-    """A job of one's own, with its outcome once it has one."""
+    """Returns a job of your own, with its outcome once it has one."""
     return json_response(JOB.write(call.offices.desk.job(call.caller, job)))
 
 
 @router.get("/jobs/{job}/events", responses=events_result(), tags=["jobs"])
 async def follow_job(job: str, call: Looking) -> Response:
-    """A job now and after each change, as server-sent events, until it has ended."""
+    """Sends a job now and after each change, as server-sent events, until it has ended."""
     call.offices.desk.job(call.caller, job)  # so that what is unknown is an error and no stream
     return StreamingResponse(_changes(job, call), media_type="text/event-stream")
 
@@ -113,7 +113,7 @@ async def cancel_job(job: str, call: Looking) -> Response:
 
 
 async def _changes(job: str, call: AuthenticatedRequest) -> AsyncIterator[str]:
-    """Events until the job has ended, or the key of its caller has."""
+    """Yields events until the job has ended, or the key of its caller has."""
     changes = call.offices.desk.follow(call.caller, job)
     coming: asyncio.Future[JobStatus] = asyncio.ensure_future(anext(changes))
     silent = 0

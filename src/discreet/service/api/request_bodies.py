@@ -1,10 +1,10 @@
-"""Bodies of requests: strict JSON whose numbers are kept as they are written, and what it may hold.
+"""Bodies of requests: strict JSON whose numbers are kept as they are written, and the fields of each.
 
-Everything else is refused, the name of an analyst above all: who asks is who has the key. Amounts are numbers or texts
+Everything else is refused, above all the name of an analyst: the key alone says who asks. Amounts are numbers or texts
 such as "1/3".
 
-Formal guarantee: a name that stands twice in an object, NaN, an infinity, a number beyond all floats and nesting deeper
-than `DEEPEST` are refused, so that no two readers can understand one body differently.
+Formal guarantee: a name that appears twice in an object, NaN, an infinity, a number beyond all floats and nesting
+deeper than `DEEPEST` are refused, so that no two readers can understand one body differently.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from discreet.service.acts.steward_actions import MOST_ENTRIES
 DEEPEST = 32
 LONGEST_SQL = 1 << 16  # characters
 MOST_LISTED = 1000
-"""Of a list whose argument names no other number."""
+"""The most items of a list whose argument names no other number."""
 _WRITTEN = re.compile(r"[+-]?[0-9]{1,60}(/[0-9]{1,60}|(\.[0-9]{1,60})?([eE][+-]?[0-9]{1,3})?)")
 
 
@@ -46,7 +46,7 @@ JSON = Spelling(name=str, given=lambda name, value: f'"{name}": "{value}"' if va
 
 
 class MalformedBody(ServiceError):
-    """The body of a request is no JSON that has one meaning."""
+    """The body of a request is not JSON, or has no single meaning."""
 
 
 class WrittenFloat(float):
@@ -59,7 +59,7 @@ class WrittenFloat(float):
     text: str
 
     def __new__(cls, text: str) -> Self:
-        """Returns the number; the text stays beside it."""
+        """Returns the number, which keeps its text."""
         made = super().__new__(cls, text)
         made.text = text
         return made
@@ -73,7 +73,7 @@ def parse_body(body: bytes) -> Any:
 
     >>> parse_body(b'{"epsilon": 0.1, "epsilon": 10}')
     Traceback (most recent call last):
-    discreet.service.api.request_bodies.MalformedBody: The body is not usable: a name stands twice in an object. ...
+    discreet.service.api.request_bodies.MalformedBody: The body cannot be read: a name appears twice in an object. ...
     """
     try:
         content = json.loads(
@@ -82,7 +82,7 @@ def parse_body(body: bytes) -> Any:
     except RecursionError:
         _refuse("it is nested too deeply")
     except ValueError:  # of JSON, of UTF-8, and of a whole number with thousands of digits
-        _refuse("it is no JSON in UTF-8")
+        _refuse("it is not JSON in UTF-8")
     if _depth(content) > DEEPEST:
         _refuse(f"it is nested more than {DEEPEST} deep")
     return content
@@ -92,14 +92,14 @@ class ExactRequest(HttpRequest):
     """A request whose JSON is read by `parse_body`."""
 
     async def json(self) -> Any:
-        """See `parse_body`."""
+        """Returns the content of the body, read by `parse_body`."""
         return parse_body(await self.body())
 
 
 def _once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(pairs)
     if len(made) != len(pairs):
-        _refuse("a name stands twice in an object")
+        _refuse("a name appears twice in an object")
     return made
 
 
@@ -111,11 +111,11 @@ def _finite(text: str) -> WrittenFloat:
 
 
 def _no_constant(_: str) -> NoReturn:
-    _refuse("NaN and infinities are no numbers")
+    _refuse("NaN and infinities are not numbers in JSON")
 
 
 def _refuse(reason: str) -> NoReturn:
-    raise MalformedBody(f"The body is not usable: {reason}", "Send JSON.")
+    raise MalformedBody(f"The body cannot be read: {reason}", "Send JSON as described in /v1/openapi.json.")
 
 
 def _depth(content: Any) -> int:
@@ -131,7 +131,7 @@ def _depth(content: Any) -> int:
 
 
 def _exact(value: object) -> str:
-    """The text of an amount."""
+    """Returns the text of an amount."""
     if isinstance(value, bool) or not isinstance(value, int | WrittenFloat | str):
         raise ValueError("a number, or a text such as 0.1 or 1/3")
     text = value.text if isinstance(value, WrittenFloat) else str(value)
@@ -162,7 +162,7 @@ class StrictModel(BaseModel):
 
 
 class QueryModel(StrictModel):
-    """What an address asks for after its question mark: texts, of which numbers are read."""
+    """The query string of an address: texts, some of them read as numbers."""
 
     model_config = ConfigDict(extra="ignore", strict=False, frozen=True)
 
@@ -182,7 +182,7 @@ class PageModel(QueryModel):
 
 
 class LimitsModel(StrictModel):
-    """How much one unit may count."""
+    """The contribution limits of one unit."""
 
     groups: Annotated[int, Field(ge=1, le=10**9)] = 1
     rows: Annotated[int, Field(ge=1, le=10**9)] = 1
@@ -206,10 +206,10 @@ Parameters = Annotated[list[Parameter], Field(max_length=1000)] | dict[Name, Par
 
 
 class RequestModel(StrictModel):
-    """What every request for work may have beside its arguments.
+    """What every request for work may have in addition to its arguments.
 
     Attributes:
-        project: whose cap it counts against, too; a key that is bound to one needs none.
+        project: the project whose cap it counts against, too; a key that is bound to one needs none.
         wait: false for a job, which is looked at and followed elsewhere.
     """
 
@@ -258,7 +258,7 @@ _TYPES: Mapping[ArgumentKind, Callable[[Arg], Any]] = check_kinds(
 def body_of(
     request: type[Asked[Any]], *, base: type[StrictModel] = RequestModel, without: Collection[str] = ()
 ) -> type[StrictModel]:
-    """Returns the body that a request has over HTTP, without arguments that stand elsewhere, as in the path."""
+    """Returns the body that a request has over HTTP, without arguments that are elsewhere, as in the path."""
     fields: dict[str, Any] = {}
     for argument in arguments(request):
         if "http" in argument.arg.faces and argument.name not in without:
@@ -277,7 +277,7 @@ def _fields(argument: Argument) -> dict[str, Any]:
         kind = Annotated[list[kind], Field(min_length=1, max_length=arg.most or MOST_LISTED)]  # type: ignore[valid-type]
     if argument.is_required:
         return {argument.name: (kind, Field(description=described))}
-    if argument.default == "" and arg.kind is ArgumentKind.NAME:  # an empty name stands for all of them
+    if argument.default == "" and arg.kind is ArgumentKind.NAME:  # an empty name means all of them
         kind = Annotated[str, StringConstraints(max_length=LONGEST_NAME)]
     default = None if argument.default is None else write_argument(argument.name, argument.default, arg)
     return {argument.name: (kind | None, Field(default=default, description=described))}

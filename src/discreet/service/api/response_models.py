@@ -1,4 +1,4 @@
-"""What responses hold, for the description of the API; documents are made elsewhere, and sent as they are."""
+"""The models of responses, for the description of the API; documents are made elsewhere, and sent as they are."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Number = float | Literal["Infinity", "-Infinity", "NaN"]
 
 
 class _Told(BaseModel):
-    model_config = ConfigDict(extra="allow")  # documents may tell more in later versions
+    model_config = ConfigDict(extra="allow")  # documents may hold more in later versions
 
 
 class ErrorModel(_Told):
@@ -50,7 +50,7 @@ class LossModel(_Told):
 
 
 class RemainingModel(LossModel):
-    """What is left, and the largest pure question that is still possible."""
+    """The remaining budget, and the largest query without delta that it still allows."""
 
     largest_epsilon: str
 
@@ -65,7 +65,7 @@ class TableModel(_Told):
 
 @cache
 def _describe_form(form: DocumentForm[Any]) -> type[BaseModel]:
-    """Returns the description of the documents of a form; parts that stand beside others are those of a base."""
+    """Returns the description of the documents of a form; inline parts become a base class."""
     kind = {"kind": Literal[form.kind]} if form.says_kind else {}
     beside = [_json_type(each.type) for each in form.parts.values() if isinstance(each, InlinePart)]
     inside = {name: each for name, each in form.parts.items() if not isinstance(each, InlinePart)}
@@ -107,12 +107,12 @@ _JSON: Mapping[type, Any] = {
     date: str,
     float: Number,
 }
-"""What JSON has for types that are no dataclasses of their own there."""
+"""The JSON types of classes that are not described as dataclasses."""
 
 JOB = DocumentForm(
     kind="job",
     says_kind=False,
-    about="Work that is waited for elsewhere.",
+    about="Work that runs in the background.",
     make=JobStatus,
     parts={
         "id": str,
@@ -131,18 +131,18 @@ BudgetsModel = _model(
 )
 CertificateModel = _model(
     "certificate",
-    "What was promised about one charged question.",
+    "What was promised about one charged query.",
     {"kind": Literal["certificate"], "sequence": int, "hash": str, "guarantee": str},
 )
-PeopleModel = _model("people", "Everybody who is known.", {"people": list[Person]})
+PeopleModel = _model("people", "All people who are known to the service.", {"people": list[Person]})
 KeysModel = _model("keys", "Keys, in use or not.", {"keys": list[AccessKey]})
-_NEW_KEY = "A new key: its public id, and the key itself, which is shown this once."
+_NEW_KEY = "A new key: its public id, and the key itself, which is shown only once."
 MODELS: Mapping[str, type[BaseModel]] = {
     "person": _describe_form(PERSON),
     "keys": KeysModel,
     "new key": _model("new key", _NEW_KEY, {"id": str, "key": str}),
 }
-"""Documents about people and keys by their kind: no curator knows them."""
+"""The models of documents about people and keys, by kind: no curator knows them."""
 
 
 def result(model: type[BaseModel]) -> Responses:
@@ -151,7 +151,7 @@ def result(model: type[BaseModel]) -> Responses:
 
 
 def verb_model(verb: Verb) -> type[BaseModel]:
-    """Returns the description of what a service tells after a verb."""
+    """Returns the description of what a service returns for a verb."""
     return MODELS.get(verb.document) or _describe_form(result_of(verb))
 
 
@@ -176,18 +176,18 @@ _ERRORS: Responses = {
     status: {"description": words, **({"model": ErrorModel} if status == 400 else _SAME)}
     for status, words in {
         **{status: f"{reason}." for status, (reason, _) in REFUSALS.items()},
-        401: "No valid key was shown.",
-        402: "The budget does not suffice; nothing was spent.",
+        401: "The request has no valid key.",
+        402: "The budget is too small; nothing was spent.",
         403: "The role or the appointment does not allow it.",
-        404: "There is no such thing, or it is not the caller's.",
-        406: "None of the accepted forms can be had; nothing was spent.",
+        404: "It does not exist, or the caller may not see it.",
+        406: "The answer has none of the accepted types; nothing was spent.",
         409: "The idempotency key belongs to another request; nothing was spent.",
         422: "The request is refused; nothing was spent.",
         423: "The caller's failure credits are used up.",
-        424: "The question could not be answered; its charge stays.",
+        424: "The query could not be answered; its charge stays.",
         429: "Too many requests; see Retry-After.",
-        500: "A fault of the service's.",
-        501: "Something optional is not installed on the server.",
-        503: "The service is full, stopping, or cannot rely on its ledger.",
+        500: "The service failed.",
+        501: "An optional package is not installed on the server.",
+        503: "The service is full or stopping, or its ledger does not answer.",
     }.items()
 }

@@ -1,4 +1,4 @@
-"""What each route needs, and who gets through: the key is proven before the body is read.
+"""What each route requires of its caller: the key is proven before the body is read.
 
 `NEEDS` is the one table. A route that is not in it cannot be made.
 """
@@ -28,7 +28,7 @@ from discreet.service.identity import Identities, RateLimits
 from discreet.service.request_executor import Document, RequestExecutor
 from discreet.service.settings import Settings
 
-LONGEST_KEY = 200  # characters of an Authorization header's value that are looked at
+LONGEST_KEY = 200  # characters of the longest key that is looked up
 
 
 class RouteRequirement(NamedTuple):
@@ -58,10 +58,10 @@ NEEDS: Mapping[str, RouteRequirement] = {
 
 @dataclass(frozen=True, slots=True)
 class ServiceContext:
-    """What routes and pages work with.
+    """The services that routes and pages use.
 
     Attributes:
-        desk: does work.
+        desk: does work in workers.
         identities: prove who calls.
         acts: read and change the ledger for callers.
         limits: count requests.
@@ -88,11 +88,11 @@ class ServiceContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuthenticatedRequest:
-    """A request of somebody who was let through.
+    """A request whose caller was admitted.
 
     Attributes:
-        caller: who.
-        offices: what it is done with.
+        caller: the caller, proven by their key.
+        offices: the services that do the request.
         accept: the Accept header.
         key: the idempotency key, if there is one.
     """
@@ -104,16 +104,16 @@ class AuthenticatedRequest:
 
 
 class SecuredRoute(APIRoute):
-    """A route that lets nobody through without what `NEEDS` says."""
+    """A route that admits only callers who have what `NEEDS` says."""
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **how: Any) -> None:
         if endpoint.__name__ not in NEEDS:
-            raise InternalError(f"Nothing says what {endpoint.__name__} needs.")
+            raise InternalError(f"{endpoint.__name__} is missing from NEEDS.")
         self.need = NEEDS[endpoint.__name__]
         super().__init__(path, endpoint, **how)
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Returns what handles a request: first who it is, then what it holds."""
+        """Returns the handler of a request, which checks the caller before it reads the body."""
         handle, need, takes_body = super().get_route_handler(), self.need, self.body_field is not None
 
         async def handle_guarded(request: Request) -> Response:
@@ -122,7 +122,7 @@ class SecuredRoute(APIRoute):
             if takes_body and kind != "application/json":
                 raise HTTPException(415)
             exact = ExactRequest(request.scope, request.receive)
-            await exact.body()  # here, where one that is too large is told from one that is malformed
+            await exact.body()  # here, where a body that is too large differs from a malformed one
             return await handle(exact)
 
         return handle_guarded
@@ -167,7 +167,7 @@ def shown_key(request: Request) -> str:
 
 
 async def looking(request: Request) -> AuthenticatedRequest:
-    """Returns the call of a request that has no key, since it does nothing twice."""
+    """Returns the call of a request without an idempotency key, since it only reads."""
     accept = request.headers.get("accept", "*/*")
     return AuthenticatedRequest(caller=request.state.caller, offices=request.app.state.offices, accept=accept)
 
@@ -178,15 +178,15 @@ async def calling(
         str | None,
         Header(
             alias="Idempotency-Key",
-            description="A word of yours: the same request with it is done and charged once.",
+            description="A word of your choice: repeat the request with it, and it is done and charged once.",
             max_length=LONGEST_NAME,
         ),
     ] = None,
 ) -> AuthenticatedRequest:
-    """Returns the call that a request is.
+    """Returns the call of a request, with its idempotency key.
 
     Raises:
-        InvalidParameter: if its key is no word.
+        InvalidParameter: if the idempotency key is not a valid name.
     """
     key = None if idempotency_key is None else checked_name(**{"Idempotency-Key": idempotency_key})
     return replace(await looking(request), key=key)

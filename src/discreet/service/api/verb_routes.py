@@ -1,4 +1,4 @@
-"""The routes of all verbs, derived from `VERBS` and `PEOPLE_VERBS`: work for the desk, and what needs no worker."""
+"""The routes of all verbs, derived from `VERBS` and `PEOPLE_VERBS`: work for the executor, and what needs no worker."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from discreet.service.caller import AuthenticatedCaller
 from discreet.service.identity import Identities
 from discreet.service.request_executor import OPERATIONS, Document, JobRequest
 
-LOOK_AGAIN = 0.5  # seconds after which a key is looked at again, while its owner waits
+LOOK_AGAIN = 0.5  # seconds after which a key is looked at again, while its caller waits
 
 router = APIRouter(route_class=SecuredRoute)
 
 
 def add_routes(verbs: Iterable[Verb], routes: APIRouter) -> None:
-    """Adds the route of each verb that HTTP offers, but for those with routes of their own."""
+    """Adds the route of each verb that HTTP offers, except those with routes of their own."""
     for verb in verbs:
         if "http" in verb.faces and verb.name not in OWN_ROUTES:
             method, path = verb.route
@@ -42,7 +42,7 @@ def _work_endpoint(verb: Verb) -> Callable[..., Any]:
     """Returns the function behind the route of a verb that workers do."""
 
     async def endpoint(body: RequestModel, call: AuthenticatedRequest) -> Response:
-        """The outcome of work, or the job that it has become."""
+        """Returns the outcome of work, or the job that it has become."""
         work = JobRequest(operation=OPERATIONS[verb.name], arguments=body.arguments, key=call.key, project=body.project)
         if not body.wait:
             status = call.offices.desk.begin(call.caller, work)

@@ -1,7 +1,7 @@
 """API keys: random, shown once, kept as a hash, scoped, expiring, revocable; each is its person's password as well.
 
 A key is written ``dk_<id>_<secret>``. The id is public: logs and limits name it. After a rotation the id has a number
-behind it (``3f9a2b1c``, ``3f9a2b1c-2``): limits count the first part, so that nobody gets a new day by rotating.
+behind it (``3f9a2b1c``, ``3f9a2b1c-2``): limits count the first part, so that rotating a key gives no new day.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _FOUND = "SELECT k.*, p.role, p.disabled FROM keys k JOIN people p ON p.name = k
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccessKey:
-    """What may be told about a key; never its secret.
+    """The public facts about a key; never its secret.
 
     Attributes:
         id: public.
@@ -54,18 +54,18 @@ class AccessKey:
 
     @classmethod
     def of(cls, row: sqlite3.Row) -> AccessKey:
-        """Returns the key of a row."""
+        """Returns the key that a row of the database holds."""
         tables = None if row["tables"] is None else frozenset(json.loads(row["tables"]))
         plain = {name: row[name] for name in ("id", "person", "project", "note", "created", "expires", "revoked")}
         return cls(**plain, role=ServiceRole(row["role"]), tables=tables)
 
     def live(self, now: float) -> bool:
-        """Tells whether it may be used."""
+        """Returns whether the key may be used."""
         return self.revoked is None and now < self.expires
 
     @property
     def caller(self) -> AuthenticatedCaller:
-        """Who calls with it."""
+        """Returns the caller who has this key."""
         return AuthenticatedCaller(
             name=self.person, role=self.role, credential=self.id, tables=self.tables, project=self.project
         )

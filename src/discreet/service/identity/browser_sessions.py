@@ -1,9 +1,9 @@
 """Sessions of browsers, kept on the server, and sign-in links that work once.
 
 A browser has a random token in a cookie; the database has its hash. The token of a session is made at sign-in and never
-taken from the browser, so that nobody can be given one beforehand. The CSRF token of a session follows from its token:
-whoever can send the cookie without reading it cannot compute it, and the database does not hold it. A session that was
-begun with a key is for what the key is for, and ends with it: its public id names the key.
+taken from the browser, so that an attacker cannot plant one beforehand. The CSRF token of a session follows from its
+token: another site, which can send the cookie without reading it, cannot compute it, and the database does not hold it.
+A session that was begun with a key is for what the key is for, and ends with it: its public id names the key.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ class SessionLimits:
     """How long sessions and links last, in seconds.
 
     Attributes:
-        idle: a session that is not used.
-        absolute: any session.
-        link: a sign-in link.
-        most: sessions of one person; the oldest ends.
+        idle: how long a session lasts that is not used.
+        absolute: how long any session lasts.
+        link: how long a sign-in link works.
+        most: how many sessions one person has; the oldest ends.
     """
 
     idle: float = 2 * 3600.0
@@ -59,7 +59,7 @@ def csrf_of(session: str) -> str:
 
 
 def same_csrf(session: str, shown: object) -> bool:
-    """Tells whether a form shows its session's token; takes the same time for every text of that length."""
+    """Returns whether a form shows its session's token; takes the same time for every text of that length."""
     text = shown if isinstance(shown, str) else ""
     return hmac.compare_digest(csrf_of(session).encode(), text.encode("utf-8", "surrogatepass"))
 
@@ -80,7 +80,7 @@ def take_link(connection: sqlite3.Connection, text: object, now: float) -> str:
     """Uses a link up.
 
     Returns:
-        Whose it was.
+        The name of the person it was for.
 
     Raises:
         NotAuthenticated: if there is none, it was used, or it is late; all alike.
@@ -125,7 +125,7 @@ def end_session(connection: sqlite3.Connection, text: object) -> None:
 def find_session(
     database: IdentityDatabase, text: object, limits: SessionLimits, now: float
 ) -> AuthenticatedCaller | None:
-    """Returns who a session's token stands for, if it may be used now, and notes the use."""
+    """Returns whose session a token is, if it may be used now, and notes the use."""
     mark = hash_secret(text if isinstance(text, str) else "")
     row = database.row(f"{_SESSIONS} WHERE s.hash = ?", mark)
     if row is None or not _lasts(row, limits, now):
@@ -137,7 +137,7 @@ def find_session(
 
 
 def is_alive(database: IdentityDatabase, credential: str, limits: SessionLimits, now: float) -> bool:
-    """Tells whether the session of a credential may still be used; that is no use of it."""
+    """Returns whether the session of a credential may still be used; that is no use of it."""
     row = database.row(f"{_SESSIONS} WHERE s.id = ?", credential.removeprefix(SESSION))
     return row is not None and _lasts(row, limits, now) and _caller(database, row, now) is not None
 
@@ -147,7 +147,7 @@ def _lasts(row: sqlite3.Row, limits: SessionLimits, now: float) -> bool:
 
 
 def _caller(database: IdentityDatabase, row: sqlite3.Row, now: float) -> AuthenticatedCaller | None:
-    """Who has a session: within the scope of the key that began it, and no longer than that may be used."""
+    """Returns whose session a row is: within the scope of the key that began it, and only while that may be used."""
     key_id = key_of_session(row["id"])
     key = find_by_id(database, key_id, now) if key_id else None
     if key_id and (key is None or key.person != row["person"]):

@@ -1,9 +1,9 @@
 """Who is known: people, their keys and sessions, and the proof of each.
 
 Formal guarantee: `authenticate_key`, `authenticate_session` and `caller_of_key` return a caller only while the key or
-session has neither expired nor been revoked and its person is not disabled, as the database says at that call; whoever
-shows anything else gets one error, which does not say why. Acts that give rights are in the ledger before they take
-effect; acts that take rights away take effect first, so that a ledger that cannot be written keeps nobody in.
+session has neither expired nor been revoked and its person is not disabled, as the database says at that call; anything
+else gets one error, which does not say why. Actions that give rights are in the ledger before they take effect; actions
+that take rights away take effect first, so that a ledger that cannot be written keeps no one in.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Identities:
 
     Args:
         path: the file, made with mode 0600 if there is none; ":memory:" for play.
-        record: writes acts on people and keys into the ledger.
+        record: writes actions on people and keys into the ledger.
         limits: how long sessions and links last.
         clock: seconds since 1970.
 
@@ -52,7 +52,7 @@ class Identities:
     """
 
     local = people.LOCAL
-    """Whoever starts the service on the machine that holds its files."""
+    """The owner, who starts the service on the machine that holds its files."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class Identities:
         self._salts: bytes = self.database.rows("SELECT value FROM secrets WHERE name = ?", _SALTS)[0]["value"]
 
     def close(self) -> None:
-        """Lets go of the file."""
+        """Closes the database file."""
         self.database.close()
 
     # ----------------------------------------------------------------------------------------------------- proving
@@ -96,14 +96,14 @@ class Identities:
         return _require_caller(access_keys.find_by_id(self.database, key_id, self.clock()))
 
     def is_valid(self, caller: AuthenticatedCaller) -> bool:
-        """Tells whether what a caller has shown is still valid: for requests that take long."""
+        """Returns whether what a caller has shown is still valid: for requests that take long."""
         now = self.clock()
         if caller.credential.startswith(browser_sessions.SESSION):
             return browser_sessions.is_alive(self.database, caller.credential, self._limits, now)
         return access_keys.find_by_id(self.database, caller.credential, now) is not None
 
     def scram_verifier(self, user: str) -> list[scram.Verifier]:
-        """Returns what proves the keys of a name, for `scram.Exchange`; at least one, whoever is asked for."""
+        """Returns what proves the keys of a name, for `scram.Exchange`; at least one, for every name."""
         salt = scram.salt_for(user, self._salts)
         found = access_keys.verifiers(self.database, user, salt, scram.ITERATIONS, self.clock())
         return found or [scram.Verifier.of_nobody(salt)]
@@ -120,10 +120,10 @@ class Identities:
         return caller, browser_sessions.csrf_of(token)
 
     def require_csrf(self, token: str, shown: object) -> None:
-        """Lets pass a form that shows its session's token.
+        """Checks that a form shows its session's token.
 
         Raises:
-            NotPermitted: for all others.
+            NotPermitted: if it does not.
         """
         if not browser_sessions.same_csrf(token, shown):
             raise NotPermitted("this page", "send this form", "Load the page again: its token is not this session's.")
@@ -131,14 +131,14 @@ class Identities:
     # ---------------------------------------------------------------------------------------------------- sessions
 
     def make_link(self, by: AuthenticatedCaller, name: str) -> str:
-        """Makes a sign-in link for somebody, which works once.
+        """Makes a sign-in link for a person, which works once.
 
         Returns:
             Its token, shown once.
 
         Raises:
             NotPermitted: if `by` may not manage them.
-            InvalidParameter: if nobody has that name.
+            InvalidParameter: if no person has that name.
         """
         person = self._person(by, name, "make a sign-in link")
         self._record("make sign-in link", by=by.name, about=person.name)
@@ -163,7 +163,7 @@ class Identities:
         """Begins a session with a key: for what the key is for, and until it ends.
 
         Raises:
-            NotAuthenticated: if the key does not prove anybody.
+            NotAuthenticated: if the key proves no person.
         """
         caller = self.authenticate_key(text)
         with self.database.acting() as connection:
@@ -173,10 +173,10 @@ class Identities:
             )
 
     def sign_in_known(self, name: str, *, replaces: object = None) -> str:
-        """Begins a session of somebody whom a provider of identities has proven; nobody is made by signing in.
+        """Begins a session of a person whom a provider of identities has proven; signing in adds no one.
 
         Raises:
-            NotAuthenticated: if nobody has that name, or they are disabled.
+            NotAuthenticated: if no person has that name, or they are disabled.
         """
         with self.database.acting() as connection:
             row = connection.execute("SELECT 1 FROM people WHERE name = ? AND disabled IS NULL", (name,)).fetchone()
@@ -186,37 +186,37 @@ class Identities:
             return browser_sessions.insert_session(connection, name, self._limits, self.clock())
 
     def sign_out(self, token: object) -> None:
-        """Ends a session."""
+        """Ends the session of a token, if there is one."""
         with self.database.acting() as connection:
             browser_sessions.end_session(connection, token)
 
     # ------------------------------------------------------------------------------------------------------ people
 
     def people(self, by: AuthenticatedCaller) -> list[Person]:
-        """Returns everybody, in the order of their names.
+        """Returns all people, in the order of their names.
 
         Raises:
-            NotPermitted: if `by` manages nobody.
+            NotPermitted: if `by` may not manage people.
         """
         by.require(Permission.MANAGE_PEOPLE)
         return [Person.of(row) for row in self.database.rows("SELECT * FROM people ORDER BY name")]
 
     def role_of(self, name: str) -> ServiceRole | None:
-        """Returns what somebody is; None if nobody has that name."""
+        """Returns the role of a person; None if no one has that name."""
         row = self.database.row("SELECT role FROM people WHERE name = ?", name)
         return None if row is None else ServiceRole(row["role"])
 
     def make_person(self, by: AuthenticatedCaller, name: str, role: ServiceRole | str) -> Person:
-        """Makes somebody known; they can do nothing before they have a key or a link.
+        """Adds a person, who can do nothing before they have a key or a link.
 
         Raises:
             NotPermitted: if `by` may not make that role.
-            InvalidParameter: if the name is taken, reserved or none.
+            InvalidParameter: if the name is taken, reserved or not a name.
         """
         made = Person(
             name=people.check_person_name(name, ServiceRole(role)), role=ServiceRole(role), created=self.clock()
         )
-        people.require_managing(by, "", made.role, "make somebody")
+        people.require_managing(by, "", made.role, "add a person")
         _require_new(made.name, self.database.rows("SELECT name FROM people"))
         self._record("make person", by=by.name, about=made.name, role=made.role)
         with self.database.acting() as connection:
@@ -224,15 +224,16 @@ class Identities:
         return made
 
     def _insert(self, connection: sqlite3.Connection, person: Person) -> None:
-        _require_new(person.name, connection.execute("SELECT name FROM people").fetchall())  # some may be new
+        # Checked again in the transaction: another process may have added a person since.
+        _require_new(person.name, connection.execute("SELECT name FROM people").fetchall())
         values = (person.name, people.fold_name(person.name), person.role.value, person.created)
         try:
             connection.execute("INSERT INTO people VALUES (?,?,?,?,NULL)", values)
-        except sqlite3.IntegrityError:  # somebody else was faster
+        except sqlite3.IntegrityError:  # another process was faster
             raise InvalidParameter("name", person.name, "not to be taken", "Choose another name.") from None
 
     def disable_person(self, by: AuthenticatedCaller, name: str) -> Person:
-        """Ends all that somebody has: keys, sessions, links; their name and history stay.
+        """Ends the keys, sessions and links of a person; their name and history stay.
 
         Returns:
             The person, who is disabled.
@@ -240,7 +241,7 @@ class Identities:
         Raises:
             NotPermitted: if `by` may not manage them, or it is the owner.
         """
-        person = self._person(by, name, "disable somebody", alive=False)
+        person = self._person(by, name, "disable a person", alive=False)
         if person.role is ServiceRole.OWNER:
             raise NotPermitted(by.name, "disable the owner", "Revoke the owner's keys instead.")
         now = self.clock()
@@ -253,14 +254,14 @@ class Identities:
         return replace(person, disabled=person.disabled or now)
 
     def enable_person(self, by: AuthenticatedCaller, name: str) -> None:
-        """Lets somebody in again, with keys and links to be made anew."""
-        person = self._person(by, name, "enable somebody", alive=False)
+        """Enables a disabled person again; their keys and links must be made anew."""
+        person = self._person(by, name, "enable a person", alive=False)
         self._record("enable person", by=by.name, about=person.name)
         with self.database.acting() as connection:
             connection.execute("UPDATE people SET disabled = NULL WHERE name = ?", (person.name,))
 
     def end_sessions(self, by: AuthenticatedCaller, name: str) -> None:
-        """Ends all sessions and links of somebody, who may be oneself."""
+        """Ends all sessions and links of a person, who may be `by`."""
         if by.name != name:
             self._person(by, name, "end sessions", alive=False)
         with self.database.acting() as connection:
@@ -269,11 +270,11 @@ class Identities:
         self._record("end sessions", by=by.name, about=name)
 
     def _person(self, by: AuthenticatedCaller, name: str, act: str, *, alive: bool = True) -> Person:
-        """Somebody whom `by` manages."""
+        """Returns a person whom `by` manages."""
         by.require(Permission.MANAGE_PEOPLE)
         row = self.database.row("SELECT * FROM people WHERE name = ?", name)
         if row is None:
-            raise InvalidParameter("name", name, "to be known", "Make the person first.")
+            raise InvalidParameter("name", name, "to be known", "Add the person first.")
         person = Person.of(row)
         people.require_managing(by, person.name, person.role, act)
         if alive and person.disabled is not None:
@@ -283,7 +284,7 @@ class Identities:
     # -------------------------------------------------------------------------------------------------------- keys
 
     def keys(self, by: AuthenticatedCaller) -> list[AccessKey]:
-        """Returns all keys, in use or not, oldest first; of those who manage nobody, their own."""
+        """Returns all keys, in use or not, oldest first; for callers who may not manage people, their own."""
         return access_keys.every(self.database, None if by.may(Permission.MANAGE_PEOPLE) else by.name)
 
     def make_key(
@@ -297,11 +298,11 @@ class Identities:
         expires_days: int = 90,
         note: str = "",
     ) -> tuple[str, str]:
-        """Makes a key for somebody, who is made known if they are not and a role is given.
+        """Makes a key for a person, who is added if they are not known and a role is given.
 
         Args:
-            by: who makes it.
-            name: for whom.
+            by: the caller who makes it.
+            name: whose key it will be.
             role: theirs; None if they are known.
             tables: which tables it is for; None for all.
             project: that its questions count against; "" for none.
@@ -332,14 +333,14 @@ class Identities:
         return access_keys.id_of(text), text
 
     def revoke_key(self, by: AuthenticatedCaller, key: str) -> AccessKey:
-        """Ends a key at once, for whoever uses it now as well.
+        """Ends a key at once, also where it is in use now.
 
         Args:
-            by: whoever manages the person, or the person.
+            by: a caller who manages the person, or the person.
             key: its public id.
 
         Returns:
-            What may be told about it.
+            The public facts about it.
 
         Raises:
             NotPermitted: if `by` may not, or there is no such key.
@@ -354,7 +355,7 @@ class Identities:
         """Replaces a key by one of the same person and scope, and ends it at once; caps and history are the person's.
 
         Args:
-            by: whoever manages the person, or the person.
+            by: a caller who manages the person, or the person.
             key: the public id of one in use.
             expires_days: until the new one ends, for those who manage keys; None for when the old one would have.
 
@@ -381,7 +382,7 @@ class Identities:
         return access_keys.id_of(text), text
 
     def _key(self, by: AuthenticatedCaller, key_id: str, act: str) -> AccessKey:
-        """A key that `by` may act on: whether others exist is not said."""
+        """Returns a key that `by` may act on; the error for all others is the same, whether they exist or not."""
         key = access_keys.find_any_by_id(self.database, key_id)
         own = key is not None and by.name == key.person
         if key is None or not (own or (by.may(Permission.MANAGE_PEOPLE) and people.manages(by, key.person, key.role))):

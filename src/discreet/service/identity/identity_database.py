@@ -1,6 +1,6 @@
-"""The database of people, keys, sessions and counts: one SQLite file of its own, beside the ledger.
+"""The database of people, keys, sessions and counts: one SQLite file of its own, next to the ledger.
 
-It holds nothing that proves who somebody is: of keys, tokens and links only hashes, which cannot be turned back, since
+It holds nothing that proves who a person is: of keys, tokens and links only hashes, which cannot be turned back, since
 what is hashed has 128 random bits or more. What is written is numbered (`PRAGMA user_version`): a file of an earlier
 version is brought up to date, step by step and in one transaction; one of a later version is refused.
 
@@ -60,7 +60,7 @@ class IdentityDatabase:
     """One connection that syncs each commit and one that does not, behind a lock; safe for threads.
 
     Args:
-        path: the file, made with mode 0600 if there is none; ":memory:" for play.
+        path: the file, made with mode 0600 if there is none; ":memory:" for tests.
 
     Raises:
         ServiceUnavailable: if the file cannot be used, is something else, or was written by a newer version.
@@ -113,7 +113,7 @@ class IdentityDatabase:
                     connection.execute("ROLLBACK")
 
     def rows(self, query: str, *values: Any) -> list[sqlite3.Row]:
-        """Returns the rows of a query, as of now: what another process has written is seen.
+        """Returns the rows of a query as of now, with what another process has written.
 
         A value that is no Unicode, as a client can make one up, is in no row.
         """
@@ -128,7 +128,7 @@ class IdentityDatabase:
         return next(iter(self.rows(query, *values)), None)
 
     def close(self) -> None:
-        """Lets go of the file."""
+        """Closes both connections to the file."""
         with self._lock:
             self._quick.close()
             self._durable.close()
@@ -136,19 +136,20 @@ class IdentityDatabase:
 
 @contextmanager
 def _translate_errors() -> Iterator[None]:
-    """Errors of the database and the file system under our own name, without the values that caused them."""
+    """Raises errors of the database and the file system as our own, without the values that caused them."""
     try:
         yield
     except sqlite3.Error as error:
         name = getattr(error, "sqlite_errorname", None) or type(error).__name__
-        raise ServiceUnavailable(f"The database of identities cannot be used ({name})", "Nobody is let in.") from None
+        hint = "No one can sign in. Check the setting identities."
+        raise ServiceUnavailable(f"The database of identities cannot be used ({name})", hint) from None
     except OSError as error:
         reason = f"The file of identities cannot be used ({error.strerror})"
         raise ServiceUnavailable(reason, "Check the setting identities.") from None
 
 
 def _ready_file(path: str) -> None:
-    """A file that only its owner can read, also one that was copied here with other rights."""
+    """Makes a file that only its owner can read, or takes others' rights from one that was copied here."""
     try:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
     except FileExistsError:
@@ -163,7 +164,7 @@ def _recognise(connection: sqlite3.Connection) -> None:
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     (size,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     if (version or application or size) and application != APPLICATION:
-        raise ServiceUnavailable("The file is no database of identities", "Check the setting identities.")
+        raise ServiceUnavailable("The file is not a database of identities", "Check the setting identities.")
     if version > VERSION:
         raise ServiceUnavailable(
             f"The database of identities was written by a newer version (schema {version})", "Upgrade discreet."
@@ -171,7 +172,7 @@ def _recognise(connection: sqlite3.Connection) -> None:
 
 
 def _migrate(connection: sqlite3.Connection) -> None:
-    """Brings the tables up to date, once, whoever comes first."""
+    """Brings the tables up to date, once, in the first process that opens the file."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         (version,) = connection.execute("PRAGMA user_version").fetchone()

@@ -1,12 +1,12 @@
 """Signing in with a provider of identities: OpenID Connect, the authorization code flow with PKCE, state and nonce.
 
-A provider proves who somebody is, and nothing more: only people who are known already are signed in, by a claim that
+A provider proves who a person is, and nothing more: only people who are known already are signed in, by a claim that
 equals their name, and never as the owner. The claim is ``email``, if the provider has verified it; some providers let
 users choose their ``preferred_username``, so that one is believed only where the settings say so.
 
 Formal guarantee: a session begins only if the browser that comes back is the one that was sent away (its ticket, a
-random cookie), with the state it was given; the code is exchanged by whoever knows the PKCE verifier, which never left
-this process; and the ID token is signed by a key of the issuer, with an asymmetric algorithm, for this client, now,
+random cookie), with the state it was given; the code is exchanged only with the PKCE verifier, which never left this
+process; and the ID token is signed by a key of the issuer, with an asymmetric algorithm, for this client, now,
 with the nonce of this attempt (RFC 6749, RFC 7636, OpenID Connect Core 1.0, section 3.1.3.7). Each attempt is used
 once.
 """
@@ -39,7 +39,7 @@ from discreet.service.identity.identities import Identities
 from discreet.service.settings import LOOPBACK
 
 ALGORITHMS = ["RS256", "PS256", "ES256", "ES384", "EdDSA"]
-"""Of signatures that are believed: none that whoever knows the client's secret could make."""
+"""The algorithms of signatures that are believed: none that a holder of the client's secret could use."""
 
 CLAIMS = ("email", "preferred_username")
 _SETTINGS = {"issuer", "client_id", "client_secret_file", "claim"}
@@ -66,10 +66,10 @@ class _Attempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuthorizationRequest:
-    """Where a browser is sent.
+    """The address that a browser is sent to, and the ticket that it keeps.
 
     Attributes:
-        url: of the provider.
+        url: the address of the provider.
         ticket: for a cookie of the browser (HttpOnly, SameSite=Lax, since it comes back from another site).
     """
 
@@ -91,7 +91,7 @@ class _Pending:
                 self._kept.popitem(last=False)
 
     def take(self, ticket: object, state: object) -> _Attempt:
-        """The attempt of a browser, if it comes back in time with its state."""
+        """Returns the attempt of a browser, if it comes back in time with its state."""
         with self._lock:
             found = self._kept.pop(hash_secret(ticket if isinstance(ticket, str) else ""), None)
         shown = state.encode("utf-8", "surrogatepass") if isinstance(state, str) else b""
@@ -101,7 +101,7 @@ class _Pending:
 
 
 class OpenIdSignIn:
-    """Signs people in whom a provider proves; its calls may take seconds, so make them in a thread.
+    """Signs in people whom a provider proves; its calls may take seconds, so make them in a thread.
 
     Args:
         identities: who is known.
@@ -135,13 +135,13 @@ class OpenIdSignIn:
 
     @classmethod
     def of_settings(cls, identities: Identities, given: Mapping[str, str], folder: Path) -> OpenIdSignIn:
-        """Returns what the table [service.oidc] says.
+        """Returns the sign-in that the table [service.oidc] describes.
 
         Raises:
             InvalidParameter: naming what is missing, unknown or cannot be read.
         """
         for name in sorted((given.keys() | {"claim"}) ^ _SETTINGS):
-            condition = "to be known" if name in given else "to be given"
+            condition = "to be a setting of oidc" if name in given else "to be given"
             hint = "Known: issuer, client_id, client_secret_file, claim."
             raise InvalidParameter(f"service.oidc.{name}", given.get(name), condition, hint)
         path = folder / given["client_secret_file"]
@@ -184,19 +184,19 @@ class OpenIdSignIn:
         return AuthorizationRequest(url=f"{endpoint}{'&' if '?' in endpoint else '?'}{urlencode(asked)}", ticket=ticket)
 
     def finish(self, *, ticket: object, state: object, code: object, replaces: object = None) -> str:
-        """Begins the session of who has come back.
+        """Begins the session of a person whose browser has come back.
 
         Args:
             ticket: the browser's cookie.
             state: as the provider sent it back with the browser.
-            code: likewise.
+            code: as the provider sent it back, too.
             replaces: the session that the browser had before.
 
         Returns:
             The token of the new session.
 
         Raises:
-            NotAuthenticated: if anything does not fit, or nobody of that name is known.
+            NotAuthenticated: if anything does not fit, or no person of that name is known.
             ServiceUnavailable: if the provider cannot be reached.
         """
         attempt = self._pending.take(ticket, state)
@@ -208,13 +208,13 @@ class OpenIdSignIn:
         return self._identities.sign_in_known(self._name(claims), replaces=replaces)
 
     def _provider(self) -> Mapping[str, Any]:
-        """What the provider says about itself; one that calls itself otherwise is refused."""
+        """Returns what the provider says about itself; one with another name is refused."""
         known, until = self._known
         if self._identities.clock() < until:
             return known
         told = self._fetch(f"{self._issuer}{_WELL_KNOWN}", None, {})
         if str(told.get("issuer", "")).rstrip("/") != self._issuer:
-            raise ServiceUnavailable("The provider of identities is another one than in the settings")
+            raise ServiceUnavailable("The identity provider is not the issuer of the settings")
         self._known = told, self._identities.clock() + _KNOWN
         return told
 
@@ -223,10 +223,10 @@ class OpenIdSignIn:
         try:
             return _require_safe(endpoint, name)
         except InvalidParameter:
-            raise ServiceUnavailable(f"The provider of identities names no safe {name}") from None
+            raise ServiceUnavailable(f"The identity provider names no safe {name}") from None
 
     def _exchange_code(self, provider: Mapping[str, Any], attempt: _Attempt, code: str) -> str:
-        """The ID token for a code."""
+        """Returns the ID token for a code."""
         form = {
             "grant_type": "authorization_code",
             "code": code,
@@ -246,7 +246,7 @@ class OpenIdSignIn:
         return found
 
     def _claims(self, text: str, provider: Mapping[str, Any]) -> Mapping[str, Any]:
-        """What a signed token says."""
+        """Returns the claims of a signed token."""
         keys: Any = self._fetch(self._endpoint(provider, "jwks_uri"), None, {})
         try:
             claims = jwt.decode(text, KeySet.import_key_set(keys), algorithms=ALGORITHMS).claims
@@ -269,7 +269,7 @@ class OpenIdSignIn:
             raise NotAuthenticated
 
     def _name(self, claims: Mapping[str, Any]) -> str:
-        """The name that the claim is, if it may be believed."""
+        """Returns the name that the claim is, if it may be believed."""
         name = claims.get(self._claim)
         verified = self._claim != "email" or claims.get("email_verified") is True
         if not isinstance(name, str) or not verified or self._identities.role_of(name) is ServiceRole.OWNER:
@@ -288,14 +288,15 @@ def _require_safe(url: str, name: str) -> str:
         return url
     if found.scheme == "http" and found.hostname in LOOPBACK:
         return url
-    raise InvalidParameter(name, url, "to begin with https://", "Only a provider on this machine may do without.")
+    hint = "Use the https address. Only a provider on this machine may use http."
+    raise InvalidParameter(name, url, "to begin with https://", hint)
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """An address that was checked stays that address."""
+    """Follows no redirects: the address that was checked stays that address."""
 
     def redirect_request(self, *_: Any, **__: Any) -> None:
-        """Follows nothing."""
+        pass
 
 
 def fetch_json(url: str, form: bytes | None, headers: Mapping[str, str]) -> Mapping[str, Any]:
@@ -313,9 +314,9 @@ def fetch_json(url: str, form: bytes | None, headers: Mapping[str, str]) -> Mapp
     except urllib.error.HTTPError as error:
         if form is not None and 400 <= error.code < 500:
             raise NotAuthenticated from None
-        raise ServiceUnavailable(f"The provider of identities fails ({error.code})", "Try again later.") from None
+        raise ServiceUnavailable(f"The identity provider fails with status {error.code}", "Try again later.") from None
     except (OSError, ValueError):
-        raise ServiceUnavailable("The provider of identities cannot be reached", "Try again later.") from None
+        raise ServiceUnavailable("The identity provider cannot be reached", "Try again later.") from None
     if not isinstance(told, dict):
-        raise ServiceUnavailable("The provider of identities sends no JSON object")
+        raise ServiceUnavailable("The identity provider sends no JSON object")
     return told

@@ -14,37 +14,37 @@ from discreet.service.caller import AuthenticatedCaller, Permission, ServiceRole
 from discreet.service.identity.look_alikes import look_alike
 
 LOCAL = AuthenticatedCaller(name=OWNER, role=ServiceRole.OWNER, credential="local")
-"""Whoever starts the service on the machine that holds the files."""
+"""The owner, who starts the service on the machine that holds the files."""
 
 MAKES = {
     ServiceRole.OWNER: (ServiceRole.STEWARD, ServiceRole.AUDITOR, ServiceRole.ANALYST),
     ServiceRole.STEWARD: (ServiceRole.AUDITOR, ServiceRole.ANALYST),
 }
-"""Whom each role makes, and whose keys it manages beside its own."""
+"""The roles that each role adds, and whose keys it manages in addition to its own."""
 
 
 class ActionRecorder(Protocol):
-    """Writes what was done to people and keys into the ledger; `acts.recorder` makes one."""
+    """Writes actions on people and keys into the ledger; `acts.recorder` makes one."""
 
     def __call__(self, act: str, *, by: str, about: str, key: str = "", role: ServiceRole | None = None) -> None:
-        """Writes one act.
+        """Writes one action into the ledger.
 
         Args:
             act: what was done, such as "make key".
-            by: who did it.
-            about: to whom.
+            by: the person who did it.
+            about: the person whom it was done to.
             key: the public id of a key; never a secret.
-            role: of a new person.
+            role: the role of a new person.
         """
 
 
 def record_nothing(act: str, *, by: str, about: str, key: str = "", role: ServiceRole | None = None) -> None:
-    """Writes nothing; for tests and play."""
+    """Writes nothing, for tests and examples."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Person:
-    """Somebody who may be given keys.
+    """A person who may be given keys.
 
     Attributes:
         created, disabled: seconds since 1970; None if they are not disabled.
@@ -63,7 +63,7 @@ class Person:
 
 
 def fold_name(name: str) -> str:
-    r"""Returns what two names share that a reader could take for one another by case or compatible letters.
+    r"""Returns a form that names share if they differ only by case or compatible letters.
 
     >>> fold_name("Owner") == fold_name("owner") == fold_name("\uff4fwner")
     True
@@ -75,7 +75,7 @@ def check_person_name(name: object, role: ServiceRole) -> str:
     """Returns the name of a new person.
 
     Raises:
-        InvalidParameter: if it is no name of the ledger's, or the reserved one of the owner for somebody else.
+        InvalidParameter: if the ledger does not take it as a name, or it looks like the owner's, which is reserved.
 
     >>> check_person_name("Owner", ServiceRole.ANALYST)
     Traceback (most recent call last):
@@ -100,10 +100,10 @@ def require_whole(by: AuthenticatedCaller, act: str) -> None:
 
 
 def require_managing(by: AuthenticatedCaller, name: str, role: ServiceRole, act: str) -> None:
-    """Lets pass who may make somebody, or act on their keys.
+    """Checks that a caller may add a person of a role, or act on their keys.
 
     Raises:
-        NotPermitted: for everybody else, and for keys of a narrow scope.
+        NotPermitted: if they may not, or their key is for some tables or one project.
     """
     by.require(Permission.MANAGE_PEOPLE)
     require_whole(by, act)
@@ -112,5 +112,5 @@ def require_managing(by: AuthenticatedCaller, name: str, role: ServiceRole, act:
 
 
 def manages(by: AuthenticatedCaller, name: str, role: ServiceRole) -> bool:
-    """Tells whether somebody may act on the keys of a person: their own, or those of whom their role makes."""
+    """Returns whether a caller may act on the keys of a person: their own, or those of roles that theirs adds."""
     return by.name == name or role in MAKES.get(by.role, ())

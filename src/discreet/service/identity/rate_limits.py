@@ -1,6 +1,6 @@
-"""How often anybody may ask: buckets in memory for each minute, counts in the database for each day.
+"""How often a caller may ask: buckets in memory for each minute, counts in the database for each day.
 
-Limits count requests and nothing else, so that they tell nothing about data. A bucket holds as many requests as a
+Limits count requests and nothing else, so that they reveal nothing about data. A bucket holds as many requests as a
 minute allows, and is filled at that rate. Counts of the day survive a restart, and a rotated key keeps its count; a
 person's sessions share one.
 """
@@ -22,7 +22,7 @@ from discreet.service.identity.browser_sessions import SESSION, key_of_session
 from discreet.service.identity.identities import Identities
 
 MOST_BUCKETS = 10_000
-"""Of a kind in memory; the one that was used longest ago is forgotten, and starts full again."""
+"""How many buckets of a kind are in memory; the least recently used one is forgotten, and starts full again."""
 
 EVERYBODY = "everybody"
 
@@ -34,12 +34,12 @@ class _Bucket:
 
 
 class Buckets:
-    """Token buckets by name, of which only so many are kept.
+    """Token buckets by name; only the most recently used are kept.
 
     Args:
         size: how many are taken at once at most.
         per_second: how many come back.
-        clock: seconds; one that goes back gives nothing.
+        clock: seconds; a clock that goes back fills no bucket.
     """
 
     def __init__(self, size: float, per_second: float, clock: Callable[[], float], *, most: int = MOST_BUCKETS) -> None:
@@ -78,13 +78,13 @@ class Buckets:
 
 
 class RateLimits:
-    """What one credential, one address and all strangers together may try.
+    """Limits what one credential, one address and all strangers together may try.
 
     Args:
-        identities: whose database keeps the counts of the day.
+        identities: their database keeps the counts of the day.
         requests_per_minute, questions_per_day: of one key, or of one person's sessions.
         failures_per_minute: sign-ins that fail, of one address.
-        all_failures_per_minute: of everybody; whoever proves who they are is never refused for it.
+        all_failures_per_minute: of all addresses together; a valid key is never refused for it.
     """
 
     def __init__(
@@ -130,7 +130,7 @@ class RateLimits:
                 (today, who, self._per_day),
             ).rowcount
         if not changed:
-            _refuse(self._until_tomorrow(), f"All {self._per_day} questions of the day are asked")
+            _refuse(self._until_tomorrow(), f"You have used all {self._per_day} queries of today")
 
     def _today(self) -> str:
         return datetime.fromtimestamp(self._clock(), UTC).date().isoformat()
@@ -145,8 +145,8 @@ class RateLimits:
     def note_failure(self, address: str) -> None:
         """Counts a sign-in that failed; it is called after the lookup, so that valid keys are never refused for it.
 
-        All who come through one proxy or tunnel share an address. A key has 160 random bits: what refusing valid keys
-        would add against guessing is nothing.
+        All clients behind one proxy or tunnel share an address. A key has 160 random bits, so refusing valid keys would
+        add nothing against guessing.
 
         Raises:
             TooManyRequests: if too many have, from there or from everywhere; instead of what would be raised else.
@@ -168,7 +168,7 @@ def counted_identity(caller: AuthenticatedCaller) -> str:
 
 
 def network(address: str) -> str:
-    """Returns whom an address stands for: itself, or the network of 64 bits that one customer has in IPv6.
+    """Returns what an address is counted as: itself, or in IPv6 the /64 network that one customer has.
 
     >>> network("192.0.2.7"), network("2001:db8::1:2"), network("::ffff:192.0.2.7"), network("a pipe")
     ('192.0.2.7', '2001:db8::/64', '192.0.2.7', 'unknown')
@@ -184,4 +184,4 @@ def network(address: str) -> str:
 
 def _refuse(seconds: float, reason: str) -> None:
     if seconds > 0:
-        raise TooManyRequests(reason, "Wait, and ask less often.", retry_after=max(1, math.ceil(seconds)))
+        raise TooManyRequests(reason, "Wait, then send requests less often.", retry_after=max(1, math.ceil(seconds)))

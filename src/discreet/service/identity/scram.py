@@ -2,7 +2,7 @@
 
 A person has several keys, and each is a password. The server names one salt before it knows which key is meant, so all
 keys of a person share theirs, and the proof is compared with each of them. Salts follow from a secret of the database
-and the name, for names that exist and for all others: nobody can tell them apart.
+and the name, for names that exist and for all others, so that a client cannot distinguish them.
 
 Channel binding (SCRAM-SHA-256-PLUS) is not offered; a client that demands it is refused.
 
@@ -25,7 +25,7 @@ from discreet.errors import NotAuthenticated
 from discreet.noise.tokens import token
 
 ITERATIONS = 4096
-"""RFC 7677 asks for so many at least; more would slow down guessing, and nobody guesses 160 random bits."""
+"""The least that RFC 7677 asks for; more would only slow down guessing, which 160 random bits make hopeless."""
 
 SALT_BYTES = 16
 MECHANISM = "SCRAM-SHA-256"
@@ -37,10 +37,10 @@ _FINAL = re.compile(rf"(?P<bare>c=(?P<binding>[^,]+),r=(?P<nonce>{_PRINTABLE})(?
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verifier:
-    """What proves that somebody has a key, and is of no use to sign in with.
+    """The values that prove that a client has a key, and are of no use to sign in with.
 
     Attributes:
-        key_id: the public id of the key; "" for one that nobody has.
+        key_id: the public id of the key; "" for a key that does not exist.
     """
 
     salt: bytes
@@ -59,18 +59,18 @@ class Verifier:
 
     @classmethod
     def of_nobody(cls, salt: bytes) -> Verifier:
-        """Returns one that no proof fits, but by guessing 256 bits."""
+        """Returns a verifier that no proof fits, except by guessing 256 bits."""
         nothing = bytes(32)
         return cls(salt=salt, iterations=ITERATIONS, stored_key=nothing, server_key=nothing, key_id="")
 
     def fits(self, proof: bytes, message: bytes) -> bool:
-        """Tells whether a proof was made with the key, for an exchange; takes the same time for every proof."""
+        """Returns whether a proof was made with the key, for an exchange; takes the same time for every proof."""
         key = bytes(a ^ b for a, b in zip(proof, _mac(self.stored_key, message), strict=True))
         return hmac.compare_digest(sha256(key).digest(), self.stored_key) and bool(self.key_id)
 
 
 def salt_for(name: str, secret: bytes) -> bytes:
-    """Returns the salt of a name, whoever has it or nobody."""
+    """Returns the salt of a name, whether or not a person has it."""
     return _mac(secret, b"salt\n" + name.encode("utf-8", "surrogatepass"))[:SALT_BYTES]
 
 
@@ -121,7 +121,8 @@ class Exchange:
         if not same or len(proof) != sha256().digest_size:
             raise NotAuthenticated
         told = f"{bare},{answer},{found['bare']}".encode()
-        fitting = [each for each in self._verifiers if each.fits(proof, told)]  # all are tried: none is told by time
+        # All are tried, so that the time does not show which key fits.
+        fitting = [each for each in self._verifiers if each.fits(proof, told)]
         if not fitting:
             raise NotAuthenticated
         return b"v=" + base64.b64encode(_mac(fitting[0].server_key, told)), fitting[0].key_id

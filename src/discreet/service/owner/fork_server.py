@@ -1,4 +1,4 @@
-"""Processes that are not our children, by handles that stay theirs: forked by a nursery, killed by us."""
+"""Processes that are not our children, by handles that stay theirs: forked by a fork server, killed by us."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from discreet.errors import ServiceUnavailable
 from discreet.service.worker.messages import PID
 
 _SINGLE = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "POLARS_MAX_THREADS": "1"}  # what starts no threads
-_WAIT = 60.0  # seconds for a nursery to load, or to fork
+_WAIT = 60.0  # seconds for the fork server to load, or to fork
 
 
 @dataclass(slots=True)
@@ -30,7 +30,7 @@ class Child:
 
     @property
     def alive(self) -> bool:
-        """Tells whether it runs: the handle of a process that has ended can be read."""
+        """Returns whether it runs: the handle of a process that has ended can be read."""
         if self._closed:
             return False
         watched = select.poll()
@@ -38,7 +38,7 @@ class Child:
         return not watched.poll(0)
 
     def kill(self) -> None:
-        """Kills it, and lets go of the handle."""
+        """Kills the process, and closes the handle."""
         if self._closed:
             return
         with suppress(ProcessLookupError):

@@ -1,4 +1,4 @@
-"""A lane: so many requests at once, a bounded number that wait, and callers take turns."""
+"""A queue: so many requests at once, a bounded number that wait, and callers take turns."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class JobQueue:
 
     Args:
         slots: how many work at once.
-        waiting: how many may wait, of everybody.
+        waiting: how many may wait, of all callers.
         per_caller: how many of one caller may wait.
     """
 
@@ -27,21 +27,21 @@ class JobQueue:
 
     @property
     def length(self) -> int:
-        """How many wait."""
+        """The number of requests that wait."""
         return sum(map(len, self._queues.values()))
 
     def require_room(self, caller: str) -> None:
-        """Refuses what could not even wait.
+        """Refuses a request that could not even wait.
 
         Raises:
             TooManyRequests: if too many of the caller's own wait.
-            ServiceUnavailable: if too many of everybody's do.
+            ServiceUnavailable: if too many of all callers wait.
         """
         if len(self._queues.get(caller, ())) >= self._per_caller:
-            hint = "Wait for their answers."
-            raise TooManyRequests("Too many questions of yours are waiting", hint, retry_after=_SECONDS)
+            hint = "Wait for an answer to one of them."
+            raise TooManyRequests("Too many of your queries are waiting", hint, retry_after=_SECONDS)
         if self.length >= self._waiting:
-            raise ServiceUnavailable("Too many questions are waiting", "Ask again later.", retry_after=_SECONDS)
+            raise ServiceUnavailable("Too many queries are waiting", "Ask again later.", retry_after=_SECONDS)
 
     @asynccontextmanager
     async def slot(self, caller: str) -> AsyncIterator[None]:
@@ -78,7 +78,7 @@ class JobQueue:
                 del self._queues[caller]
 
     def _call_next(self) -> None:
-        """The caller whose turn it is gets a slot, and goes to the end of the line."""
+        """Gives a slot to the caller whose turn it is, who goes to the end of the line."""
         while self._free and self._queues:
             caller, queue = self._queues.popitem(last=False)
             turn = queue.popleft()

@@ -2,7 +2,7 @@
 
 Formal guarantee: who is charged, for which project and under which key was decided before the worker began. Receipts
 never leave this process, so that a worker can end only charges that were made, or claimed, for its own request. Once
-the door is closed nothing passes; every charge that has no outcome by then gets one, or is noted as interrupted.
+the gateway is closed nothing passes; every charge that has no outcome by then gets one, or is noted as interrupted.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from discreet.service.admission import require_listed
 from discreet.service.worker.messages import read_cap, write_cap, write_header, write_receipt, write_stored
 
 CLAIM_WAIT = 0.005
-"""Seconds to wait for a runner who is not here, twice as many after each claim: equal keys are one request here."""
+"""Seconds to wait for another process that runs a charge, doubled after each claim: here equal keys are one request."""
 
 MOST_RELATED = 1000
 
@@ -38,8 +38,8 @@ class LedgerGateway:
 
     Args:
         ledger: the ledger.
-        analyst: who asks.
-        project: whose cap counts, too; "" for none.
+        analyst: the name of the caller.
+        project: the project whose cap counts, too; "" for none.
         key: the idempotency key of the request.
         steward: whether accounts and tables may be entered in the analyst's name.
         spending: whether it may charge.
@@ -72,17 +72,17 @@ class LedgerGateway:
 
     @property
     def has_charged(self) -> bool:
-        """Tells whether anything was charged, or claimed, for the request."""
+        """Returns whether anything was charged, or claimed, for the request."""
         return bool(self._receipts)
 
     @property
     def has_all_outcomes(self) -> bool:
-        """Tells whether every charge has an outcome that is in the ledger."""
+        """Returns whether every charge has an outcome that is in the ledger."""
         return self._receipts.keys() <= self._ended
 
     @property
     def charges(self) -> tuple[Receipt, ...]:
-        """The receipts of the request, in order."""
+        """Returns the receipts of the request, in order."""
         return tuple(self._receipts.values())
 
     @contextmanager
@@ -118,11 +118,11 @@ class LedgerGateway:
                 raise
 
     def close(self, *, failed: bool) -> bool:
-        """Lets nothing pass any more, and ends what is open.
+        """Closes the gateway, and ends the charges that are open.
 
         Args:
-            failed: whether open charges have failed, which uses up a credit of the analyst's; else, and if the ledger
-                did not answer meanwhile, they are noted as interrupted, which uses up none.
+            failed: whether open charges have failed, which uses a credit of the analyst; else, and if the ledger did
+                not answer meanwhile, they are noted as interrupted, which uses none.
 
         Returns:
             Whether a charge was open.
@@ -146,11 +146,11 @@ class LedgerGateway:
     # --------------------------------------------------------------------------------------------------------- reading
 
     def admit(self, account: str) -> str:
-        """Lets pass who may ask; an account for which nobody was appointed is the owner's alone."""
+        """Returns the state of an account if the caller may ask; without appointed analysts only the owner may."""
         return require_listed(self._ledger, self._analyst, account, self._project).write()
 
     def is_charged(self) -> bool:
-        """Tells whether the request's key was charged before."""
+        """Returns whether the request's key was charged before."""
         return self._ledger.is_charged(self._analyst, self._key)
 
     def refusal(self, account: str, event: str) -> Any:
@@ -188,13 +188,13 @@ class LedgerGateway:
         return self._ledger.declaration(table)
 
     def balance(self, account: str, whose: str) -> dict[str, Any]:
-        """Returns the figures of an account, or of whoever asks."""
+        """Returns the balance of an account, or of the caller or their project on it."""
         who = {"analyst": self._analyst} if whose == "analyst" else {}
         who |= {"project": self._project} if whose == "project" else {}
         return BALANCE.write(self._ledger.balance(account, **who))
 
     def role(self, account: str, who: str) -> str | None:
-        """Returns a role; whoever asks learns of nobody else."""
+        """Returns the caller's role; callers other than the owner learn no other role."""
         found = self._ledger.role(account, who) if self._analyst in (who, OWNER) else None
         return None if found is None else found.value
 
@@ -203,7 +203,7 @@ class LedgerGateway:
         return write_cap(self._ledger.project_cap(project, account=account))
 
     def analyst_cap(self, account: str, analyst: str) -> Any:
-        """Returns the cap of whoever asks."""
+        """Returns the caller's cap; for the owner, that of any analyst."""
         return write_cap(
             self._ledger.analyst_cap(analyst if self._analyst == OWNER else self._analyst, account=account)
         )
@@ -235,22 +235,22 @@ class LedgerGateway:
             sql=sql,
         )
         self._receipts[receipt.sequence] = receipt
-        if receipt.repeated:  # somebody else's to end, unless it is claimed
+        if receipt.repeated:  # another request's to end, unless it is claimed
             self._ended.add(receipt.sequence)
         return write_receipt(receipt)
 
     def _require_least(self, account: str, event: Event) -> None:
-        """Refuses crumbs: each is an entry, and the ledger would grow without bound."""
+        """Refuses tiny charges: each is an entry, and the ledger would grow without bound."""
         opened = self._ledger.account(account)
         sums = prices(event, opened.budget, opened.neighbours).sums
         found = sums.get("pure") or sums.get("approximate")  # both begin with an epsilon; rho has none
         amount = None if found is None else Fraction(*found[0])
         if amount and amount < self._least:
-            hint = "Ask for less precision, or for more at once."
+            hint = "Ask for a larger epsilon, or for more numbers in one query."
             raise InvalidParameter("epsilon", f"{float(amount):g}", f">= {float(self._least):g}", hint)
 
     def claim(self, sequence: int) -> Any:
-        """Lets a charge that nobody has ended be run again."""
+        """Claims a charge that has no outcome, so that it can be run again."""
         found = self._ledger.claim(self._own(sequence), wait=CLAIM_WAIT)
         if found is None:
             return None
@@ -264,7 +264,7 @@ class LedgerGateway:
         return None if found is None else found.decode()
 
     def interrupt(self, sequence: int) -> bool:
-        """Notes that a charge is not run any more."""
+        """Notes that a charge is no longer being run."""
         self._ended.add(sequence)
         return self._ledger.interrupt(self._own(sequence))
 
@@ -284,23 +284,23 @@ class LedgerGateway:
         return kept
 
     def store_beside(self, sequence: int, replay_key: str, payload: str, question: str) -> str:
-        """Keeps what was released on the way."""
+        """Keeps what was released on the way to an answer."""
         return self._ledger.store_beside(self._own(sequence), replay_key, payload, question=question).decode()
 
     def beside(self, sequence: int, replay_key: str) -> str | None:
-        """Returns what was released on the way."""
+        """Returns what was released on the way to an answer, under one replay key."""
         found = self._ledger.beside(self._own(sequence), replay_key)
         return None if found is None else found.decode()
 
     def all_beside(self, sequence: int) -> list[Any]:
-        """Returns all that was released on the way."""
+        """Returns all that was released on the way to an answer."""
         return [write_stored(one) for one in self._ledger.all_beside(self._own(sequence))]
 
     def read_released_event(self, sequence: int) -> str:
         """Returns the event of all that was released for a charge."""
         return events.to_json(self._ledger.read_released_event(self._own(sequence)))
 
-    # ------------------------------------------------------------------------------------------------------ a steward's
+    # ----------------------------------------------------------------------------------------------------- stewardship
 
     def open_account(self, account: str, unit: dict[str, Any], neighbours: str, budget: Any) -> str:
         """Opens an account in the steward's name."""
@@ -334,7 +334,7 @@ class LedgerGateway:
         )
 
     def appoint(self, who: str, account: str, role: str, cap: Any) -> None:
-        """Appoints somebody whom the file of declarations names."""
+        """Appoints a person whom the file of declarations names."""
         self._ledger.stewardship.appoint(who, role, account=account, cap=read_cap(cap), by=self._analyst)
 
     def allot(self, project: str, account: str, cap: dict[str, str]) -> None:
@@ -368,5 +368,5 @@ _STEWARDS = ("open_account", "attach", "appoint", "allot")
 
 
 def _select_functions(door: LedgerGateway, names: tuple[str, ...]) -> dict[str, Callable[..., Any]]:
-    """Functions by name, taken from the class: a worker's text never reaches getattr."""
+    """Returns functions by name, taken from the class: a worker's text never reaches getattr."""
     return {name: vars(type(door))[name] for name in names}

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from discreet.errors import DiscreetError, ServiceUnavailable
 from discreet.ledger import Ledger
 
-RETRY_AFTER = 5  # seconds that callers are told
+RETRY_AFTER = 5  # seconds, sent to callers
 
 
 class LedgerHealth:
@@ -18,8 +18,8 @@ class LedgerHealth:
 
     Args:
         ledger: the ledger.
-        patience: seconds for which an answer is waited.
-        fresh: seconds for which an answer is believed.
+        patience: seconds to wait for an answer.
+        fresh: seconds for which the last look is believed.
         clock: for tests.
     """
 
@@ -33,7 +33,7 @@ class LedgerHealth:
         self.down = False
 
     async def check(self) -> bool:
-        """Tells whether the ledger answers; one look serves all who ask meanwhile."""
+        """Returns whether the ledger answers; one look serves all who ask meanwhile."""
         if self._looked is None or self._clock() - self._looked >= self._fresh:
             look = self._ensure_check()
             await asyncio.wait({look}, timeout=self._patience)
@@ -45,7 +45,7 @@ class LedgerHealth:
         """Refuses what needs the ledger while it is known not to answer, and looks again.
 
         Raises:
-            ServiceUnavailable: then.
+            ServiceUnavailable: while the ledger is known not to answer.
         """
         if self.down:
             self._ensure_check()
@@ -57,7 +57,7 @@ class LedgerHealth:
         self._ensure_check()
 
     def close(self) -> None:
-        """Looks no more."""
+        """Stops looking, without waiting for a look that runs."""
         self._thread.shutdown(wait=False, cancel_futures=True)
         if self._look is not None:
             self._look.cancel()

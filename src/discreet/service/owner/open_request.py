@@ -1,4 +1,4 @@
-"""A request while it lasts: what may be told of it, to whom, and when, so that the time tells little of the data."""
+"""A request while it lasts: what its caller may learn, and when, so that the time reveals little of the data."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def release_time(admitted: float, ready: float, tick: float) -> float:
 
 
 def last_release_time(admitted: float, now: float, tick: float) -> float | None:
-    """Returns the last such moment that has passed; None if none has. What is told meanwhile is what was so then.
+    """Returns the last such moment that has passed; None if none has. A status is that of the last such moment.
 
     >>> last_release_time(0.0, 0.2, 0.25), last_release_time(0.0, 0.9, 0.25)
     (None, 0.5)
@@ -45,15 +45,15 @@ def last_release_time(admitted: float, now: float, tick: float) -> float | None:
 
 @dataclass(eq=False, slots=True, kw_only=True)
 class OpenRequest:
-    """One request, from when it is taken until its outcome may be told.
+    """One request, from when it is taken until its outcome may leave.
 
     Attributes:
         id: a random name, which only its caller knows.
         admitted: when a worker took it; None before.
         stages: the names of stages with the times at which they began.
         stop: stops it before it is charged; afterwards it runs to its end, so that stopping measures no read.
-        halt: stops it at once, for whoever stops the service.
-        task: that does it; it may last longer than anybody is told of it.
+        halt: stops it at once, when the service stops.
+        task: does it; it may last longer than its caller can see.
         changed: is set whenever there may be news.
     """
 
@@ -96,19 +96,19 @@ class OpenRequest:
         return JobStatus(id=self.id, operation=self.work.operation, state=state, error=error_document(found))
 
     def abandon(self) -> None:
-        """Tells the caller nothing more, whatever comes of it: the same, whether it was nearly done or not begun."""
+        """Ends it for its caller, whatever comes of it: the same, whether it was nearly done or not begun."""
         self.cancelled = True
         if self.stop is not None:
             self.stop()
         self.finish(ServiceUnavailable("The request was stopped", "What was charged stays charged; see the history."))
 
     def finish(self, found: Document | DiscreetError) -> None:
-        """Lets everybody who waits have the outcome."""
+        """Gives the outcome to all who wait for it."""
         self.ended = time.monotonic()
         if not self.outcome.done():
             if isinstance(found, DiscreetError):
                 self.outcome.set_exception(found)
-                self.outcome.exception()  # whether or not anybody waits for it
+                self.outcome.exception()  # marks it as seen, in case no caller waits
             else:
                 self.outcome.set_result(found)
         self.changed.set()

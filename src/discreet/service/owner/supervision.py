@@ -1,4 +1,4 @@
-"""One request under supervision: killed at its deadlines, and each of its charges ended before anything is told."""
+"""One request under supervision: killed at its deadlines, and each of its charges ended before anything leaves."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from discreet.service.owner.open_request import OpenRequest
 from discreet.service.owner.worker_process import WorkerLost, WorkerProcess
 from discreet.service.request_executor import OPERATIONS, Document
 
-TOO_COMPLEX = "The question is too complex to be planned in time."
-SIMPLER = "Ask for fewer numbers at once, or in several questions. Nothing was spent."
+TOO_COMPLEX = "The query is too complex to be planned in time."
+SIMPLER = "Ask for fewer numbers at once, or in several queries. Nothing was spent."
 OUTAGE = 1.0  # seconds after which a ledger that has not answered is taken to be out of order
 STORED = "The answer is stored, and could not be sent"
 _FILES = (OPERATIONS["inspect"], OPERATIONS["protect"], OPERATIONS["attack"])
@@ -53,11 +53,11 @@ class SupervisedRequest:
     ledger_threads: Executor
 
     async def run_to_end(self) -> tuple[Document | DiscreetError, bool]:
-        """Lets the worker do it, and returns the outcome, and whether the worker may be asked again.
+        """Has the worker do it, and returns the outcome, and whether the worker may be asked again.
 
         A caller stops it before the charge only. Afterwards data are read, and whether a stop came before or after
-        their end would tell how long that took, at any moment that the caller likes; so it goes on to its end or its
-        deadline, and a failure counts. Whoever stops the service stops it at any time, and uses up nobody's credit.
+        their end would reveal how long that took, at any moment that the caller likes; so it goes on to its end or its
+        deadline, and a failure counts. When the service stops, it stops at any time, and uses no one's credit.
         """
         talk = asyncio.get_running_loop().create_task(
             self.worker.perform(_request(self.running), self.door, self.running.tell)
@@ -80,7 +80,7 @@ class SupervisedRequest:
         return said, not isinstance(said, QueryFailed | InternalError)
 
     async def _close_gateway(self, *, failed: bool) -> bool:
-        """Closes the door, and tells whether a charge was open; a ledger that does not answer is not waited for.
+        """Closes the gateway, and returns whether a charge was open; does not wait for a ledger that does not answer.
 
         What is open then is ended, or noted as interrupted, as soon as the ledger answers: that uses up no credit.
         """
@@ -95,15 +95,15 @@ class SupervisedRequest:
         return closing.result()
 
     def _without_ledger(self, said: Document | DiscreetError | None) -> Document | DiscreetError:
-        """What is told of a request during which the ledger did not answer: an answer only if it is stored."""
+        """Returns the outcome of a request during which the ledger did not answer: an answer only if it is stored."""
         if isinstance(said, dict) and self.door.has_all_outcomes:
             return {**said, "receipt": self._receipt()}
         if self.door.has_charged:
-            return no_answer("What was charged stays charged. Ask again under the same key: it is charged once.")
-        return no_answer("Try again later. Ask under a key, and it is charged once whatever has happened.")
+            return no_answer("What was charged stays charged. Ask again with the same key: the query is charged once.")
+        return no_answer("Try again later. With an idempotency key, the query is charged once, whatever happened.")
 
     def _receipt(self) -> Document | None:
-        """Where the charge is in the ledger, for a certificate; nothing for what was free."""
+        """Returns where the charge is in the ledger, for a certificate; None for what was free."""
         charges = self.door.charges
         return {"sequence": charges[0].sequence, "hash": charges[0].hash} if charges else None
 
@@ -116,12 +116,12 @@ class SupervisedRequest:
         done, _ = await asyncio.wait(both, timeout=first, return_when=asyncio.FIRST_COMPLETED)
         if not done and self.door.has_charged:
             done, _ = await asyncio.wait(both, timeout=whole - first, return_when=asyncio.FIRST_COMPLETED)
-        if not done and self.door.seconds_waited > OUTAGE:  # it was late for the ledger, and not for what it does
+        if not done and self.door.seconds_waited > OUTAGE:  # late because of the ledger, not of its work
             self.door.outage = True
         watch.cancel()
 
     def _build_worker_error(self, *, left: bool, stopped: bool) -> DiscreetError:
-        """What is told of a request whose worker is gone, or which has left a charge without an outcome."""
+        """Returns the error of a request whose worker is gone, or that has left a charge without an outcome."""
         if stopped:
             hint = "What was charged stays charged." if self.door.has_charged else "Nothing was spent."
             return ServiceUnavailable("The request was stopped", hint)
@@ -130,7 +130,7 @@ class SupervisedRequest:
         if self.door.has_charged:
             return ServiceUnavailable(STORED, "Ask again: it costs nothing.", retry_after=1)
         if self.running.work.operation in _FILES:
-            hint = "It may be damaged. Else split it, or give the service more memory or time in [service]."
+            hint = "Check that it is not damaged, split it, or raise memory or fit_deadline in [service]."
             return InvalidParameter("file", "this one", "to be read within the limits of the service", hint)
         return UnsupportedQuery(TOO_COMPLEX, SIMPLER)
 
@@ -146,13 +146,13 @@ def _request(running: OpenRequest) -> dict[str, Any]:
 
 
 def _overlook(closing: asyncio.Future[bool]) -> None:
-    """Takes note of an error that nobody waits for any more."""
+    """Marks an error as seen that no caller waits for any more."""
     if not closing.cancelled():
         closing.exception()
 
 
 async def _receive_reply(talk: asyncio.Task[Document]) -> Document | DiscreetError | None:
-    """What a worker has said; None if it was lost or killed."""
+    """Returns what a worker has said; None if it was lost or killed."""
     try:
         return await talk
     except DiscreetError as error:

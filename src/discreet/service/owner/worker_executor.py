@@ -1,4 +1,4 @@
-"""The desk: takes work of callers, gives it to workers in lanes, holds outcomes until they may leave.
+"""The executor: takes work of callers, gives it to workers by queues, holds outcomes until they may leave.
 
 Formal guarantee: an answer leaves this process only after its storage in the ledger was acknowledged, and at a moment
 admission + tick x 2^k; a question that is killed after its charge has failed, says the fixed sentence and uses one of
@@ -44,7 +44,7 @@ from discreet.service.settings import Settings
 
 
 class DeclaredTables:
-    """The declarations in a file beside discreet.toml, each as a steward gave it.
+    """The declarations in a file next to discreet.toml, each as a steward gave it.
 
     Args:
         path: of the file; it is made with mode 0600 when there is something to keep.
@@ -74,11 +74,12 @@ class DeclaredTables:
         """Keeps one more declaration, durably, in the place of an earlier one of the same table.
 
         The budget is left out: it is in the ledger, and may have been amended since. What a change was, the ledger
-        tells.
+        shows.
         """
         kept = {name: value for name, value in declared.items() if name not in ("budget", "change")}
-        known = {each["name"]: each for each in self.read()} | {declared["name"]: kept}  # in its former place: others
-        text = json.dumps({"version": 1, "tables": list(known.values())}, indent=1)  # may be on a way over it
+        # A changed table keeps its place in the order, since later tables may be joined through it.
+        known = {each["name"]: each for each in self.read()} | {declared["name"]: kept}
+        text = json.dumps({"version": 1, "tables": list(known.values())}, indent=1)
         fresh = self._path.with_name(f"{self._path.name}.new")
         handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(handle, "w", encoding="utf-8") as out:
@@ -92,7 +93,7 @@ def require_of_the_service(table: str, config: str) -> None:
     """Refuses to declare a table anew here that the file declares: every worker would find two declarations.
 
     Raises:
-        InvalidParameter: with the way that there is.
+        InvalidParameter: with the steps that change it.
     """
     if any(declared.name == table for declared in load(config).tables):
         hint = f"Change it in {Path(config).name}, run `discreet protect`, and start the service again."
@@ -109,7 +110,7 @@ _ENDING = 1.5  # seconds for requests that were stopped, or whose ledger was giv
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Dispatch:
-    """How requests of one kind are done: in a lane, by workers, within deadlines from their admission."""
+    """How requests of one kind are done: by a queue and its workers, within deadlines from their admission."""
 
     lane: JobQueue
     pool: WorkerPool
@@ -117,10 +118,10 @@ class _Dispatch:
 
 
 class WorkerExecutor:
-    """See `discreet.service.request_executor.Desk`.
+    """Runs requests in workers: the `RequestExecutor` of a service.
 
     Args:
-        ledger: the ledger; nobody else in this process writes to it.
+        ledger: the ledger; nothing else in this process writes charges to it.
         settings: of the service.
         config: the path of discreet.toml.
     """
@@ -207,17 +208,17 @@ class WorkerExecutor:
         self._ledger_threads.shutdown(wait=True)
 
     async def check_ledger(self) -> bool:
-        """Tells whether the ledger answers."""
+        """Returns whether the ledger answers."""
         return await self._health.check()
 
     @property
     def ready(self) -> bool:
-        """Tells whether questions are answered, as long as the ledger answers."""
+        """Returns whether questions are answered, as long as the ledger answers."""
         return not self._stopping and not self._ledger.is_stopped and self._pool.ready
 
     @property
     def gauges(self) -> dict[str, int]:
-        """How much waits and runs, for metrics."""
+        """Returns how many requests wait and run, for metrics."""
         return {
             "questions_waiting": self._ways[Queue.ASKING].lane.length,
             "plans_waiting": self._ways[Queue.PLANNING].lane.length,
@@ -239,19 +240,19 @@ class WorkerExecutor:
     # ----------------------------------------------------------------------------------------------------- work
 
     async def perform(self, caller: AuthenticatedCaller, work: JobRequest) -> Document:
-        """See `Desk.perform`; a caller who goes away stops nothing."""
+        """Does work and returns its document; a caller who goes away stops nothing."""
         return await asyncio.shield(self._accept_request(caller, work).outcome)
 
     def begin(self, caller: AuthenticatedCaller, work: JobRequest) -> JobStatus:
-        """See `Desk.begin`."""
+        """Starts work and returns its status, without waiting."""
         return self._accept_request(caller, work).status
 
     def job(self, caller: AuthenticatedCaller, job: str) -> JobStatus:
-        """See `Desk.job`."""
+        """Returns a job of the caller's own."""
         return self._own(caller, job).status
 
     async def follow(self, caller: AuthenticatedCaller, job: str) -> AsyncIterator[JobStatus]:
-        """See `Desk.follow`; it looks at the moments at which anything may have changed, and at no others."""
+        """Yields a job after each change; it looks only at the moments at which anything may have changed."""
         running, last = self._own(caller, job), None
         while True:
             status = running.status
@@ -272,7 +273,7 @@ class WorkerExecutor:
             return
 
     def cancel(self, caller: AuthenticatedCaller, job: str) -> JobStatus:
-        """See `Desk.cancel`."""
+        """Stops a job; what was charged stays charged."""
         running = self._own(caller, job)
         if not running.outcome.done():
             running.abandon()
@@ -285,7 +286,7 @@ class WorkerExecutor:
                 running.abandon()
 
     def tables(self, caller: AuthenticatedCaller) -> list[Document]:
-        """See `Desk.tables`."""
+        """Returns the public facts about the tables that the caller may see."""
         return [facts for facts in self._facts if caller.sees(facts["name"])]
 
     def _own(self, caller: AuthenticatedCaller, job: str) -> OpenRequest:
@@ -295,7 +296,7 @@ class WorkerExecutor:
         return found
 
     def _accept_request(self, caller: AuthenticatedCaller, work: JobRequest) -> OpenRequest:
-        """The request, or the equal one under the same key that is at work already."""
+        """Returns the request, or the equal one under the same key that is at work already."""
         work = self._check_request(caller, work)
         place = None if work.key is None else (caller.name, work.key)
         other = None if place is None else self._by_key.get(place)
@@ -326,12 +327,12 @@ class WorkerExecutor:
         return replace(work, project=caller.project or work.project)
 
     def _require_ledger(self) -> None:
-        """After a write of which nobody knows whether it is on the disk, nothing is answered until a restart."""
+        """Refuses everything after a write that may or may not be on the disk, until a restart."""
         if self._ledger.is_stopped:
-            raise ServiceUnavailable("The ledger cannot be relied on", "The owner starts the service again.")
+            raise ServiceUnavailable("The ledger cannot be relied on", "Ask the owner to restart the service.")
 
     def _register_request(self, caller: AuthenticatedCaller, work: JobRequest) -> OpenRequest:
-        """A new request, among those that can be looked at; the oldest that ended are forgotten."""
+        """Registers a new request, and forgets the oldest that have ended."""
         now = time.monotonic()
         old = [job for job, each in self._jobs.items() if each.ended is not None and now - each.ended > _KEPT]
         own = [job for job, each in self._jobs.items() if each.caller.name == caller.name and each.ended is not None]
@@ -402,7 +403,7 @@ class WorkerExecutor:
         return found
 
     async def _until_release(self, door: LedgerGateway, running: OpenRequest) -> None:
-        """What was charged leaves at a tick; what was not depends on nothing private, and leaves at once."""
+        """Waits for a tick if anything was charged; else the outcome depends on nothing private, and leaves at once."""
         if door.has_charged and running.admitted is not None:
             moment = release_time(running.admitted, time.monotonic(), self._settings.tick)
             await asyncio.sleep(max(0.0, moment - time.monotonic()))
@@ -416,7 +417,7 @@ class WorkerExecutor:
 
 
 def _may_see(caller: AuthenticatedCaller, other: AuthenticatedCaller) -> bool:
-    """Tells whether a caller may see what another request of theirs gave: a key for some tables sees its like only."""
+    """Returns whether a caller may see a request of theirs: a key for some tables sees those for the same tables."""
     return caller.name == other.name and caller.tables in (None, other.tables)
 
 

@@ -1,4 +1,4 @@
-"""Workers that are ready: as many as may work at once, and one more, so that nobody waits for one to start."""
+"""Workers that are ready: as many as may work at once, and one more, so that no request waits for one to start."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _AFTER = 1.0  # seconds before another start is tried, if one fails
 
 
 class WorkerPool:
-    """Keeps workers ready, and replaces those that are used up, have failed, or know tables of yesterday.
+    """Keeps workers ready, and replaces those that are used up, have failed, or know outdated tables.
 
     Args:
         size: how many are kept.
@@ -32,7 +32,7 @@ class WorkerPool:
 
     @property
     def ready(self) -> bool:
-        """Tells whether a request would be served at once, or by one that is at work."""
+        """Returns whether a request would be served at once, or by one that is at work."""
         return bool(self._idle or self._busy)
 
     def open(self) -> None:
@@ -91,7 +91,7 @@ class WorkerPool:
         self._drop(worker)
 
     def renew(self) -> None:
-        """Replaces all workers: there are other tables."""
+        """Replaces all workers, since the tables have changed."""
         self._generation += 1
         for worker in list(self._idle):
             self._drop(worker)

@@ -19,17 +19,17 @@ from discreet.service.worker.messages import LENGTH, MOST, pack_message, parse_m
 
 
 class WorkerLost(Exception):
-    """The worker is gone, or says what cannot be understood."""
+    """The worker is gone, or sends a message that cannot be understood."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerStart:
-    """What a worker is told first.
+    """The first message to a worker.
 
     Attributes:
         config: the path of discreet.toml.
         tables: declarations of tables that were protected since.
-        memory: bytes it may use; of which the database gets half.
+        memory: bytes it may use; the database gets half of them.
         seconds: of the processor, in its whole life.
         steward: whether it may enter accounts and tables into the ledger.
     """
@@ -42,7 +42,7 @@ class WorkerStart:
 
     @property
     def message(self) -> dict[str, Any]:
-        """As the worker reads it."""
+        """The message as the worker reads it."""
         return {
             "config": self.config,
             "memory": self.memory,
@@ -55,7 +55,7 @@ class WorkerStart:
 
 @dataclass(slots=True)
 class WorkerProcess:
-    """One worker.
+    """A running worker, and the socket to it.
 
     Attributes:
         facts: what is public about its tables.
@@ -76,9 +76,9 @@ class WorkerProcess:
         """Starts a worker, and returns it once it can be asked.
 
         Args:
-            nursery: where it comes from.
-            start: what it is told.
-            door: by which it reads the ledger while it starts.
+            nursery: the fork server that it comes from.
+            start: the first message to it.
+            door: the gateway by which it reads the ledger while it starts.
             ledger_threads: threads in which the ledger is used.
 
         Raises:
@@ -107,12 +107,12 @@ class WorkerProcess:
         return worker
 
     async def perform(self, request: dict[str, Any], door: LedgerGateway, told: Callable[[str], None]) -> Document:
-        """Does a request.
+        """Has the worker do a request, and returns its document.
 
         Args:
             request: what to do, for whom.
-            door: by which it reaches the ledger.
-            told: is called with the name of every stage that begins.
+            door: the gateway by which it reaches the ledger.
+            told: a function that is called with the name of every stage that begins.
 
         Raises:
             DiscreetError: as the worker says.
@@ -127,11 +127,11 @@ class WorkerProcess:
 
     @property
     def alive(self) -> bool:
-        """Tells whether the process runs."""
+        """Returns whether the process runs."""
         return self.process.alive
 
     def kill(self) -> None:
-        """Kills it, at once and for good."""
+        """Closes the socket and kills the process."""
         self.writer.close()
         self.process.kill()
 

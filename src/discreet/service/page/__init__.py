@@ -1,7 +1,7 @@
 """The page: rendered on the server, small, and without network; every piece of it escapes what it shows.
 
-`create_page` puts it together. `HttpGuard` of the API stands before everything, `visit` is one request of somebody who
-may make it, `routes` has the pages, and templates and scripts lie beside them.
+`create_page` puts it together. `HttpGuard` of the API guards every request, `page_request` has one request of a caller
+who may make it, `routes` has the pages, and templates and scripts are in folders next to them.
 """
 
 from __future__ import annotations
@@ -53,22 +53,22 @@ OWN: tuple[PageRoute, ...] = (
     *lab_routes.ROUTES,
     PageRoute(method="POST", path="/sign-out", permission=Permission.SEE_TABLES, handler=sign_in.sign_out),
 )
-"""All pages that are made by hand and need somebody signed in, each with the permission it needs."""
+"""All pages that are made by hand and need a signed-in caller, each with the permission it needs."""
 
 VERB_PAGES = verb_pages.pages_of(VERBS.values(), {verb for route in OWN for verb in route.verbs})
 ROUTES: tuple[PageRoute, ...] = (*OWN, *(route for page in VERB_PAGES for route in page.routes))
 
 _KINDS = {"js": "text/javascript; charset=utf-8", "css": "text/css; charset=utf-8", "svg": "image/svg+xml"}
 _KEPT = "public, max-age=31536000, immutable"
-"""Of assets: their addresses change with their content."""
+"""The cache header of assets, whose addresses change with their content."""
 
 
 def create_page(offices: ServiceContext, *, pages: Sequence[verb_pages.VerbPage] = VERB_PAGES) -> Starlette:
     """Returns the page as an application to be mounted at the root of a server, behind `HttpGuard`.
 
     Args:
-        offices: what it works with.
-        pages: those of verbs.
+        offices: the services that pages use.
+        pages: the pages of verbs.
     """
     templates = environment()
     of_verbs = ((page.title, page.path, page.verb.permission) for page in pages)
@@ -88,11 +88,11 @@ _OPEN: tuple[tuple[str, str, Open], ...] = (
     ("GET", "/sign-in", sign_in.show_sign_in),
     ("POST", "/sign-in", sign_in.sign_in),
 )
-"""The pages that need nobody signed in."""
+"""The pages that need no signed-in caller."""
 
 
 def _provider_pages(site: PageContext) -> tuple[tuple[str, str, Open], ...]:
-    """The way to a provider of identities and back, if the settings name one."""
+    """Returns the pages that lead to an identity provider and back, if the settings name one."""
     if not site.settings.oidc:
         return ()
     provider = OpenIdSignIn.of_settings(site.identities, site.settings.oidc, site.settings.folder)

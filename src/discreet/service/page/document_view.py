@@ -1,7 +1,7 @@
 """Results as pages show them: answers with error bars and a chart, all else as tables and pairs, and files to save.
 
-What somebody has just got is kept for a while, so that it can be saved: nothing is asked again for a download, and
-nobody gets another's answer, which is found by its caller's name and number.
+A caller's last answers are kept for a while, so that they can be saved: nothing is asked again for a download, and no
+caller gets another's answer, which is found by its caller's name and number.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from discreet.service.page.request_forms import label_of
 from discreet.service.request_executor import Document
 
 MOST_ROWS = 500
-"""Of a table on a page; the file has all."""
+"""The most rows of a table on a page; the file has all."""
 MOST_DRAWN = 60
-"""Rows of a chart: more are no picture."""
+"""The most numbers in a chart: more cannot be read."""
 _OWN = ("kind", "text", "event", "notes", "released", "receipt", "domain")
 """Fields that are shown elsewhere, or only in the file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentTable:
-    """Rows under headings."""
+    """A table of a document: rows under headings."""
 
     name: str
     headings: tuple[str, ...]
@@ -43,12 +43,12 @@ class DocumentTable:
 
     @property
     def shown_rows(self) -> Sequence[Sequence[str]]:
-        """The first rows as texts."""
+        """Returns the first rows as texts."""
         return [[_text(cell) for cell in row] for row in self.rows[:MOST_ROWS]]
 
     @property
     def hidden_count(self) -> int:
-        """How many rows are in the file only."""
+        """Returns how many rows are in the file only."""
         return max(0, len(self.rows) - MOST_ROWS)
 
     def as_csv(self) -> str:
@@ -62,7 +62,7 @@ class DocumentTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentView:
-    """What is shown of any document."""
+    """The parts of a document that the page shows by common rules."""
 
     facts: Mapping[str, str]
     tables: tuple[DocumentTable, ...]
@@ -75,9 +75,9 @@ class ResultView:
     """A result with its place on a page.
 
     Attributes:
-        template: what shows it.
-        view: what that is made of.
-        number: under which it is kept; 0 if it is not.
+        template: the template that shows it.
+        view: what the template shows.
+        number: the number under which it is kept; 0 if it is not.
         files: the names of its tables, each a file.
         receipt: the entry of its charge.
         rehearsed: whether it is about synthetic rows.
@@ -104,8 +104,8 @@ class AnswerView:
 
     @property
     def facts(self) -> dict[str, str]:
-        """What it cost, what remains, and what it is about."""
-        cost = "nothing: a stored answer, given again" if self.answer.replayed else str(self.answer.cost)
+        """Returns the cost, the remaining budget, and what the intervals are about."""
+        cost = "nothing: this is a stored answer" if self.answer.replayed else str(self.answer.cost)
         return {"Cost": cost, "Remaining": str(self.answer.remaining), "Intervals are about": self.answer.scope}
 
 
@@ -163,7 +163,7 @@ def outcome_of(document: Document, *, number: int = 0, rehearsed: bool = False) 
 
 
 def view_document(document: Document) -> DocumentView:
-    """Returns what is shown of a document by the common rules; what is nested is told by its text, if it has one."""
+    """Returns what is shown of a document by the common rules; what is nested is shown by its text, if it has one."""
     tables, text = tables_of(document), str(document.get("text") or "")
     told = {name: value for name, value in document.items() if name not in _OWN}
     if tables or text:
@@ -209,7 +209,7 @@ def _is_listed(value: Any) -> bool:
 
 
 def _build_table(name: str, value: Any) -> DocumentTable:
-    """A list of objects, or objects by name, as a table."""
+    """Returns a list of objects, or objects by name, as a table."""
     rows = [{label_of(name): key, **each} for key, each in value.items()] if isinstance(value, dict) else value
     headings = tuple(dict.fromkeys(heading for row in rows for heading in row))
     return DocumentTable(
@@ -228,11 +228,11 @@ def _text(value: Any) -> str:
 # ------------------------------------------------------------------------------------------------------------- kept
 
 MOST = 512
-"""Answers of everybody; the oldest go first."""
+"""The most answers of all callers; the oldest go first."""
 MOST_OF_ONE = 16
 MOST_CELLS = 200_000
 MOST_LETTERS = 20 * MOST_CELLS
-"""Of one answer, and of its JSON; a larger one is exported through the API."""
+"""The most cells of one answer, and letters of its JSON; a larger one is exported through the API."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -244,7 +244,7 @@ class RecentResult:
 
     @property
     def is_small(self) -> bool:
-        """Tells whether it can be kept: neither its tables nor a model beside them are large."""
+        """Returns whether it can be kept: neither its tables nor a model next to them are large."""
         if sum(len(table.rows) * len(table.headings) for table in tables_of(self.document)) > MOST_CELLS:
             return False
         return len(json.dumps(self.document)) <= MOST_LETTERS
@@ -277,5 +277,5 @@ class KeptAnswers:
         return number
 
     def find(self, who: str, number: int) -> RecentResult | None:
-        """Returns an answer of somebody's own; None for all others, and for those that have gone."""
+        """Returns an answer that was kept for `who`; None for all others, and for those that have gone."""
         return self._kept.get((who, number))

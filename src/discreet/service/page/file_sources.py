@@ -25,14 +25,14 @@ _HINT = "Name a CSV or Parquet file below one of the listed folders."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileSource:
-    """A file that may be looked into."""
+    """A file that a worker may read."""
 
     name: str
     path: Path
 
     @property
     def label(self) -> str:
-        """What people call it; an upload's random name tells them nothing."""
+        """The name that people know; an upload's random name means nothing to them."""
         return "the uploaded file" if self.name.startswith("upload/") else self.path.name
 
 
@@ -41,7 +41,7 @@ def from_path(text: str, settings: Settings) -> FileSource:
 
     Raises:
         InvalidParameter: if it is an address or a pattern, is no CSV or Parquet file, or lies outside of all roots once
-            links are followed. Whether something is there is told only about what lies inside.
+            links are followed. Whether a file exists is revealed only inside the roots.
     """
     _require_plain(text)
     for number, root in enumerate(settings.roots):
@@ -72,13 +72,13 @@ def resolve(name: str, settings: Settings) -> FileSource:
 
 def _require_plain(text: str) -> None:
     if not text or "\x00" in text or _ADDRESS.match(text) or _PATTERN.search(text):
-        raise InvalidParameter("path", text, "to be a path, no address and no pattern", _HINT)
+        raise InvalidParameter("path", text, "to be a path, not an address or a pattern", _HINT)
     if Path(text).suffix.lower() not in KINDS:
         raise InvalidParameter("path", text, "to end in .csv or .parquet", _HINT)
 
 
 def _inside(folder: Path, below: str) -> Path | None:
-    """The file at the end of all links, if it lies inside, is a plain file, and has an ending that we read."""
+    """Returns the file at the end of all links, if it is a plain file inside with an ending that we read."""
     base = folder.resolve()
     try:
         found = (base / below).resolve(strict=True)
@@ -109,9 +109,9 @@ async def store_upload(name: str, parts: AsyncIterator[bytes], settings: Setting
     """Writes an upload under a random name, as long as there is room for it; a file that is too long leaves nothing.
 
     Args:
-        name: the browser's name of the file, of which only the ending counts.
+        name: the browser's name of the file; only its ending counts.
         parts: its content.
-        settings: where uploads lie and how much there is room for.
+        settings: the folder of uploads, and their limits.
 
     Raises:
         InvalidParameter: if it is no CSV or Parquet by its name, or is too long.
@@ -119,7 +119,7 @@ async def store_upload(name: str, parts: AsyncIterator[bytes], settings: Setting
     """
     ending = PurePosixPath(name.replace("\\", "/")).suffix.lower()
     if ending not in KINDS:
-        raise InvalidParameter("file", name, "to end in .csv or .parquet", "Other kinds of files are not read.")
+        raise InvalidParameter("file", name, "to end in .csv or .parquet", "Convert the file to CSV or Parquet.")
     settings.uploads.mkdir(mode=0o700, parents=True, exist_ok=True)
     path = settings.uploads / f"{token(16)}{ending}"
     try:
@@ -130,12 +130,12 @@ async def store_upload(name: str, parts: AsyncIterator[bytes], settings: Setting
                 room -= len(part)
                 if room < 0:
                     most = f"at most {settings.upload_bytes} bytes, and {settings.uploads_bytes} of all uploads"
-                    hint = "Put it into a listed folder, or make room for it."
+                    hint = "Put the file into a listed folder, or ask the owner to delete old uploads."
                     raise InvalidParameter("file", "this upload", most, hint)
                 file.write(part)
     except OSError:
         path.unlink(missing_ok=True)
-        raise ServiceUnavailable("The file could not be stored", "Ask the owner for room on the disk.") from None
+        raise ServiceUnavailable("The file could not be stored", "Ask the owner to free space on the disk.") from None
     except BaseException:
         path.unlink(missing_ok=True)
         raise

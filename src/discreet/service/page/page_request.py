@@ -34,13 +34,13 @@ from discreet.service.request_executor import OPERATIONS, Document, JobRequest, 
 
 MOST_FORM = 1 << 20  # bytes of a form; files come another way
 MOST_FIELDS = 4000
-OUR_FAULT = "Something went wrong here, and it is our fault. Nothing more was spent than the ledger says."
+OUR_FAULT = "The service failed, and it is our fault. The ledger shows everything that was spent."
 _LOG = logging.getLogger("discreet.service.page")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageContext(ServiceContext):
-    """All that pages are made from."""
+    """The services that pages use, their templates and the kept answers."""
 
     templates: Environment
     answers: KeptAnswers = field(default_factory=KeptAnswers)
@@ -57,7 +57,7 @@ class PageContext(ServiceContext):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageRequest:
-    """A request of somebody who may make it, with the fields of its form."""
+    """A request of a caller who may make it, with the fields of its form."""
 
     site: PageContext
     request: Request
@@ -67,7 +67,7 @@ class PageRequest:
 
     @property
     def partial(self) -> bool:
-        """Whether htmx asks for a piece of a page."""
+        """Returns whether htmx asks for a piece of a page."""
         return self.request.headers.get("hx-request") == "true"
 
     def page(self, template: str, status: int = 200, **context: Any) -> Response:
@@ -83,7 +83,7 @@ class PageRequest:
         return self.request.query_params.get(name, "").strip()
 
     async def perform(self, operation: Operation, arguments: Mapping[str, Any], key: str | None = None) -> Document:
-        """Has work done for whoever visits."""
+        """Has work done for the signed-in caller."""
         self.caller.require(operation.permission)
         if operation.charges:
             self.site.limits.admit(self.caller, charging=True)
@@ -92,11 +92,11 @@ class PageRequest:
         try:
             return await self.site.desk.perform(self.caller, work)
         except DiscreetError as error:
-            note_refusal(self.request, error)  # here, since some pages show it beside a form
+            note_refusal(self.request, error)  # here, since some pages show it next to a form
             raise
 
     async def perform_verb(self, verb: Verb, asked: Asked[Any], key: str | None = None) -> Document:
-        """Has done what a request asks, by a worker or in the ledger."""
+        """Does what a request asks, in a worker or in the ledger."""
         if verb.queue is Queue.LEDGER:
             return await run_in_threadpool(self.site.acts.perform, self.caller, asked)
         return await self.perform(OPERATIONS[verb.name], asked.document(), key)
@@ -111,7 +111,7 @@ class PageRoute:
     """A page: its address, its method, what it needs and who answers.
 
     Attributes:
-        verbs: the names of those that it offers; each of the others has a page that is made of its request.
+        verbs: the names of the verbs that it offers; each other verb has a page that is made of its request.
         streams: whether it reads the body itself.
     """
 
@@ -123,7 +123,7 @@ class PageRoute:
     streams: bool = False
 
     async def answer(self, site: PageContext, request: Request) -> Response:
-        """Answers a request of somebody who is signed in and may make it; errors become pages."""
+        """Answers a request of a signed-in caller who may make it; errors become pages."""
         request.scope["route"] = self  # its template, for the log
         try:
             caller, csrf = site.identities.authenticate_session(request.cookies.get(site.cookie, ""))
@@ -145,15 +145,15 @@ class PageRoute:
             return render_error(visit, error)
         except ClientDisconnect:
             raise
-        except Exception as error:  # noqa: BLE001 - what it says may hold a question or a key, so only its kind is told
+        except Exception as error:  # noqa: BLE001 - what it says may hold a question or a key, so only its kind is kept
             return render_error(visit, InternalError(type(error).__name__))
 
 
 def require_token(visit: PageRequest, form: Mapping[str, str]) -> None:
-    """Lets pass a form of this session's, which shows its token in a field, or in a header as htmx does.
+    """Checks that a form shows its session's token, in a field, or in a header as htmx does.
 
     Raises:
-        NotPermitted: for all others.
+        NotPermitted: if it does not.
     """
     shown = visit.request.headers.get("x-csrf-token") or form.get("csrf", "")
     visit.site.identities.require_csrf(visit.request.cookies[visit.site.cookie], shown)
@@ -163,13 +163,13 @@ async def read_posted(request: Request, most: int = MOST_FORM) -> ImmutableMulti
     """Returns the fields that a form has sent.
 
     Raises:
-        InvalidParameter: if they are no text in UTF-8, or as soon as they are too long.
+        InvalidParameter: if they are not UTF-8 text, or as soon as they are too long.
     """
     parts, size = [], 0
     async for part in request.stream():
         size += len(part)
         if size > most:
-            raise InvalidParameter("form", f"more than {most} bytes", f"at most {most} bytes", "Send less at once.")
+            raise InvalidParameter("form", f"more than {most} bytes", f"at most {most} bytes", "Send less in one form.")
         parts.append(part)
     try:
         text = b"".join(parts).decode()
@@ -183,7 +183,7 @@ async def read_posted(request: Request, most: int = MOST_FORM) -> ImmutableMulti
 
 
 def render_page(site: PageContext, request: Request, template: str, status: int = 200, **context: Any) -> Response:
-    """Returns a template with what every page knows."""
+    """Returns a rendered template; every page has the path, the caller and the settings."""
     known = {"path": request.url.path, "caller": None, "csrf": "", "settings": site.settings, "partial": False}
     return HTMLResponse(site.templates.get_template(template).render({**known, **context}), status)
 
@@ -199,7 +199,7 @@ def attachment(text: str, kind: str, name: str) -> Response:
 
 
 def to_sign_in(request: Request) -> Response:
-    """Sends somebody who is not signed in to where they can; htmx follows its own header only."""
+    """Sends a caller who is not signed in to the sign-in page; htmx follows its own header only."""
     if request.headers.get("hx-request") == "true":
         return Response(status_code=401, headers={"hx-redirect": "/sign-in"})
     aim = request.url.path if request.method == "GET" else "/"
@@ -207,17 +207,17 @@ def to_sign_in(request: Request) -> Response:
 
 
 def note_refusal(request: Request, error: DiscreetError) -> None:
-    """Notes what is refused for the line that is written about every request; its message may hold what was sent."""
+    """Notes the class of a refusal for the log, and not its message, which may hold what was sent."""
     request.state.error = type(error).__name__
 
 
 def is_refusal(error: DiscreetError) -> bool:
-    """Tells whether a page shows an error beside its form; faults and limits have a page of their own."""
+    """Returns whether a page shows an error next to its form; faults and limits have a page of their own."""
     return status_of(error) < 500 and not isinstance(error, TooManyRequests)
 
 
 def render_error(visit: PageRequest, error: DiscreetError) -> Response:
-    """Returns an error as a page, or as a piece of one; our faults are written down, and not told."""
+    """Returns an error as a page, or as a piece of one; our faults are logged, and not described."""
     own = isinstance(error, InternalError)
     shown = OUR_FAULT if own else in_words(error)
     kind, status = type(error).__name__, status_of(error)

@@ -18,7 +18,7 @@ from discreet.service.page.request_forms import in_words
 
 _PLAIN = re.compile(r"[a-z_][a-z0-9_]*")
 ASSETS = ("htmx.js", "editor.js", "charts.js", "page.js", "page.css", "mark.svg")
-"""All that is served beside pages."""
+"""All files that pages load."""
 
 
 def environment() -> Environment:
@@ -51,7 +51,7 @@ def first_question(table: str) -> str:
     ('SELECT COUNT(*) AS n FROM visits', 'SELECT COUNT(*) AS n FROM "Visits 2026"')
     """
     quoted = table if _PLAIN.fullmatch(table) else '"' + table.replace('"', '""') + '"'
-    return f"SELECT COUNT(*) AS n FROM {quoted}"  # noqa: S608 - a draft in an editor, which nobody runs
+    return f"SELECT COUNT(*) AS n FROM {quoted}"  # noqa: S608 - a draft in an editor, which is never run here
 
 
 def confidence(exact: str | Fraction) -> str:

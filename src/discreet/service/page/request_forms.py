@@ -1,6 +1,6 @@
 """Forms of requests: for each kind of argument the macro of its input, and how what was posted is read.
 
-A field is called by its label, in the form and in every message about it.
+A field has one label, in the form and in every message about it.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ _MACROS: Mapping[ArgumentKind, str] = check_kinds(
 
 
 def _read(posted: Posted, name: str, arg: Arg) -> Any:
-    """What a form gives for an argument, as `Request.of` takes it; None if it gives nothing."""
+    """Returns what a form gives for an argument, as `Request.of` takes it; None if it gives nothing."""
     if arg.kind is ArgumentKind.BUDGET:
         return {part: text for part in AMOUNTS if (text := posted.get(f"{name}.{part}", "").strip())} or None
     text = posted.get(name, "").strip()
@@ -100,7 +100,7 @@ _ON_LINES = {
     ArgumentKind.SQL: "Separate queries by an empty line.",
     ArgumentKind.NAMES: "One group on each line, with commas between its columns.",
 }
-"""Of lists whose items do not stand on one line with commas between them."""
+"""The hints of lists whose items are not on one line with commas between them."""
 
 
 # ------------------------------------------------------------------------------------------------------------ forms
@@ -121,7 +121,7 @@ class FormField:
 
     @property
     def wide(self) -> bool:
-        """Tells whether it needs a line of its own."""
+        """Returns whether it needs a line of its own."""
         return self.macro not in ("line", "options")
 
 
@@ -133,8 +133,8 @@ def form_of(
     Args:
         request: what is asked for.
         posted: the form that was sent.
-        without: arguments that stand elsewhere, as in the address.
-        usual: values in the place of defaults.
+        without: arguments that are elsewhere, as in the address.
+        usual: values that replace defaults.
     """
     return tuple(_field(each, posted, usual) for each in _page_arguments(request) if each.name not in without)
 
@@ -148,7 +148,7 @@ def read_form(
         request: what is asked for.
         posted: the form.
         usual: texts of fields that were left empty.
-        fixed: arguments that stand elsewhere.
+        fixed: arguments that are elsewhere.
 
     Raises:
         InvalidParameter: naming the first argument that does not fit.
@@ -162,7 +162,7 @@ def read_count(posted: Posted, name: str, default: int) -> int:
     """Returns a whole number of at least 1 that a form of no request gives, or the default.
 
     Raises:
-        InvalidParameter: if it is none.
+        InvalidParameter: if it is not one.
     """
     found = _read(posted, name, _COUNT)
     return default if found is None else int(read_argument(name, found, _COUNT))
@@ -174,7 +174,7 @@ def _page_arguments(request: type[Request[Any]]) -> list[Argument]:
 
 def _field(argument: Argument, posted: Posted, usual: Mapping[str, str]) -> FormField:
     name, arg = argument.name, argument.arg
-    on_lines = _ON_LINES.get(arg.kind, "With commas between them.") if arg.many else ""
+    on_lines = _ON_LINES.get(arg.kind, "Separate them by commas.") if arg.many else ""
     macro = "options" if arg.choices else "area" if arg.kind in _ON_LINES and arg.many else _MACROS[arg.kind]
     return FormField(
         name=name,

@@ -43,7 +43,7 @@ class UploadedForm:
         """Reads until the file begins.
 
         Raises:
-            InvalidParameter: if there is none.
+            InvalidParameter: if there is no file.
         """
         told = Message()
         told["content-type"] = self.request.headers.get("content-type", "")
@@ -81,7 +81,7 @@ class UploadedForm:
             raise InvalidParameter("file", self.filename, "to arrive whole", "Send it again.")
 
     async def _more(self) -> bool:
-        """Reads on; tells whether something came."""
+        """Reads on, and returns whether something came."""
         if self._body is None or self._parser is None:
             return False
         try:

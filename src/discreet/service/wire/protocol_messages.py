@@ -1,4 +1,4 @@
-"""Messages of PostgreSQL's protocol, version 3: how they are cut from a stream of bytes, read and written.
+"""Messages of PostgreSQL's protocol, version 3: cut from a stream of bytes, read and written.
 
 Everything a client sends is bounded before it is read: a message has at most `LONGEST` bytes, the first one
 `LONGEST_STARTUP`. What does not fit its own length is a `ProtocolViolation`, after which the connection ends.
@@ -35,7 +35,7 @@ class WireError(Exception):
         sqlstate: PostgreSQL's code.
         message: what is wrong.
         hint: what to do.
-        place: the character of the statement at which it is, from 0; None if at none.
+        place: the character of the statement at which it is, from 0; None if it has no place.
         fatal: whether the connection ends.
     """
 
@@ -46,7 +46,7 @@ class WireError(Exception):
         super().__init__(message)
 
     def shift_place(self, offset: int) -> WireError:
-        """Returns the same error, in a text that begins so many characters earlier."""
+        """Returns the same error for a text that begins so many characters earlier."""
         place = None if self.place is None else self.place + offset
         return WireError(self.sqlstate, self.message, self.hint, place=place, fatal=self.fatal)
 
@@ -103,10 +103,10 @@ class Body:
         return found
 
     def end(self) -> None:
-        """Checks that nothing is left.
+        """Checks that the message has ended.
 
         Raises:
-            ProtocolViolation: if there is.
+            ProtocolViolation: if it is longer.
         """
         if self.place != len(self.data):
             raise ProtocolViolation("a message is longer than what it says")
@@ -227,32 +227,32 @@ def zero_ended(text: str) -> bytes:
 
 
 def authentication(code: int, more: bytes = b"") -> bytes:
-    """Returns a step of proving who somebody is."""
+    """Returns a step of the sign-in of a client."""
     return message(b"R", struct.pack("!i", code) + more)
 
 
 def parameter_status(name: str, value: str) -> bytes:
-    """Returns the report of a setting."""
+    """Returns the message that reports a setting."""
     return message(b"S", zero_ended(name) + zero_ended(value))
 
 
 def backend_key(process: int, secret: int) -> bytes:
-    """Returns what cancels a question of this connection."""
+    """Returns the message with the numbers that cancel a query of this connection."""
     return message(b"K", struct.pack("!II", process, secret))
 
 
 def ready(status: str) -> bytes:
-    """Returns that the next command may come."""
+    """Returns the message that the next command may come."""
     return message(b"Z", status.encode())
 
 
 def command_complete(tag: str) -> bytes:
-    """Returns that a command is done."""
+    """Returns the message that a command is done."""
     return message(b"C", zero_ended(tag))
 
 
 def row_description(fields: Sequence[FieldDescription], formats: Sequence[int]) -> bytes:
-    """Returns the columns of rows to come."""
+    """Returns the message with the columns of rows to come."""
     parts = [struct.pack("!H", len(fields))]
     for field, form in zip(fields, formats, strict=True):
         size = SIZES.get(field.oid, -1)
@@ -261,12 +261,12 @@ def row_description(fields: Sequence[FieldDescription], formats: Sequence[int]) 
 
 
 def parameter_description(types: Sequence[int]) -> bytes:
-    """Returns the types of a statement's parameters."""
+    """Returns the message with the types of a statement's parameters."""
     return message(b"t", struct.pack(f"!H{len(types)}I", len(types), *types))
 
 
 def data_row(values: Sequence[bytes | None]) -> bytes:
-    """Returns a row."""
+    """Returns the message of one row."""
     parts = [struct.pack("!H", len(values))]
     parts += [struct.pack("!i", -1) if value is None else struct.pack("!i", len(value)) + value for value in values]
     return message(b"D", b"".join(parts))
@@ -280,12 +280,12 @@ def error(found: WireError) -> bytes:
 
 
 def notice(text: str, *, detail: str = "") -> bytes:
-    """Returns a notice."""
+    """Returns the message of a notice."""
     return _report(b"N", "NOTICE", "00000", M=text, D=detail)
 
 
 def _report(kind: bytes, severity: str, code: str, **more: str) -> bytes:
-    """Fields are called by their letters; those without a text are left out."""
+    """Returns a report with its fields by letter, without those that have no text."""
     fields = {"S": severity, "V": severity, "C": code, **more}
     parts = [letter.encode() + zero_ended(text) for letter, text in fields.items() if text]
     return message(kind, b"".join(parts) + b"\0")

@@ -1,4 +1,4 @@
-"""Where SELECT and EXPLAIN go: questions to the desk, catalog queries to their own process.
+"""Where SELECT and EXPLAIN go: queries on tables to the executor, catalog queries to their own process.
 
 Formal guarantee: `describe` and `explain` never ask, so that they spend nothing; `ask` asks once for each call, and
 calls nothing before the caller's key was looked up again and their limits were counted.
@@ -40,12 +40,12 @@ _KEPT = 200  # explanations of one connection
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """What a statement gives.
+    """The result of a statement.
 
     Attributes:
         fields: columns; None if it gives no rows.
         rows: plain values.
-        tag: what the statement is called when it is done; rows are counted where that is usual.
+        tag: the command tag of the statement; the row count is added where PostgreSQL has it.
         notices: messages that are sent before the rows.
         charged: whether something was spent.
     """
@@ -58,17 +58,17 @@ class Result:
 
 
 def text_rows(tag: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Result:
-    """Returns rows of texts."""
+    """Returns rows of texts as a result."""
     return Result(tag=tag, fields=tuple(FieldDescription(name, value_formats.TEXT) for name in columns), rows=rows)
 
 
 @dataclass(slots=True, kw_only=True)
 class QueryExecutor:
-    """Asks for one connection.
+    """Asks the queries of one connection.
 
     Attributes:
         key_id: the key that the connection was opened with; it is looked up again for every statement.
-        database: what the client called it.
+        database: the name that the client gave the database.
     """
 
     desk: RequestExecutor
@@ -85,7 +85,7 @@ class QueryExecutor:
         return self.identities.caller_of_key(self.key_id)
 
     def about_catalog(self, statement: WireStatement, *, skip: int = 0) -> bool:
-        """Tells whether a SELECT goes to the catalog."""
+        """Returns whether a SELECT goes to the catalog."""
         declared = {str(fact["name"]).lower() for fact in self.desk.tables(self.caller())}
         return is_catalog(statement.words[skip:], declared)
 
@@ -132,7 +132,7 @@ class QueryExecutor:
     # ---------------------------------------------------------------------------------------------------- planning
 
     async def explain(self, statement: WireStatement, values: Sequence[Any]) -> Result:
-        """Returns what EXPLAIN tells, which costs nothing.
+        """Returns the rows of EXPLAIN, which costs nothing.
 
         Raises:
             WireError: if the question is refused, or more than an explanation is asked for.
@@ -141,7 +141,7 @@ class QueryExecutor:
         inner = statement.words[skip].start
         try:
             if self.about_catalog(statement, skip=skip):
-                lines = ["A query of the catalog: it costs nothing."]
+                lines = ["This is a catalog query: it costs nothing."]
             else:
                 lines = str((await self._explanation(_sql(statement)[inner:], values))["text"]).splitlines()
         except DiscreetError as error:
@@ -156,7 +156,7 @@ class QueryExecutor:
         Args:
             statement: the SELECT.
             values: of its parameters; None if they are not known yet.
-            types: then, of each parameter, the type that the client told; 0 for none.
+            types: in that case, the type of each parameter that the client sent; 0 for none.
 
         Raises:
             DiscreetError: if it is refused.
@@ -176,7 +176,7 @@ class QueryExecutor:
         return _fields(await self._explanation(_sql(statement), values))
 
     async def _explanation(self, sql: str, values: Sequence[Any]) -> Document:
-        """What the desk tells of a question, kept for the same one: clients ask for it again and again."""
+        """Returns the explanation of a query, kept for the same one: clients ask for it again and again."""
         arguments = self.parameters.arguments(Explain)
         caller = self.caller()
         caller.require(OPERATIONS["explain"].permission)
@@ -194,14 +194,14 @@ class QueryExecutor:
 
 
 def _explained_from(statement: WireStatement) -> int:
-    """How many words come before the explained question."""
+    """Returns how many words come before the explained query."""
     skip = 1
     while statement.word(skip) == "VERBOSE":
         skip += 1
     if skip >= len(statement.words):
-        raise WireError("42601", "EXPLAIN explains a question", "Write EXPLAIN SELECT ...")
+        raise WireError("42601", "EXPLAIN has no query", "Write EXPLAIN SELECT ...")
     if statement.word(skip) == "ANALYZE" or statement.words[skip].text == "(":
-        hint = "Write EXPLAIN SELECT ...; a question is only ever asked by SELECT."
+        hint = "Write EXPLAIN SELECT ... without options. EXPLAIN never runs the query."
         raise WireError("0A000", "EXPLAIN takes no options", hint, place=statement.words[skip].start)
     if statement.word(skip) not in ("SELECT", "WITH", "FROM"):
         raise WireError("0A000", "Only a SELECT can be explained", place=statement.words[skip].start)
@@ -217,7 +217,7 @@ def _parameter_arguments(values: Sequence[Any]) -> dict[str, Any]:
 
 
 def _public(fact: Mapping[str, Any]) -> Document:
-    """The facts that the catalog tells."""
+    """Returns the facts that the catalog shows."""
     columns = [{name: column.get(name) for name in ("name", "type", "bounds")} for column in fact["columns"]]
     return {"name": fact["name"], "protected": fact.get("protected"), "unit": fact.get("unit", ""), "columns": columns}
 
@@ -227,7 +227,7 @@ def _fields(document: Mapping[str, Any]) -> tuple[FieldDescription, ...]:
 
 
 def _build_result(document: Mapping[str, Any]) -> Result:
-    """An answer as rows, and what it cost as a notice."""
+    """Returns an answer as rows, with its cost as a notice."""
     replayed = bool(document["replayed"])
     cost = "nothing, as a stored answer" if replayed else amount_text(document["cost"])
     told = f"Cost: {cost}; remaining: {amount_text(document['remaining'])}"

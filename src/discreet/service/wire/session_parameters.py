@@ -1,4 +1,4 @@
-"""What SET, SHOW and RESET are about: how questions are asked, and what clients expect of any server."""
+"""The settings of SET, SHOW and RESET: how queries are asked, and what clients expect of any server."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from discreet.service.wire.statement_kinds import Token, WireStatement
 
 PREFIX = "discreet."
 PROJECT, KEY, REMAINING = "discreet.project", "discreet.key", "discreet.remaining"
-"""Who pays beside the caller, the idempotency key of the next question, and what is only shown."""
+"""The project that pays in addition to the caller, the idempotency key of the next query, and a shown-only setting."""
 
 _OF_STATEMENTS = (ArgumentKind.SQL, ArgumentKind.VALUES)  # a query and its values: no settings
 
@@ -48,7 +48,7 @@ def _setting(argument: str) -> str:
 
 
 WIRE = Spelling(name=_setting, given=lambda name, value: f"{_setting(name)} = {value}" if value else _setting(name))
-"""How messages write arguments: as SET takes them."""
+"""How messages write arguments: in the form that SET takes."""
 
 # ------------------------------------------------------------------------------------------------- settings of clients
 
@@ -67,7 +67,7 @@ FIXED = {
     "default_table_access_method": "heap",
     "block_size": "8192",
 }
-"""What cannot be set."""
+"""The settings that cannot be changed."""
 
 DEFAULTS = {
     "application_name": "",
@@ -93,14 +93,14 @@ DEFAULTS = {
     **dict.fromkeys(("statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"), "0"),
     **dict.fromkeys(("lc_messages", "lc_monetary", "lc_numeric", "lc_time"), "C"),
 }
-"""What clients set, and what nothing here depends on."""
+"""The settings that clients change, and that nothing here depends on."""
 
 REPORTED = (
     *("application_name", "client_encoding", "DateStyle", "IntervalStyle", "TimeZone", "standard_conforming_strings"),
     *("server_version", "server_encoding", "integer_datetimes", "is_superuser", "in_hot_standby"),
     "default_transaction_read_only",
 )
-"""Whose values a client is told of at the start, and when they change."""
+"""The settings that are reported to a client at the start, and when they change."""
 
 _LONGEST = 1_000  # characters of a value
 
@@ -114,7 +114,7 @@ def _plain(name: str, text: str) -> str:
 def _among(*known: str) -> Callable[[str, str], str]:
     def check_choice(name: str, text: str) -> str:
         if text.lower().replace("-", "").replace(" ", "") not in known[1:]:
-            raise InvalidParameter(name, text, f"to be {known[0]}", "Nothing else is spoken here.")
+            raise InvalidParameter(name, text, f"to be {known[0]}", "This server has no other value.")
         return known[0]
 
     return check_choice
@@ -169,13 +169,13 @@ class SessionParameters:
         """Returns how questions are asked, as `Work` takes it, as far as a request has arguments for it.
 
         Raises:
-            WireError: if no epsilon is set: clients send questions on their own, and none may cost anything by itself.
+            WireError: if no epsilon is set: clients send queries on their own, and none may spend without a set amount.
         """
         if not (self.get("discreet.epsilon") or self.get("discreet.within")):
             hint = (
-                "SET discreet.epsilon = 0.1; or SET discreet.within = 10; EXPLAIN SELECT ... tells what it would cost."
+                "SET discreet.epsilon = 0.1; or SET discreet.within = 10; EXPLAIN SELECT ... shows what it would cost."
             )
-            raise WireError("55000", "No question is asked before discreet.epsilon is set", hint)
+            raise WireError("55000", "The query has no epsilon", hint)
         has = {field.name for field in fields(request)}
         given = {name: self.get(name) for name, argument in ASKING.items() if argument.name in has}
         return {ASKING[name].name: read_setting(name, text) for name, text in given.items() if text}
@@ -183,7 +183,7 @@ class SessionParameters:
     # ----------------------------------------------------------------------------------------------------- writing
 
     def set(self, name: str, value: str | None, *, local: bool = False) -> None:
-        """Gives a setting a value; None for what it was at the start.
+        """Gives a setting a value; None for its value at the start.
 
         Raises:
             WireError: if there is no such setting, or it cannot be set.
@@ -211,7 +211,7 @@ class SessionParameters:
     # ------------------------------------------------------------------------------------------------ transactions
 
     def snapshot(self) -> Mapping[str, str]:
-        """Returns what `restore` needs."""
+        """Returns the values that `restore` takes back."""
         return dict(self._values)
 
     def restore(self, kept: Mapping[str, str]) -> None:
@@ -222,7 +222,7 @@ class SessionParameters:
             self._values[KEY] = key
 
     def end_transaction(self) -> None:
-        """Forgets what SET LOCAL gave."""
+        """Forgets the values of SET LOCAL."""
         self._local = {}
 
 
@@ -230,7 +230,7 @@ def _find_canonical_name(name: str) -> str:
     found = _CANONICAL.get(name.lower())
     if found is None:
         own = ", ".join((*ASKING, PROJECT, KEY))
-        raise WireError("42704", f"There is no setting {name[:60]!r}", f"Settings of questions are {own}.")
+        raise WireError("42704", f"There is no setting {name[:60]!r}", f"The settings of queries are {own}.")
     return found
 
 
@@ -260,7 +260,9 @@ def assignment(statement: WireStatement) -> tuple[str, str | None, bool]:
         words = words[1:]
     first = words[0].word if words else ""
     if first in ("ROLE", "AUTHORIZATION"):
-        raise WireError("42501", "Nobody becomes somebody else here", "Connect with their own key.")
+        raise WireError(
+            "42501", "The role of a connection cannot be changed", "Connect with the key of the other person."
+        )
     if first in ("TRANSACTION", "CHARACTERISTICS"):
         return "transaction_isolation", None, True
     if first == "NAMES":
@@ -269,7 +271,7 @@ def assignment(statement: WireStatement) -> tuple[str, str | None, bool]:
         return "TimeZone", _value(words[2:]), local
     name, rest = _name(words)
     if not name or not rest or (rest[0].text != "=" and rest[0].word != "TO"):
-        raise WireError("42601", "SET is not understood", "Write SET discreet.epsilon = 0.1.")
+        raise WireError("42601", "SET cannot be read", "Write SET discreet.epsilon = 0.1.")
     return name, _value(rest[1:]), local
 
 
@@ -283,7 +285,7 @@ def _value(words: Sequence[Token]) -> str | None:
     if len(words) == 1 and words[0].word == "DEFAULT":
         return None
     if not words:
-        raise WireError("42601", "SET gives no value", "Write SET discreet.epsilon = 0.1.")
+        raise WireError("42601", "SET has no value", "Write SET discreet.epsilon = 0.1.")
     signs = {",": ", ", "-": "-", "+": "", "/": "/"}
     return "".join(signs.get(each.text, each.value) for each in words)
 
@@ -300,7 +302,7 @@ def parse_setting_name(statement: WireStatement) -> str:
         return _PHRASES[phrase]
     name, rest = _name(words)
     if not name or rest:
-        raise WireError("42601", "The name of one setting is needed", "Write SHOW discreet.remaining.")
+        raise WireError("42601", "Name one setting", "Write SHOW discreet.remaining.")
     return name
 
 

@@ -33,7 +33,7 @@ SQLSTATES: dict[type[BaseException], str] = {
     errors.MissingExtra: "58000",
     errors.InternalError: "XX000",
 }
-"""The nearest class decides."""
+"""The code of each class of errors; the nearest class above an error decides."""
 
 
 def sqlstate(error: BaseException) -> str:
@@ -45,7 +45,7 @@ def wire_error(error: BaseException, text: str = "", *, before: int = 0) -> Wire
     """Returns any error as it is reported.
 
     Args:
-        error: what was raised; what is none of ours is not repeated.
+        error: what was raised; the text of an error that is not ours is dropped.
         text: the statement, in which line and column are looked up.
         before: characters of the statement before the part that was read.
     """
@@ -61,7 +61,7 @@ def wire_error(error: BaseException, text: str = "", *, before: int = 0) -> Wire
 
 
 def _place(text: str, position: tuple[int, int]) -> int | None:
-    """The character at a line and a column, both from 1."""
+    """Returns the character at a line and a column, both from 1."""
     lines = text.split("\n")
     line, column = position
     if not 0 < line <= len(lines):

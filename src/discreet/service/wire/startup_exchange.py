@@ -1,7 +1,7 @@
-"""How a connection begins: TLS, who somebody is, and what they want to be told.
+"""How a connection begins: TLS, the proof of a key, and the settings of the client.
 
-Formal guarantee: whoever is not known and whoever shows a wrong key sees the same messages; nothing but the exchange of
-SCRAM is answered before it.
+Formal guarantee: a client with an unknown name and one with a wrong key see the same messages; nothing but the exchange
+of SCRAM is answered before it ends.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _ROUNDS = 3  # of asking for encryption
 
 
 def wrong() -> WireError:
-    """Returns the one report for whoever is not known and whoever shows a wrong key."""
-    return WireError("28P01", "The name or the key is wrong", "The password is the text of a key.", fatal=True)
+    """Returns the one report for unknown names and for wrong keys."""
+    return WireError("28P01", "The name or the key is wrong", "Use the text of your key as the password.", fatal=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +39,7 @@ class CancelRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartupMessage:
-    """Who wants to connect, to what, and with which settings."""
+    """The first message of a client: its user, database and settings."""
 
     user: str
     database: str
@@ -53,7 +53,7 @@ async def begin(
 
     Raises:
         ProtocolViolation: if it speaks another protocol.
-        WireError: if it must use TLS and does not, or asks for what there is not.
+        WireError: if it must use TLS and does not, or asks for something unsupported.
     """
     secure = False
     for _ in range(_ROUNDS):
@@ -74,7 +74,7 @@ async def begin(
 
 
 async def _encrypt(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, tls: ssl.SSLContext) -> None:
-    """Goes over to TLS; what was sent in the clear after the request would be taken for encrypted, and ends it all."""
+    """Starts TLS; text sent in the clear after the request would pass for encrypted, and ends the connection."""
     if getattr(reader, "_buffer", b""):
         raise ProtocolViolation("something was sent before TLS began")
     writer.write(b"S")
@@ -89,11 +89,11 @@ def _start(code: int, body: Body, writer: asyncio.StreamWriter, *, secure: bool)
     if not secure and not is_loopback(peer(writer)):
         raise WireError("28000", "TLS is needed from another machine", "Connect with sslmode=require.", fatal=True)
     if given.get("replication", "false").lower() not in ("false", "off", "no", "0"):
-        raise WireError("0A000", "Nothing is replicated", fatal=True)
+        raise WireError("0A000", "Replication is not supported", fatal=True)
     _negotiate(code, given, writer)
     user = given.get("user", "")
     if not user:
-        raise WireError("28000", "A name is needed", fatal=True)
+        raise WireError("28000", "The connection names no user", "Set user to your name.", fatal=True)
     settings = {
         name: value for name, value in given.items() if name not in _NOT_SETTINGS and not name.startswith("_pq_.")
     }
@@ -103,7 +103,7 @@ def _start(code: int, body: Body, writer: asyncio.StreamWriter, *, secure: bool)
 
 
 def _negotiate(code: int, given: dict[str, str], writer: asyncio.StreamWriter) -> None:
-    """Tells a client of a newer minor version that 3.0 is spoken."""
+    """Answers a client of a newer minor version that the server speaks 3.0."""
     unknown = [name for name in given if name.startswith("_pq_.")]
     if code & 0xFFFF or unknown:
         named = b"".join(map(pg.zero_ended, unknown))
@@ -111,7 +111,7 @@ def _negotiate(code: int, given: dict[str, str], writer: asyncio.StreamWriter) -
 
 
 def _options(text: str) -> dict[str, str]:
-    r"""The settings of `-c name=value` and `--name=value`; a backslash keeps a space.
+    r"""Returns the settings of `-c name=value` and `--name=value`; a backslash keeps a space.
 
     >>> _options("-c discreet.epsilon=0.1 --application_name=a\\ b")
     {'discreet.epsilon': '0.1', 'application_name': 'a b'}
@@ -128,7 +128,7 @@ def _options(text: str) -> dict[str, str]:
             word = ""
         name, given, value = word.partition("=")
         if not given:
-            raise WireError("42601", "The options are not understood", "Write -c name=value.", fatal=True)
+            raise WireError("42601", "The options cannot be read", "Write -c name=value.", fatal=True)
         found[name.replace("-", "_")] = value
     return found
 
@@ -197,5 +197,5 @@ def peer(writer: asyncio.StreamWriter) -> str:
 
 
 def is_loopback(address: str) -> bool:
-    """Tells whether an address is this machine's own."""
+    """Returns whether an address is this machine's own."""
     return address in LOOPBACK or address.startswith(("127.", "::ffff:127."))

@@ -1,7 +1,8 @@
-"""What a text asks for: statements are told apart by their words, with a small lexer of our own.
+"""The kinds of statements: a small lexer of our own recognises each by its words.
 
 The lexer knows quotes, dollar quotes and comments, and nothing else of SQL: questions are read by the gates of `sql`,
-in a worker, and catalog queries in their own process. A mistake here can only send a text to a lane that refuses it.
+in a worker, and catalog queries in their own process. A mistake here can only send a text to an executor that
+refuses it.
 """
 
 from __future__ import annotations
@@ -48,35 +49,40 @@ def _refused_commands(words: str, sqlstate: str, reason: str, hint: str) -> dict
     return dict.fromkeys(words.split(), made)
 
 
-_ASK = "Ask with SELECT; tables are protected with `discreet protect`, or on the page."
+_ASK = "Ask with SELECT. Stewards protect tables with `discreet protect`, or on the page."
 COMMANDS: dict[str, Command] = {
     **{kind.name: Command(kind=kind) for kind in StatementKind if kind is not StatementKind.REFUSED},
     **dict.fromkeys(("WITH", "FROM", "VALUES", "("), Command(kind=StatementKind.SELECT)),
     "START": Command(kind=StatementKind.BEGIN),
     "END": Command(kind=StatementKind.COMMIT),
     "ABORT": Command(kind=StatementKind.ROLLBACK),
-    **_refused_commands("TABLE", "0A000", "TABLE lists single rows", "Ask for a count."),
-    **_refused_commands("INSERT UPDATE DELETE MERGE TRUNCATE", "25006", "Nothing can be written", _ASK),
+    **_refused_commands("TABLE", "0A000", "TABLE would list single rows", "Ask for a count with SELECT."),
+    **_refused_commands("INSERT UPDATE DELETE MERGE TRUNCATE", "25006", "Rows cannot be written", _ASK),
     **_refused_commands(
-        "CREATE ALTER DROP COMMENT REFRESH REINDEX CLUSTER IMPORT SECURITY", "25006", "Nothing can be made", _ASK
+        "CREATE ALTER DROP COMMENT REFRESH REINDEX CLUSTER IMPORT SECURITY",
+        "25006",
+        "Objects cannot be created or changed",
+        _ASK,
     ),
     **_refused_commands(
-        "GRANT REVOKE REASSIGN", "42501", "Rights are given by stewards, on the page or by the command", _ASK
+        "GRANT REVOKE REASSIGN", "42501", "Stewards grant access, on the page or with `discreet appoint`", _ASK
     ),
-    **_refused_commands("COPY", "0A000", "COPY moves single rows", "Ask for counts, sums and means with SELECT."),
+    **_refused_commands("COPY", "0A000", "COPY would copy single rows", "Ask for counts, sums and means with SELECT."),
     **_refused_commands(
-        "DECLARE FETCH MOVE", "0A000", "Cursors are not kept", "Fetch with a row limit in your driver."
+        "DECLARE FETCH MOVE", "0A000", "Cursors are not supported", "Fetch with a row limit in your driver."
     ),
-    **_refused_commands("PREPARE EXECUTE", "0A000", "Statements are prepared by the driver", "Send the SELECT itself."),
-    **_refused_commands("LISTEN NOTIFY UNLISTEN", "0A000", "Nothing is notified", "Look at the history on the page."),
-    **_refused_commands("VACUUM ANALYZE LOCK CALL DO LOAD CHECKPOINT", "0A000", "That command has no use here", _ASK),
+    **_refused_commands("PREPARE EXECUTE", "0A000", "Only drivers prepare statements", "Send the SELECT itself."),
+    **_refused_commands(
+        "LISTEN NOTIFY UNLISTEN", "0A000", "Notifications are not supported", "Look at the history on the page."
+    ),
+    **_refused_commands("VACUUM ANALYZE LOCK CALL DO LOAD CHECKPOINT", "0A000", "The command is not supported", _ASK),
 }
 """Every command that is known, by its first word; all others are errors of syntax."""
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A word, a quoted name, a text, a number, a parameter or a sign, and where it stands."""
+    """A word, a quoted name, a text, a number, a parameter or a sign, and its place."""
 
     kind: str
     text: str
@@ -150,7 +156,7 @@ def tokens(text: str) -> Iterator[Token]:
 
 
 def _comment_end(text: str, place: int) -> int:
-    """Where a comment ends; one may be inside another."""
+    """Returns where a comment ends; one may be inside another."""
     depth = 0
     for mark in _COMMENT.finditer(text, place):
         depth += 1 if mark[0] == "/*" else -1
@@ -197,7 +203,7 @@ class WireStatement:
 _UNKNOWN = Command(
     kind=StatementKind.REFUSED,
     sqlstate="42601",
-    reason="The first word is that of no command",
+    reason="The first word is not a command",
     hint="Ask with SELECT, or use EXPLAIN, SET and SHOW.",
 )
 
@@ -226,7 +232,7 @@ def read_statements(text: str) -> list[WireStatement]:
         WireError: if the text is not understood, one of them is of a kind that is refused, or there are too many.
     """
     if len(text) > LONGEST:
-        raise WireError("54000", f"A message has at most {LONGEST} characters", "Ask for less at once.")
+        raise WireError("54000", f"A message has at most {LONGEST} characters", "Send fewer or shorter statements.")
     found = statements(text)
     if len(found) > MOST_STATEMENTS:
         raise WireError("54000", f"A message has at most {MOST_STATEMENTS} statements")
@@ -245,7 +251,7 @@ def _statement(text: str, part: Sequence[Token], end: int) -> WireStatement:
 
 
 def is_catalog(words: Sequence[Token], declared: Collection[str]) -> bool:
-    """Tells whether a SELECT is about the catalog or about nothing, rather than about a declared table.
+    """Returns whether a SELECT is about the catalog or about nothing, rather than about a declared table.
 
     A name of a declared table right after FROM or JOIN makes it a question; else names of the catalog, or the want of
     any table, make it a catalog query.

@@ -1,6 +1,6 @@
 """Values in PostgreSQL's text and binary formats.
 
-What an answer tells as a whole number is written as one: ends of intervals are rounded outwards, and what is not finite
+A column of whole numbers is written as whole numbers: ends of intervals are rounded outwards, and what is not finite
 is the smallest or largest number that fits into 64 bits.
 """
 
@@ -31,7 +31,7 @@ _PACKED = {
 }
 
 SIZES = {oid: struct.calcsize(form) for oid, form in _PACKED.items()} | {CHAR: 1, DATE: 4, TIMESTAMP: 8}
-"""Bytes of a value; all others differ."""
+"""The bytes of a value of each type; values of all other types differ in size."""
 
 TYPES = {"int": INT8, "float": FLOAT8, "text": TEXT, "bool": BOOL, "date": DATE, "timestamp": TIMESTAMP}
 """PostgreSQL's types of our columns."""
@@ -53,7 +53,7 @@ def encode_value(value: Any, oid: int, form: int, *, column: str = "") -> bytes 
         value: as JSON has it: days and moments as texts, infinities, too.
         oid: the type of the column.
         form: 0 for text, 1 for binary.
-        column: its name, which tells the ends of intervals.
+        column: its name; `_low` and `_high` mark the ends of intervals.
     """
     if value is None:
         return None
@@ -62,7 +62,7 @@ def encode_value(value: Any, oid: int, form: int, *, column: str = "") -> bytes 
 
 
 def has_binary(oid: int) -> bool:
-    """Tells whether values of a type are written in binary; texts are the same in both."""
+    """Returns whether values of a type are written in binary; texts are the same in both."""
     return oid in _BINARY or oid in (*_TEXT_TYPES, UNKNOWN)
 
 
@@ -79,7 +79,7 @@ def _real(value: Any) -> float:
 
 
 def _real_text(value: float) -> str:
-    """The shortest text that reads back as the same number, as PostgreSQL writes it."""
+    """Returns the shortest text that reads back as the same number, as PostgreSQL writes it."""
     if not math.isfinite(value):
         return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     return repr(value).removesuffix(".0")
@@ -112,7 +112,7 @@ def _binary_moment(value: dt.datetime | str) -> bytes:
 
 
 def _binary_numeric(value: Decimal) -> bytes:
-    """Digits to the base 10000, as PostgreSQL sends them."""
+    """Returns digits to the base 10000, as PostgreSQL sends them."""
     if not value.is_finite():
         sign = 0xC000 if value.is_nan() else 0xF000 if value < 0 else 0xD000
         return struct.pack("!hhHH", 0, 0, sign, 0)
@@ -166,15 +166,15 @@ def read_parameter(place: int, raw: bytes | None, oid: int, form: int) -> Any:
     """Returns the value of a parameter as JSON has it; days and moments as ISO texts.
 
     Raises:
-        InvalidParameter: if it is none of its type, or the type is none of ours.
+        InvalidParameter: if it is not of its type, or the type is not supported.
     """
     if raw is None:
         return None
     readers = _FROM_BINARY if form == 1 else _FROM_TEXT
     kind = oid if oid in readers else TEXT if form == 0 and oid in (0, UNKNOWN) else None
     if kind is None:
-        hint = "Pass a number, a text, a truth value, a date or a timestamp."
-        raise InvalidParameter(f"${place}", f"a value of type {oid}", "to be of a type that questions know", hint)
+        hint = "Pass a number, a text, a boolean, a date or a timestamp."
+        raise InvalidParameter(f"${place}", f"a value of type {oid}", "to be of a supported type", hint)
     try:
         return readers[kind](raw)
     except (ValueError, struct.error, InvalidOperation, OverflowError):
@@ -209,7 +209,7 @@ def _fail() -> Any:
 
 
 def _number(value: Decimal) -> Any:
-    """A whole number as one, so that a plan sees the same question; others as doubles, as literals are."""
+    """Returns a whole number as an int, so that a plan sees the same query; others as doubles, as literals are."""
     if not value.is_finite() or abs(value) > Decimal(10) ** 300:
         raise ValueError("not finite")
     return int(value) if value == value.to_integral_value() and abs(value) <= _HIGHEST else float(value)

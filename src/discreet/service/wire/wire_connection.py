@@ -1,8 +1,8 @@
 """One connection after its sign-in: messages in, rows and reports out.
 
 Formal guarantee: a question is asked only by Query and by the first Execute of a portal; a portal that is executed
-again or further gives the rows that it has. Every message is answered, or the connection ends; a report says nothing
-that is not ours to say.
+again or further gives the rows that it has. Every message is answered, or the connection ends; a report repeats only
+texts of our own errors.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ class PreparedStatement:
     """A statement that was parsed; None for an empty text.
 
     Attributes:
-        types: of each of its parameters; 0 where the client told none.
-        described: its columns, once somebody asked for them.
+        types: the type of each parameter; 0 where the client named none.
+        described: its columns, once the client asked for them.
     """
 
     statement: WireStatement | None
@@ -68,7 +68,7 @@ class WireConnection:
 
     Attributes:
         running: what a cancel request stops.
-        log: is told what happened, in words without literals.
+        log: writes a line about an event, without literals.
     """
 
     reader: asyncio.StreamReader
@@ -101,7 +101,7 @@ class WireConnection:
                 return
 
     async def _handle_message(self, kind: bytes, body: Body) -> bool:
-        """Whether the connection goes on after a message."""
+        """Handles a message, and returns whether the connection goes on after it."""
         handler = _HANDLERS.get(kind)
         if handler is None:
             raise ProtocolViolation("a message is of no known kind")
@@ -133,7 +133,7 @@ class WireConnection:
             self.running.cancel()
 
     async def _stoppable(self, work: Awaitable[Found]) -> Found:
-        """What is awaited until a cancel request; a charge that was made by then stays."""
+        """Returns the result of work, unless a cancel request stops it; a charge that was made by then stays."""
         task = asyncio.ensure_future(work)
         self.running = task
         try:
@@ -142,7 +142,7 @@ class WireConnection:
             if not task.cancelled() or _is_cancelled():
                 task.cancel()
                 raise
-            hint = "If it had been charged, its charge stays; the same question under the same key may be asked again."
+            hint = "If it was charged, the charge stays. Ask again with the same discreet.key: it is charged once."
             raise WireError("57014", "The statement was cancelled", hint) from None
         finally:
             self.running = None
@@ -150,13 +150,13 @@ class WireConnection:
     # ---------------------------------------------------------------------------------------------- simple protocol
 
     async def query(self, body: Body) -> None:
-        """Does the statements of a text."""
+        """Runs the statements of a text."""
         text = body.text()
         body.end()
         self._portals.pop("", None)
         found = read_statements(text)
         if any(each.parameters for each in found):
-            raise WireError("42P02", "A parameter has no value", "Values come with Bind, as drivers send them.")
+            raise WireError("42P02", "A parameter has no value", "Pass the values through your driver's parameters.")
         self.session.check(found)
         for each in found:
             try:
@@ -180,15 +180,15 @@ class WireConnection:
     # -------------------------------------------------------------------------------------------- extended protocol
 
     async def parse(self, body: Body) -> None:
-        """Prepares a statement."""
+        """Prepares a statement under a name."""
         name, sql, types = pg.read_parse(body)
         found = read_statements(sql)
         if len(found) > 1:
-            raise WireError("42601", "Only one statement is prepared at a time", place=found[1].offset)
+            raise WireError("42601", "Only one statement can be prepared at a time", place=found[1].offset)
         if name in self._prepared and name:
             raise WireError("42P05", "A statement of that name is prepared already")
         if len(self._prepared) >= MOST_PREPARED:
-            raise WireError("54000", f"At most {MOST_PREPARED} statements are kept", "DEALLOCATE ALL.")
+            raise WireError("54000", f"At most {MOST_PREPARED} statements are kept", "Send DEALLOCATE ALL.")
         statement = found[0] if found else None
         taken = statement.parameters if statement else 0
         if taken > pg.MOST_PARAMETERS:
@@ -216,7 +216,7 @@ class WireConnection:
         self._send(pg.BIND_COMPLETE)
 
     async def describe(self, body: Body) -> None:
-        """Tells columns; nothing is asked, and nothing is spent."""
+        """Describes columns; nothing is asked, and nothing is spent."""
         kind, name = pg.read_target(body)
         if kind == "S":
             await self._describe_statement(self._statement(name))
@@ -234,7 +234,7 @@ class WireConnection:
         self._send(pg.NO_DATA if found is None else pg.row_description(found, (0,) * len(found)))
 
     async def _columns(self, portal: Portal) -> tuple[FieldDescription, ...] | None:
-        """The columns of a portal: of its rows if it has them, else as they will be."""
+        """Returns the columns of a portal: of its rows if it has them, else as they will be."""
         if portal.result is not None:
             return portal.described or portal.result.fields
         statement = portal.prepared.statement
@@ -243,7 +243,7 @@ class WireConnection:
         return portal.described
 
     async def execute(self, body: Body) -> None:
-        """Gives rows of a portal, which is run if it was not yet."""
+        """Sends rows of a portal, which is run first if it has not been."""
         name, most = pg.read_execute(body)
         portal = self._portal(name)
         statement = portal.prepared.statement
@@ -288,24 +288,24 @@ class WireConnection:
         self._send(pg.CLOSE_COMPLETE)
 
     async def sync(self, body: Body) -> None:
-        """Ends what belongs together, and what was skipped after an error."""
+        """Ends a group of messages, and the skipping after an error."""
         body.end()
         self._skipping = False
         await self._ready()
 
     async def flush(self, body: Body) -> None:
-        """Sends what is to be sent."""
+        """Sends the messages that wait to be written."""
         body.end()
         await self._flush()
 
     async def copy_data(self, body: Body) -> None:
-        """Passes over what belongs to a COPY, which was refused."""
+        """Ignores the data of a COPY, which was refused."""
         del body
 
     async def function_call(self, body: Body) -> None:
         """Refuses to call functions by number."""
         del body
-        raise WireError("0A000", "Functions are not called by number", "Ask with SELECT.")
+        raise WireError("0A000", "Functions cannot be called by number", "Ask with SELECT.")
 
     def _statement(self, name: str) -> PreparedStatement:
         if name not in self._prepared:
@@ -320,7 +320,7 @@ class WireConnection:
     # ---------------------------------------------------------------------------------------------------- writing
 
     def _after(self, statement: WireStatement) -> None:
-        """What follows from commands beside their own result."""
+        """Reports changed settings, and forgets statements, after commands that do so."""
         if statement.kind in (
             StatementKind.SET,
             StatementKind.RESET,
@@ -377,7 +377,7 @@ class WireConnection:
 
 
 def _is_cancelled() -> bool:
-    """Whether the connection itself is to end."""
+    """Returns whether the connection itself is to end."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 

@@ -36,7 +36,7 @@ def _violation() -> WireError:
 
 
 def _stopping() -> WireError:
-    return WireError("57P01", "The service stops", fatal=True)
+    return WireError("57P01", "The service is stopping", fatal=True)
 
 
 def _full() -> WireError:
@@ -47,12 +47,12 @@ class WireServer:
     """Serves clients of PostgreSQL.
 
     Args:
-        desk: answers questions.
-        identities: know keys.
-        acts: tell what is left.
+        desk: answers queries.
+        identities: the people and their keys.
+        acts: return remaining budgets.
         limits: count requests.
-        settings: of the service: how many connections there may be, and within which time a client must have signed
-            in; a catalog query has the deadline of planning.
+        settings: of the service: how many connections there may be, and how soon a client must have signed in; a
+            catalog query has the deadline of planning.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class WireServer:
             InvalidParameter: if the address needs TLS and there is none.
         """
         if host not in LOOPBACK and ssl_context is None:
-            hint = "Give tls_certificate and tls_key, or listen on 127.0.0.1."
+            hint = "Set tls_certificate and tls_key, or listen on 127.0.0.1."
             raise InvalidParameter("host", host, "to be loopback without TLS", hint)
         self._tls = ssl_context
         self._server = await asyncio.start_server(self._serve_connection, host, port, limit=1 << 16)
@@ -118,7 +118,7 @@ class WireServer:
     # -------------------------------------------------------------------------------------------------- connections
 
     async def _serve_connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection from its first byte to its last; nothing it does ends another."""
+        """Serves one connection from its first byte to its last; nothing it does ends another."""
         task = cast("asyncio.Task[None]", asyncio.current_task())
         self._tasks.add(task)
         counted = self._counted.open(startup_exchange.peer(writer), lambda: _cancel(task))
@@ -208,7 +208,7 @@ def _cancel(task: asyncio.Task[None]) -> None:
 
 
 async def _report(writer: asyncio.StreamWriter, error: WireError) -> None:
-    """Says why a connection ends, if anybody listens."""
+    """Says why a connection ends, if the client still listens."""
     with suppress(OSError, TimeoutError, RuntimeError):
         writer.write(pg.error(error))
         async with asyncio.timeout(1):
@@ -216,5 +216,5 @@ async def _report(writer: asyncio.StreamWriter, error: WireError) -> None:
 
 
 def _log(event: str, **more: str) -> None:
-    """One line of JSON, without questions, values and names."""
+    """Logs one line of JSON, without queries, values and names."""
     _LOG.info("%s", json.dumps({"where": "wire", "event": event, **more}))

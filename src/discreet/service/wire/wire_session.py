@@ -17,8 +17,8 @@ from discreet.service.wire.sqlstates import wire_error
 from discreet.service.wire.statement_kinds import StatementKind, WireStatement
 
 _KEPT_CHARGE = "What was charged in this transaction stays charged: ROLLBACK refunds nothing"
-_LATE = "A statement before this one failed: nothing is done until ROLLBACK"
-_MANY = "More than one question in one message"
+_LATE = "An earlier statement of this transaction failed: send ROLLBACK"
+_MANY = "The message has more than one query"
 _AMOUNTS = ("remaining", "spendable", "spent", "total")
 _ENDS = (StatementKind.COMMIT, StatementKind.ROLLBACK)
 
@@ -40,23 +40,23 @@ class WireSession:
     # ------------------------------------------------------------------------------------------------- statements
 
     def check(self, found: Sequence[WireStatement]) -> None:
-        """Lets a message pass that asks at most one question.
+        """Checks that a message asks at most one question.
 
         Raises:
             WireError: if there are more; nothing of the message was done.
         """
         questions = [each for each in found if each.kind is StatementKind.SELECT and not self._lane.about_catalog(each)]
         if len(questions) > 1:
-            raise WireError("0A000", _MANY, "Send them one by one; nothing was asked.", place=questions[1].offset)
+            raise WireError("0A000", _MANY, "Send the queries one by one. None was asked.", place=questions[1].offset)
 
     def _admit(self, statement: WireStatement) -> None:
-        """Lets a statement pass whose caller is still known, and that a failed transaction allows."""
+        """Checks that the caller is still known, and that a failed transaction allows the statement."""
         self._lane.caller()
         if self.status == "E" and statement.kind not in _ENDS:
             raise WireError("25P02", _LATE)
 
     async def run(self, statement: WireStatement, values: Sequence[Any]) -> Result:
-        """Does a statement.
+        """Runs a statement, and returns its result.
 
         Raises:
             WireError: if it cannot be done.
@@ -109,7 +109,7 @@ class WireSession:
 
     def _begin(self, statement: WireStatement) -> Result:
         if self.status == "T":
-            return Result(tag=statement.tag, notices=(pg.notice("There is a transaction already"),))
+            return Result(tag=statement.tag, notices=(pg.notice("A transaction is already in progress"),))
         self._saved = [("", self._parameters.snapshot())]
         self._charged, self.status = False, "T"
         return Result(tag=statement.tag)
@@ -140,7 +140,7 @@ class WireSession:
     def _savepoint(self, statement: WireStatement) -> Result:
         self._needs_transaction("SAVEPOINT")
         if len(self._saved) > 100:
-            raise WireError("54000", "There are too many savepoints")
+            raise WireError("54000", "The transaction has more than 100 savepoints")
         self._saved.append((_last_name(statement), self._parameters.snapshot()))
         return Result(tag=statement.tag)
 
@@ -160,11 +160,11 @@ class WireSession:
         for place in range(len(self._saved) - 1, 0, -1):
             if self._saved[place][0] == name:
                 return place
-        raise WireError("3B001", "There is no such savepoint")
+        raise WireError("3B001", "The savepoint does not exist")
 
     def _needs_transaction(self, what: str) -> None:
         if self.status == "I":
-            raise WireError("25P01", f"{what} is for transactions", "Send BEGIN first.")
+            raise WireError("25P01", f"{what} can only be used in a transaction", "Send BEGIN first.")
 
     # --------------------------------------------------------------------------------------------------- settings
 
@@ -191,14 +191,14 @@ class WireSession:
         return text_rows("SHOW", [name], [(self._parameters.get(name),)])
 
     def _remaining(self) -> Result:
-        """What is left, a row for each account and cap that the caller may know of."""
+        """Returns the remaining budget, a row for each account and cap that the caller may see."""
         caller = self._lane.caller()
         caller.require(Permission.SEE_OWN)
         return _balances(self._acts.budgets(caller))
 
     def _discard(self, statement: WireStatement) -> Result:
         if self.status != "I":
-            raise WireError("25001", "DISCARD is not for transactions")
+            raise WireError("25001", "DISCARD cannot be used in a transaction", "Send COMMIT or ROLLBACK first.")
         self._parameters.reset_all()
         return Result(tag=f"DISCARD {statement.word(1) or 'ALL'}")
 
@@ -209,12 +209,12 @@ class WireSession:
 def _last_name(statement: WireStatement) -> str:
     name = statement.words[-1].name
     if len(statement.words) < 2 or not name:
-        raise WireError("42601", "The name of a savepoint is needed")
+        raise WireError("42601", "The statement names no savepoint")
     return name
 
 
 def _balances(found: Sequence[Mapping[str, Any]]) -> Result:
-    """A row for each account: the caller's own part, and the account's for those who see it."""
+    """Returns a row for each account: the caller's own part, and the whole for those who may see it."""
     rows = []
     for each in found:
         parts = {"": each.get("balance"), str((each.get("own") or {}).get("name", "")): each.get("own")}

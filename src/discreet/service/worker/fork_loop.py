@@ -3,8 +3,8 @@
     python -m discreet.service.worker.fork_loop FD
 
 A forked worker is ready in a tenth of the time that a fresh interpreter takes. Forking is safe because nothing here has
-threads, files or random numbers of its own: libraries are told to keep to one thread, and if one does not, a worker is
-a fresh interpreter after all. The owner of the ledger never forks.
+threads, files or random numbers of its own: libraries are set to one thread, and if one starts more, a worker is a
+fresh interpreter after all. The owner of the ledger never forks.
 """
 
 from __future__ import annotations

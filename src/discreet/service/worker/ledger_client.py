@@ -24,7 +24,7 @@ from discreet.service.worker.messages import Channel, read_cap, read_header, rea
 
 
 class LedgerClient(Ledger):
-    """A ledger that the owner keeps; what is not written here, a worker does not need, and cannot do.
+    """A ledger that the owner keeps; a worker does not need, and cannot use, methods that are not written here.
 
     Args:
         channel: to the owner.
@@ -38,7 +38,7 @@ class LedgerClient(Ledger):
         self.path, self.in_memory = "the service's ledger", False
 
     def call(self, method: str, **arguments: Any) -> Any:
-        """Asks the owner, and returns what it says.
+        """Sends a call to the owner, and returns its reply.
 
         Raises:
             DiscreetError: as the ledger did there.
@@ -50,14 +50,14 @@ class LedgerClient(Ledger):
         return reply["value"]
 
     def close(self) -> None:
-        """Lets go of nothing: the owner keeps the ledger."""
+        """Does nothing, since the owner keeps the ledger open."""
 
     def admit(self, account: str, analyst: str, project: str = "") -> AccountState:  # noqa: ARG002 - the owner knows who
-        """See `Ledger.admit`."""
+        """Returns the state of an account if the caller may ask on it."""
         return AccountState.read(self.call("admit", account=account))
 
     def is_charged(self, analyst: str, key: str | None) -> bool:  # noqa: ARG002 - the owner knows who
-        """See `Ledger.is_charged`."""
+        """Returns whether the request's idempotency key was charged before."""
         return key is not None and bool(self.call("is_charged"))
 
     def charge(
@@ -74,7 +74,7 @@ class LedgerClient(Ledger):
         sql: str = "",
         restart: str = "",  # noqa: ARG002 - of streams, which no worker runs
     ) -> Receipt:
-        """See `Ledger.charge`."""
+        """Charges one account, and returns the receipt."""
         asked = {"question": question, "replay_key": replay_key, "terms": terms, "sql": sql}
         return read_receipt(self.call("charge", events_by_account={account: events.to_json(event)}, **asked))
 
@@ -91,117 +91,117 @@ class LedgerClient(Ledger):
         sql: str = "",
         restart: str = "",  # noqa: ARG002 - of streams, which no worker runs
     ) -> tuple[Receipt, ...]:
-        """See `Ledger.charge_all`; the owner gives the receipt to which the answer will belong."""
+        """Charges all accounts or none; the owner returns only the receipt that the answer will belong to."""
         written = {account: events.to_json(event) for account, event in events_by_account.items()}
         asked = {"question": question, "replay_key": replay_key, "terms": terms, "sql": sql}
         return (read_receipt(self.call("charge", events_by_account=written, **asked)),)
 
     def refusal(self, account: str, event: Event, *, analyst: str, project: str = "") -> DiscreetError | None:  # noqa: ARG002
-        """See `Ledger.refusal`."""
+        """Returns the error with which a charge would be refused now; None if it would pass."""
         found = self.call("refusal", account=account, event=events.to_json(event))
         return None if found is None else read_error(found)
 
     def claim(self, receipt: Receipt, *, wait: float = 0.0) -> Receipt | None:  # noqa: ARG002 - the owner knows better
-        """See `Ledger.claim`."""
+        """Returns a receipt to run a charge without an outcome again; None if it has ended."""
         found = self.call("claim", sequence=receipt.sequence)
         return None if found is None else read_receipt(found)
 
     def interrupt(self, receipt: Receipt) -> bool:
-        """See `Ledger.interrupt`."""
+        """Notes that a charge is no longer being run."""
         return bool(self.call("interrupt", sequence=receipt.sequence))
 
     def fail(self, *receipts: Receipt) -> None:
-        """See `Ledger.fail`."""
+        """Notes that the questions of these receipts failed after their charge."""
         for receipt in receipts:
             self.call("fail", sequence=receipt.sequence)
 
     def store_answer(
         self, receipt: Receipt, replay_key: str, payload: bytes | str, *, event: Event | None = None
     ) -> bool:
-        """See `Ledger.store_answer`."""
+        """Keeps an answer, durably, before it is sent."""
         text = payload if isinstance(payload, str) else payload.decode()
         told = {"replay_key": replay_key, "payload": text, "event": None if event is None else events.to_json(event)}
         return bool(self.call("store_answer", sequence=receipt.sequence, **told))
 
     def store_beside(self, receipt: Receipt, replay_key: str, payload: str, *, question: str) -> bytes:
-        """See `Ledger.store_beside`."""
+        """Keeps what was released on the way to an answer, and returns what is kept."""
         told = {"replay_key": replay_key, "payload": payload, "question": question}
         return str(self.call("store_beside", sequence=receipt.sequence, **told)).encode()
 
     def beside(self, receipt: Receipt, replay_key: str) -> bytes | None:
-        """See `Ledger.beside`."""
+        """Returns what was released on the way to an answer; None if nothing is kept yet."""
         found = self.call("beside", sequence=receipt.sequence, replay_key=replay_key)
         return None if found is None else str(found).encode()
 
     def all_beside(self, receipt: Receipt) -> tuple[StoredAnswer, ...]:
-        """See `Ledger.all_beside`."""
+        """Returns all that was released on the way to an answer."""
         return tuple(read_stored(one) for one in self.call("all_beside", sequence=receipt.sequence))
 
     def read_released_event(self, receipt: Receipt) -> Event:
-        """See `Ledger.released`."""
+        """Returns the event of all that was released for a charge."""
         return events.from_json(self.call("read_released_event", sequence=receipt.sequence))
 
     def read_answers(self, replay_key: str) -> tuple[StoredAnswer, ...]:
-        """See `Ledger.stored`."""
+        """Returns the answers kept under a replay key."""
         return tuple(read_stored(one) for one in self.call("read_answers", replay_key=replay_key))
 
     def read_headers(self, start: str, *, most: int = 100) -> tuple[StoredHeader, ...]:
-        """See `Ledger.related`."""
+        """Returns the headers of answers whose replay key begins like this."""
         return tuple(read_header(one) for one in self.call("read_headers", start=start, most=most))
 
     def read_answer(self, place: AnswerPlace) -> StoredAnswer:
-        """See `Ledger.opened`."""
+        """Returns the whole answer of a header."""
         return read_stored(self.call("read_answer", place=list(place)))
 
     def answer(self, receipt: Receipt, *, wait: float = 0.0) -> bytes | None:  # noqa: ARG002 - the owner knows better
-        """See `Ledger.answer`."""
+        """Returns the answer of a charge; None if there is none."""
         found = self.call("answer", sequence=receipt.sequence)
         return None if found is None else str(found).encode()
 
     def account(self, account: str) -> Account:
-        """See `Ledger.account`."""
+        """Returns what an account was opened as; the owner is asked once."""
         if account not in self._accounts:
             self._accounts[account] = Account.read(self.call("account", account=account))
         return self._accounts[account]
 
     def accounts(self) -> tuple[str, ...]:
-        """See `Ledger.accounts`."""
+        """Returns the names of all accounts."""
         return tuple(self.call("accounts"))
 
     def tables(self) -> dict[str, str]:
-        """See `Ledger.tables`."""
+        """Returns the account of every table."""
         return {table: told["account"] for table, told in self.origins().items()}
 
     def origins(self) -> dict[str, TableRecord]:
-        """See `Ledger.origins`."""
+        """Returns the ledger's record of every table."""
         return dict(self.call("origins"))
 
     def declaration(self, table: str) -> str | None:
-        """See `Ledger.declaration`."""
+        """Returns how a table is declared now; None if it was never attached."""
         found = self.call("declaration", table=table)
         return None if found is None else str(found)
 
     def balance(self, account: str, *, analyst: str | None = None, project: str | None = None) -> Balance:
-        """See `Ledger.balance`."""
+        """Returns the balance of the account, or of the caller or their project on it."""
         whose = "analyst" if analyst is not None else "project" if project is not None else "account"
         return BALANCE.read(self.call("balance", account=account, whose=whose))
 
     def role(self, account: str, who: str) -> Role | None:
-        """See `Ledger.role`."""
+        """Returns a role on an account, if the owner lets the caller know it."""
         found = self.call("role", account=account, who=who)
         return None if found is None else Role(found)
 
     def project_cap(self, project: str, *, account: str) -> Loss | None:
-        """See `Ledger.allotted`."""
+        """Returns the cap of a project on an account; None if it has none."""
         return read_cap(self.call("project_cap", account=account, project=project))
 
     def analyst_cap(self, analyst: str, *, account: str) -> Loss | None:
-        """See `Ledger.capped`."""
+        """Returns the caller's cap on an account; None if they have none of their own."""
         return read_cap(self.call("analyst_cap", account=account, analyst=analyst))
 
 
 class StewardshipClient(Stewardship):
-    """What a worker may enter into the ledger: nothing, unless it works for a steward. What is there it compares."""
+    """The entries that a worker may write: none, unless it works for a steward; else it compares what is there."""
 
     def __init__(self, ledger: LedgerClient, *, writing: bool) -> None:
         self._ledger, self._writing = ledger, writing
@@ -215,7 +215,7 @@ class StewardshipClient(Stewardship):
         budget: Loss | None = None,
         by: str = policy.OWNER,  # noqa: ARG002 - the owner knows who
     ) -> Account:
-        """See `Stewardship.open_account`."""
+        """Opens an account for a steward; else returns the one that is there."""
         if self._writing:
             cap = None if budget is None else write_loss(budget)
             told = {"unit": write_unit(unit), "neighbours": Neighbours(neighbours).value, "budget": cap}
@@ -234,7 +234,7 @@ class StewardshipClient(Stewardship):
         blocks: Blocks = no_blocks,
         by: str = policy.OWNER,  # noqa: ARG002 - the owner knows who
     ) -> None:
-        """See `Stewardship.attach`."""
+        """Attaches a table for a steward; else checks that it is declared in the same way."""
         if self._writing:
             told = {"declaration": declaration, "version": version, "origin": origin.fields, "replacing": replacing}
             listed = {digest: blocks(digest).decode() for digest in named_keys(declaration)}
@@ -242,7 +242,7 @@ class StewardshipClient(Stewardship):
             return
         present = self._ledger.declaration(table)
         if present != declaration:
-            hint = "Start the service again: declarations are entered when it starts."
+            hint = "Restart the service: it enters declarations when it starts."
             raise DeclarationChanged(table, () if present is None else differences(present, declaration), hint)
 
     def appoint(
@@ -254,12 +254,12 @@ class StewardshipClient(Stewardship):
         cap: Loss | None = None,
         by: str = policy.OWNER,  # noqa: ARG002
     ) -> None:
-        """See `Stewardship.appoint`."""
+        """Appoints a person for a steward; else does nothing."""
         if self._writing:
             told = {"role": Role(role).value, "cap": None if cap is None else write_loss(cap)}
             self._ledger.call("appoint", who=who, account=account, **told)
 
     def allot(self, project: str, *, account: str, cap: Loss, by: str = policy.OWNER, note: str = "") -> None:  # noqa: ARG002
-        """See `Stewardship.allot`."""
+        """Gives a project a cap for a steward; else does nothing."""
         if self._writing:
             self._ledger.call("allot", project=project, account=account, cap=write_loss(cap))

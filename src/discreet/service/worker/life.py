@@ -35,7 +35,7 @@ def live(file: int) -> None:
 
 
 def _curator(channel: Channel, start: dict[str, Any]) -> Curator | None:
-    """The tables, or nothing if they cannot be had; the owner is told why: it is the steward who reads it."""
+    """Returns a curator of the tables; None if it cannot be made, after sending the owner the reason."""
     ledger = LedgerClient(channel, steward=start["steward"])
     engine = BySource(DuckDB(threads=1, memory_limit=start["database_memory"]), KINDS)
     try:
@@ -53,7 +53,7 @@ def _protect(curator: Curator, declared: dict[str, Any]) -> None:
     try:
         protect(curator, declared)
     except DeclarationChanged as error:  # the service stopped between the ledger and its own file
-        hint = "Write it as in the ledger (`discreet history` tells the change) into discreet.tables.json."
+        hint = "Declare it in discreet.tables.json as in the ledger; `discreet history` shows the change."
         raise DeclarationChanged(error.table, error.differences, hint) from None
 
 

@@ -35,7 +35,7 @@ def bind(memory: int, seconds: int) -> None:
 
 
 def die_with_parent() -> None:
-    """Asks the kernel to kill us with our parent, to give us no rights, and to let nobody read our memory."""
+    """Asks the kernel to kill us with our parent, to give us no rights, and to keep our memory from other processes."""
     if sys.platform != "linux":  # elsewhere the end of the socket ends us, at the next message
         return
     libc, parent = ctypes.CDLL(None, use_errno=True), os.getppid()

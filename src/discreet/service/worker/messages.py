@@ -22,7 +22,7 @@ MOST = 256 << 20
 
 LENGTH = struct.Struct(">I")
 PID = struct.Struct(">I")
-"""What a nursery says of a worker that it has forked."""
+"""The reply of a fork server about a worker that it has forked."""
 
 
 def pack_message(message: dict[str, Any]) -> bytes:
@@ -59,7 +59,7 @@ class Channel:
         self._connection, self._file = connection, connection.makefile("rb")
 
     def send(self, message: dict[str, Any]) -> None:
-        """Sends a message."""
+        """Sends a message to the owner."""
         self._connection.sendall(pack_message(message))
 
     def receive(self) -> dict[str, Any]:
@@ -129,7 +129,7 @@ def read_header(fields: list[Any]) -> StoredHeader:
 
 
 def write_cap(cap: Loss | None) -> dict[str, str] | None:
-    """Returns an amount or none."""
+    """Returns a cap as JSON fields; None for no cap."""
     return None if cap is None else write_loss(cap)
 
 

@@ -18,7 +18,7 @@ from discreet.requests.verb_table import VERBS, Verb
 from discreet.service.request_executor import Document, Operation
 
 MOST_COLUMNS = 700
-"""Columns of a file that is looked into: the form that declares them has five fields for each."""
+"""The most columns of a file that is checked: the form that declares them has five fields for each."""
 
 Arguments = Mapping[str, Any]
 Who = Mapping[str, Any]
@@ -43,7 +43,7 @@ def _perform_verb(curator: Curator, verb: Verb, arguments: Arguments, who: Who) 
 
 
 class _Taken:
-    """Arguments by name, of which some are needed."""
+    """Arguments by name, some of them required."""
 
     def __init__(self, operation: Operation, arguments: Arguments) -> None:
         self._operation, self.given = operation, {n: v for n, v in arguments.items() if v is not None}
@@ -57,7 +57,7 @@ class _Taken:
         return value
 
     def none_but(self, *known: str) -> None:
-        """Refuses arguments that are left and not known."""
+        """Refuses arguments that were not taken and are not known."""
         for name in self.given:
             if name not in known:
                 hint = f"Known: {', '.join(known)}."
@@ -65,7 +65,7 @@ class _Taken:
 
 
 def _inspect(_: Curator, taken: _Taken, __: Who) -> Document:
-    """What `discreet check` tells, for the steward's eyes; bounds and keys are not proposed from the data."""
+    """Returns the report of `discreet check`, for the steward only; it proposes no bounds or keys from the data."""
     taken.none_but("path", "unit")
     found = check_file(taken.take_required("path"), unit=taken.given.get("unit"), most_columns=MOST_COLUMNS)
     return {
@@ -85,7 +85,7 @@ def _describe_column(name: str, column: ColumnCheck) -> Document:
 
 
 def _attack(curator: Curator, taken: _Taken, _: Who) -> Document:
-    """How many people are alone with what others may know of them, in the table as it is; for the steward's eyes."""
+    """Returns how many people are unique on the columns that others may know, for the steward only."""
     taken.none_but("table", "columns")
     quasi = taken.take_required("columns", list)
     uniqueness = load("discreet.attacks.linkage.uniqueness", "An attack").uniqueness  # few workers need it
@@ -108,7 +108,7 @@ def protect(curator: Curator, declared: Arguments, *, change: bool = False) -> N
 
     Raises:
         DeclarationChanged: without `change`, if it is declared otherwise in the ledger.
-        InvalidParameter: if a declaration does not fit.
+        InvalidParameter: if the declaration does not fit.
     """
     given = {name: value for name, value in declared.items() if value is not None}
     budget = given.pop("budget", None)
@@ -145,4 +145,4 @@ _OWN: Mapping[str, Callable[[Curator, _Taken, Who], Document]] = {
     "protect": _protect,
     "attack": _attack,
 }
-"""What a service does beside the verbs of a curator."""
+"""What a service does in addition to the verbs of a curator."""

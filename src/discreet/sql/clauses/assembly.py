@@ -64,7 +64,7 @@ from discreet.sql.scope import Names, Scope, lookup, same
 
 @dataclass(frozen=True, slots=True)
 class QueryFragment:
-    """A part of a question, the text it stands in, and the name it is given."""
+    """A part of a question, the text it is in, and the name it is given."""
 
     node: exp.Expr
     source: SqlSource
@@ -80,9 +80,9 @@ class QuestionParts:
         alias: what the question calls it.
         names: what columns are called, where there are several tables.
         relation: the rows, if they are not simply the table's.
-        blocks: reads questions beside it.
+        blocks: reads its side questions.
         outputs: what is selected, with names where given.
-        where: the conditions on rows, all of which hold.
+        where: the conditions on rows; all must hold.
         keys: what is grouped by; a number means an output, a name may be an output's.
         having: the conditions on groups.
         qualify: the conditions on groups with their windows.
@@ -109,7 +109,7 @@ class QuestionParts:
 
     @property
     def is_plain(self) -> bool:
-        """Whether the rows are simply those of the table."""
+        """Returns whether the rows are simply those of the table."""
         return self.relation is None or isinstance(self.relation, BaseTable)
 
     def rename_columns(self, expression: Expression) -> Expression:
@@ -169,7 +169,7 @@ def question(asked: QuestionParts) -> Question:
 
 
 def _spread(asked: QuestionParts) -> QuestionParts:
-    """The question with an output for each quantile of a list; numbers and names of the list mean all of them."""
+    """Returns the question with an output for each quantile of a list; its numbers and names mean all of them."""
     made = [
         [
             piece if node is piece.node else replace(piece, node=node, name=name)
@@ -214,11 +214,11 @@ class _Builder:
         self.is_grouped = bool(asked.keys) or any(puts_together(piece.node) for piece in nodes)
 
     def row(self, piece: QueryFragment) -> Expression:
-        """An expression over columns of a row."""
+        """Returns an expression over columns of a row."""
         return require_type(read(piece.node, self.asked.scope(piece.source)), piece)
 
     def answer(self, piece: QueryFragment, *, windows: bool = True) -> Expression:
-        """An expression over aggregates, columns of the answer, windows, and keys as they are computed."""
+        """Returns an expression over aggregates, columns of the answer, windows, and keys as they are computed."""
         scope = GroupScope(
             source=piece.source,
             schema=self.asked.schema,
@@ -237,7 +237,7 @@ class _Builder:
         return require_type(read(piece.node, scope), piece)
 
     def key(self, piece: QueryFragment) -> Expression:
-        """The expression of a key, which may be written as the place or the name of an output."""
+        """Returns the expression of a key, which may be written as the place or the name of an output."""
         meant = _resolve_output(piece, self.asked)
         expression = self.row(meant)
         whole = whole_key(expression, self.asked.schema)
@@ -249,7 +249,7 @@ class _Builder:
         return expression
 
     def require_released(self, piece: QueryFragment, found: Expression) -> Expression:
-        """The expression over released columns alone: what is no key and no aggregate is refused."""
+        """Returns the expression over released columns alone: what is no key and no aggregate is refused."""
 
         def other(column: ColumnRef) -> Expression:
             return column if column.name.startswith("#") else _not_released(column, piece, self.asked)
@@ -273,7 +273,7 @@ class _Builder:
         )
 
     def steps(self, having: Expression | None, qualify: Expression | None) -> tuple[PostProcessingStep, ...]:
-        """Numbers of questions beside, HAVING if it may read them, windows of keys and aggregates, and QUALIFY."""
+        """Returns the steps: numbers of side questions, HAVING if it may read them, windows, and QUALIFY."""
         piece = self.asked.outputs[0]
         windows = [with_parts(window, lambda part: self.require_released(piece, part)) for window in self.windows]
         kept = (FilterGroups(having),) if having is not None and self.attachment_steps else ()
@@ -282,7 +282,7 @@ class _Builder:
 
     @property
     def attachment_steps(self) -> list[AttachQuestion]:
-        """What brings the numbers of questions beside to each group, before anything is done with them."""
+        """Returns what brings the numbers of side questions to each group, before anything is done with them."""
         return [] if self.asked.blocks is None else self.asked.blocks.attachment_steps()
 
     def resolve_order_key(self, piece: QueryFragment, raw: Sequence[Expression]) -> Expression:
@@ -291,7 +291,7 @@ class _Builder:
 
 
 def _is_read_by_name(relation: Relation | None) -> bool:
-    """Whether a reading of the table by its name alone reads the same rows: its unit is one column, or none."""
+    """Returns whether a reading of the table by its name alone reads the same rows: its unit is one column, or none."""
     return isinstance(relation, BaseTable) and not isinstance(relation.unit, tuple)
 
 
@@ -389,7 +389,7 @@ def _not_released(column: ColumnRef, piece: QueryFragment, asked: QuestionParts)
 
 
 def _shown_name(column: ColumnRef, asked: QuestionParts) -> str:
-    """What the question calls a column; one of ours stands for IN or EXISTS."""
+    """Returns what the question calls a column; one of ours replaces IN or EXISTS."""
     tables = asked.scope(SqlSource("", {})).visible
     known = ((table, name) for table, names in tables.items() for name, inner in names.items() if inner == column.name)
     table, name = next(known, ("", ""))
@@ -399,12 +399,12 @@ def _shown_name(column: ColumnRef, asked: QuestionParts) -> str:
 
 
 def _outside(node: exp.Column, name: str) -> bool:
-    """Whether a name stands outside of every aggregate."""
+    """Returns whether a name is outside of every aggregate."""
     return same(node.name, name) and node.find_ancestor(exp.AggFunc) is None
 
 
 def _keys(expressions: Sequence[Expression], raw: Sequence[Expression], asked: QuestionParts) -> list[Key]:
-    """Keys with the names that their columns have in the answer."""
+    """Returns keys with the names that their columns have in the answer."""
     keys: list[Key] = []
     for expression in expressions:
         shown = [piece.name for piece, found in zip(asked.outputs, raw, strict=True) if found == expression]
@@ -432,13 +432,13 @@ def name_outputs(
 
 
 def _may_be_name(name: str, piece: QueryFragment, taken: Collection[str]) -> None:
-    """Refuses a name that cannot be shown, or that another column has, of which those taken are in lower case."""
+    """Refuses a name that cannot be shown, or that another column has; the names taken are in lower case."""
     source = piece.source
     if not may_be_shown(name) or len(name) > 200:
         ends = " or ".join(RESERVED_ENDS)
         source.refuse(
             f"A column of the answer cannot be called {quote_name(name[:40])}.",
-            f"Ends {ends} and a leading # are our own, and names have no control characters; choose another with AS: "
+            f"Ends {ends} and a leading # are reserved, and names have no control characters. Choose another with AS: "
             "{grouped}.",
             piece.node,
         )

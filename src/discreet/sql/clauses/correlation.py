@@ -49,7 +49,7 @@ class CorrelatedRows:
 
     Args:
         rows: those outside, as they were.
-        outside: the same, with a number beside each row where pairs compare it.
+        outside: the same, with a number for each row where pairs compare it.
         inside: after the conditions of their SELECT.
         pairs: expressions of a row outside and of a row inside; without what only says whose rows they are.
         beyond: a comparison that holds for a row inside as well, where nothing but this is asked for.
@@ -97,12 +97,12 @@ def correlate_rows(
     """Returns which rows inside belong to which rows outside.
 
     Args:
-        reader: reads what stands inside.
+        reader: reads what is inside.
         outside: the rows outside.
         inside: the rows of the SELECT before its own filter.
         conditions: that filter, which may name columns of both.
         node: the subquery.
-        numbered: whether rows outside are told apart, even if equalities are all there is.
+        numbered: whether rows outside get numbers, even if equalities are all there is.
         existence: whether all that counts is if there is a row inside.
 
     Raises:
@@ -126,7 +126,7 @@ def correlate_rows(
 
 
 def _outer(node: exp.Expr, scope: Scope) -> Iterator[exp.Column]:
-    """Columns of a condition that are not those of rows inside."""
+    """Returns columns of a condition that are not those of rows inside."""
     return (
         column
         for column in node.find_all(exp.Column)
@@ -144,7 +144,7 @@ _COMPARED: dict[type[exp.Expr], str] = {
 
 
 def _comparison(reader: FromClause, rows: FromRows, inside: FromRows, part: exp.Expr) -> CorrelatedComparison | None:
-    """What a condition compares of a row inside and of a row outside; None if it is no plain comparison of both."""
+    """Returns what a condition compares of a row inside and one outside; None if it is no plain comparison of both."""
     function = _COMPARED.get(type(part))
     if function is None or part.find(exp.Query) is not None:
         return None
@@ -184,13 +184,13 @@ def _check(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _PairScope(Scope):
-    """Columns of a row inside, and of the row outside that stands beside it under other names."""
+    """Columns of a row inside, and of its row outside under other names."""
 
     outside: Scope
     renamed: dict[Expression, Expression]
 
     def column(self, node: exp.Column) -> Expression:
-        """Returns what a name stands for: inside first."""
+        """Returns what a name means: inside first."""
         if self.knows(node) or not self.outside.knows(node):
             return Scope.column(self, node)
         return self.renamed[self.outside.column(node)]
@@ -226,7 +226,7 @@ def _correlate_by_number(
 
 
 def _beside(inside: FromRows, again: Relation, on: Pairs) -> Relation:
-    """Rows inside with the rows outside that they belong to; people's own limits are those of the left side."""
+    """Returns rows inside with the rows outside that they belong to; people's own limits are those of the left side."""
     if inside.schema.public:
         return Join(left=again, right=inside.relation, on=tuple((b, a) for a, b in on))
     return Join(left=inside.relation, right=again, on=on)
@@ -239,7 +239,7 @@ def attach_select(reader: FromClause, found: CorrelatedRows, tree: exp.Select, p
     """Returns the rows outside with what a SELECT gives for each of them, under a prefix and the names of its outputs.
 
     Args:
-        reader: reads what stands inside.
+        reader: reads what is inside.
         found: which rows inside belong to which rows outside.
         tree: the SELECT.
         prefix: of the new columns; with it, no name is one of the rows outside.
@@ -255,7 +255,7 @@ def attach_select(reader: FromClause, found: CorrelatedRows, tree: exp.Select, p
 
 
 def attach_extreme(reader: FromClause, found: CorrelatedRows, compared: CorrelatedComparison, name: str) -> FromRows:
-    """Returns the rows outside with a column that tells which of them a value inside is beyond.
+    """Returns the rows outside with a column that says which of them a value inside is beyond.
 
     The smallest or largest value inside is, if any is.
     """
@@ -274,7 +274,7 @@ def attach_extreme(reader: FromClause, found: CorrelatedRows, compared: Correlat
 
 
 def _on(found: CorrelatedRows, prefix: str) -> Pairs:
-    """What rows outside and what was made of rows inside are equal in, and that they are one person's."""
+    """Returns what rows outside and what was made of rows inside are equal in, and that they are one person's."""
     whose = ColumnRef(UNIT, found.outside.schema.columns[UNIT].type)
     on = [(a, ColumnRef(_key(prefix, i), a.type)) for i, (a, _) in enumerate(found.pairs)]
     return (*on, (whose, whose))
@@ -286,14 +286,14 @@ def own_columns(found: FromRows) -> list[Output]:
 
 
 def _key(prefix: str, place: int) -> str:
-    """The name of what is compared; no output is called so."""
+    """Returns the name of what is compared; no output is called so."""
     return f"{prefix}#{place}"
 
 
 def _fold_rows(
     reader: FromClause, found: CorrelatedRows, tree: exp.Select, prefix: str
 ) -> tuple[Relation, list[Output]]:
-    """One row for each person and what is compared, and the outputs over its folds; of no rows, a count is 0."""
+    """Returns one row for each person and compared value, and the outputs over its folds; a count of no rows is 0."""
     row = found.inside.scope(reader.source)
     scope = FoldScope(source=row.source, schema=row.schema, alias=row.alias, names=row.names)
     outputs = _outputs(reader, found, tree, scope)
@@ -318,7 +318,7 @@ def _or_zero(fold: Fold, column: ColumnRef) -> Expression:
 
 
 def _first(reader: FromClause, found: CorrelatedRows, tree: exp.Select, prefix: str) -> tuple[Relation, list[Output]]:
-    """The rows themselves, or of each row outside the first ones in an order."""
+    """Returns the rows themselves, or of each row outside the first ones in an order."""
     row = found.inside.scope(reader.source)
     scope = WindowScope(source=row.source, schema=row.schema, alias=row.alias, names=row.names)
     outputs = _outputs(reader, found, tree, scope)
@@ -354,7 +354,7 @@ def _outputs(reader: FromClause, found: CorrelatedRows, tree: exp.Select, scope:
     for node in tree.expressions:
         for column in _outer(node, scope):
             if outside.knows(column):
-                reason = "Inside, a column of the rows outside is compared in WHERE, and not computed with."
+                reason = "In here, a column of the outer query can be compared in WHERE, but not computed with."
                 reader.source.refuse(reason, "Compute with it outside of the brackets: {count}.", column)
         outputs.append(read_output(node, scope, outputs, found.inside.names))
     name_columns(outputs, tree, reader)

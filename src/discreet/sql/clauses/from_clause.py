@@ -1,4 +1,4 @@
-"""What stands after FROM: tables, joins, SELECTs and WITH, as relations that keep one person's rows together."""
+"""The FROM clause: tables, joins, SELECTs and WITH, as relations that keep one person's rows together."""
 
 from __future__ import annotations
 
@@ -68,12 +68,12 @@ class FromClause:
 
     @property
     def schemas(self) -> Schemas:
-        """The declared tables."""
+        """Returns the declared tables by name."""
         return self.source.schemas
 
     @property
     def blank(self) -> Scope:
-        """A scope without columns, for refusals."""
+        """Returns a scope without columns, for refusals."""
         return Scope(source=self.source, schema=TableSchema(name=""), alias="")
 
     def within(self, tree: exp.Expr) -> FromClause:
@@ -174,7 +174,7 @@ class FromClause:
         return FromRows(relation=relation, schema=describe(relation, self.schemas), names=names)
 
     def _prefix_columns(self, found: FromRows) -> FromRows:
-        """Columns under names that no other table's columns have."""
+        """Returns columns under names that no other table's columns have."""
         ((alias, names),) = found.names.items()
         if not alias:
             self.source.refuse("A SELECT that is joined needs a name.", "Write AS and a name after it: {count}.")
@@ -193,7 +193,7 @@ class FromClause:
     def _join_listed_tables(
         self, found: FromRows, listed: list[tuple[FromRows, exp.Join]], parts: list[exp.Expr]
     ) -> tuple[FromRows, list[tuple[FromRows, exp.Join]], list[exp.Expr]]:
-        """Joins tables after commas as soon as a condition of WHERE tells what is equal in them."""
+        """Joins tables after commas as soon as a condition of WHERE says what is equal in them."""
         for place, (right, node) in enumerate(listed):
             pairs = {i: pair for i, part in enumerate(parts) if (pair := self.equality(found, right, part))}
             if pairs:
@@ -203,7 +203,7 @@ class FromClause:
         return found, listed, parts
 
     def _right(self, left: FromRows, listed: Sequence[tuple[FromRows, exp.Join]], node: exp.Join) -> FromRows:
-        """The table of a join, under a name that no other has."""
+        """Returns the table of a join, under a name that no other has."""
         right = self.item(node.this, prefixed=True)
         taken = [*left.names, *(alias for origin, _ in listed for alias in origin.names)]
         for alias in right.names:
@@ -307,7 +307,7 @@ class FromClause:
         return self.build_origin(join, names)
 
     def _check_single(self, right: FromRows, on: Sequence[Expression], node: exp.Expr) -> None:
-        """Rows that are people of their own take one public row each: by columns in which no two agree."""
+        """Checks that rows that are people of their own take one public row each: by columns in which no two agree."""
         names = {part.name for part in on if isinstance(part, ColumnRef)}
         if is_unique(right.relation, names, self.schemas):
             return
@@ -350,7 +350,7 @@ class FromClause:
         return self.match_rows(found, *compared, node, negated=negated)
 
     def _is_known(self, found: FromRows, other: FromRows, pairs: Pairs, node: exp.Expr) -> bool:
-        """Whether nothing that is compared is NULL, which NOT IN and NOT EXISTS take for different things.
+        """Returns whether nothing that is compared is NULL, which NOT IN and NOT EXISTS take for different things.
 
         IN compares with a protected table's ids; rows without one count nowhere.
         """
@@ -406,13 +406,13 @@ class FromClause:
         return self.apply_conditions(other, local), [pair for pair in pairs if pair is not None]
 
     def match_rows(self, found: FromRows, other: FromRows, pairs: Pairs, node: exp.Expr, *, negated: bool) -> FromRows:
-        """Returns the rows that have a row of the other relation beside them, or none."""
+        """Returns the rows with a matching row of the other relation, or those without."""
         self._of_same_people(found, other, pairs, node)
         relation = SemiJoin(source=found.relation, other=other.relation, on=tuple(pairs), negated=negated)
         return self.build_origin(relation, found.names)
 
     def mark_rows(self, found: FromRows, other: FromRows, pairs: Pairs, node: exp.Expr, name: str) -> FromRows:
-        """Adds a column, under no name that a question could write, that tells which rows have such a row."""
+        """Adds a column, under no name that a question could write, that says which rows have such a row."""
         self._of_same_people(found, other, pairs, node)
         marked = MarkJoin(source=found.relation, other=other.relation, on=tuple(pairs), name=name)
         return self.build_origin(marked, found.names)
@@ -437,7 +437,7 @@ class FromClause:
 
 
 def _is_comma(join: exp.Join) -> bool:
-    """Whether a table stands after a comma: a join without a word and without a condition."""
+    """Returns whether a table comes after a comma: a join without a word and without a condition."""
     return not any(part for name, part in join.args.items() if name != "this")
 
 
@@ -453,7 +453,7 @@ def conjuncts(node: exp.Expr) -> Iterator[exp.Expr]:
 
 
 def is_correlated(reader: FromClause, tree: exp.Expr, found: FromRows) -> bool:
-    """Tells whether a SELECT names columns of the rows outside of it, which it does if it has no such names itself."""
+    """Returns whether a SELECT names columns of the rows outside of it, as it does if it has no such names itself."""
     inner = [table for table in tree.find_all(exp.Table, exp.Subquery) if table.alias_or_name]
     aliases = [table.alias_or_name for table in inner]
     known = [lookup(table.name, reader.schemas) for table in inner if isinstance(table, exp.Table)]

@@ -1,7 +1,7 @@
 """HISTOGRAM(x), HISTOGRAM(x, 10) and HISTOGRAM(x, 0, 18, 65, 120): a row for each band between public edges.
 
 It is a COUNT(*) grouped by the number of the band, written shorter. Edges are written in the question, or lie evenly
-between bounds: declared ones, or, where nobody declared any, those that are chosen privately (`with_edges`). A band
+between bounds: declared ones, or, where none are declared, those that are chosen privately (`with_edges`). A band
 holds its lower edge and not its upper one; the last holds both.
 """
 
@@ -25,10 +25,10 @@ from discreet.sql.functions.grammar import only, read
 from discreet.sql.scope import Scope, same
 
 BANDS = 10
-"""If nobody says how many."""
+"""How many bands there are by default."""
 
 MOST_BANDS = 500
-"""As many as public groups that nobody declared may be."""
+"""How many bands there may be: as many as public groups without a declaration."""
 
 _BAND = "band"
 _ENDS = {"low": 0, "high": 1}
@@ -91,7 +91,7 @@ def with_edges(plan: Question, schema: TableSchema) -> Question:
 
 
 def _with(plan: Question, x: Expression, edges: Sequence[Fraction]) -> Question:
-    """A count, which is the last output, by bands."""
+    """Returns a count, which is the last output, by bands."""
     column, count = ColumnRef(_BAND, Type.INT), plan.outputs[-1]
     ends = [Output(name, _edge_of(column, edges, upper)) for name, upper in _ENDS.items()]
     return replace(plan, keys=(Key(_BAND, _band(x, edges)),), outputs=(*ends, count))
@@ -122,7 +122,7 @@ def _even(x: Expression, written: Sequence[Fraction], scope: Scope, node: exp.Ex
         scope.refuse(reason, "For example {buckets}.", node)
     limits = bounds(x, scope.schema)
     if limits is None:
-        scope.refuse("Nobody declared between which bounds the bands of this histogram lie.", _hint(scope, node), node)
+        scope.refuse("The bands of this histogram need bounds, and none are declared.", _hint(scope, node), node)
     return _check_edges(_evenly(limits, int(count)), scope, node)
 
 
@@ -148,7 +148,7 @@ def _literal(edge: Fraction, kind: Type) -> Literal:
 
 
 def _kind(edges: Sequence[Fraction]) -> Type:
-    """Whole edges are whole numbers, if they are small enough to be the same as doubles."""
+    """Returns the type of edges: INT if all are whole numbers small enough to be the same as doubles."""
     return Type.INT if all(edge.denominator == 1 and abs(edge) < 1 << 53 for edge in edges) else Type.FLOAT
 
 
@@ -158,20 +158,20 @@ def _between(x: Expression, edges: Sequence[Fraction]) -> Expression:
 
 
 def _band(x: Expression, edges: Sequence[Fraction]) -> Expression:
-    """The number of the band, from 1 on, by halves: below the first edge it is the first, beyond the last the last."""
+    """Returns the number of the band, from 1 on, by halves: values beyond the edges are in the first or last band."""
     inner = [_literal(edge, _kind(edges)) for edge in edges[1:-1]]
     return _by_halves(x, inner, [Literal(place, Type.INT) for place in range(1, len(edges))])
 
 
 def _edge_of(band: ColumnRef, edges: Sequence[Fraction], upper: int) -> Expression:
-    """An edge of a band by its number: the lower one, or the one after it."""
+    """Returns an edge of a band by its number: the lower one, or the one after it."""
     results = [_literal(edge, _kind(edges)) for edge in edges]
     later = [Literal(place, Type.INT) for place in range(2, len(edges))]
     return _by_halves(band, later, results[1:] if upper else results[:-1])
 
 
 def _by_halves(x: Expression, steps: Sequence[Literal], results: Sequence[Literal]) -> Expression:
-    """The first result below the first step, the second from there up to the second step, and so on."""
+    """Returns the first result below the first step, the second from there up to the second step, and so on."""
     if not steps:
         return results[0]
     middle = len(steps) // 2

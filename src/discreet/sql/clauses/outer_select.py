@@ -58,7 +58,7 @@ class OuterScope(Scope):
     Args:
         released: what its columns are, by name; those of joined SELECTs among them.
         tables: for each SELECT, by its alias, what its columns are.
-        blocks: the questions beside, where their numbers may stand.
+        blocks: the side questions, where their numbers are allowed.
         named: the outputs by name, which come first where they may be named.
         noisy: the columns of the inner question that depend on noise.
         before: how many columns its steps have made.
@@ -77,11 +77,11 @@ class OuterScope(Scope):
 
     @property
     def row(self) -> Scope:
-        """The scope inside an aggregate of aggregates."""
+        """Returns the scope inside an aggregate of aggregates."""
         return replace(self, named={}, folds=None, windows=None)
 
     def column(self, node: exp.Column) -> Expression:
-        """Returns the expression that a column of the inner SELECT stands for."""
+        """Returns the expression that a column of the inner SELECT means."""
         found = self._of_table(node) if node.table else lookup(node.name, self.named) or self._only(node)
         if found is None:
             reason = f"The inner SELECT has no column '{node.name[:60]}'."
@@ -96,7 +96,7 @@ class OuterScope(Scope):
         return lookup(node.name, given)
 
     def _only(self, node: exp.Column) -> Expression | None:
-        """What a name means in the only SELECT that has it, or in those that are joined by it."""
+        """Returns what a name means in the only SELECT that has it, or in those that are joined by it."""
         found = [part for names in self.tables.values() if (part := lookup(node.name, names)) is not None]
         if len(found) > 1 and lookup(node.name, self.released) is None:
             aliases = " or ".join(quote_name(alias) for alias in self.tables)
@@ -108,7 +108,7 @@ class OuterScope(Scope):
         return lookup(node.name, self.released)
 
     def scalar(self, node: exp.Expr) -> Expression:
-        """Returns the number of a question beside."""
+        """Returns the number of a side question."""
         return Scope.scalar(self, node) if self.blocks is None else self.blocks.scalar(node)
 
     def aggregate(
@@ -146,7 +146,7 @@ class OuterScope(Scope):
         return self._fold_column(GroupAggregate(name="", kind="any", type=value.type, argument=value), self.folds)
 
     def _fold_column(self, asked: GroupAggregate, folds: list[GroupAggregate]) -> ColumnRef:
-        """The column of an aggregate, made if it is new."""
+        """Returns the column of an aggregate, made if it is new."""
         same = [known for known in folds if replace(known, name="") == asked]
         if not same:
             same = [replace(asked, name=f"#f{self.before + len(folds)}")]
@@ -157,7 +157,7 @@ class OuterScope(Scope):
         """Returns the column of a window over groups."""
         if self.windows is None:
             hint = "Rank in one SELECT, and filter in another around it: {grouped}."
-            self.refuse("OVER stands in SELECT or ORDER BY, and not in itself.", hint, node)
+            self.refuse("OVER is allowed in SELECT and ORDER BY, and not in another OVER.", hint, node)
         fresh = {fold.name for fold in self.folds or []}
         found = beside(node, replace(self, windows=None), lambda name: name in self.noisy or name in fresh)
         return find_or_add_window(found, self.windows, self.before)
@@ -206,7 +206,7 @@ class _Outer:
         self.known: dict[Expression, Expression] = {}
 
     def question(self) -> Question:
-        """The steps that the SELECT adds, and its outputs."""
+        """Returns the steps that the SELECT adds, and its outputs."""
         kept_ones = conjunction([truth(read(p.node, self.plain), "WHERE", p) for p in self.parts.where])
         keys = self._keys()
         raw = [require_type(read(piece.node, self.scope), piece) for piece in self.pieces]
@@ -235,11 +235,11 @@ class _Outer:
 
     @property
     def _numbers(self) -> list[AttachQuestion]:
-        """What attaches the numbers of questions beside."""
+        """Returns what attaches the numbers of side questions."""
         return [] if self.plain.blocks is None else self.plain.blocks.attachment_steps()
 
     def _apply_filter(self, condition: Expression | None) -> tuple[Question, list[PostProcessingStep]]:
-        """WHERE is a filter of groups, as HAVING is, unless something was done to them already."""
+        """Applies WHERE as a filter of groups, like HAVING, unless something was done to them already."""
         blocks = () if self.plain.blocks is None else tuple(self.plain.blocks.found)
         asking = replace(self.asking, beside=(*self.asking.beside, *blocks))
         steps: list[PostProcessingStep] = [*asking.steps, *self.joined, *self._numbers]
@@ -273,7 +273,7 @@ class _Outer:
         return piece
 
     def _of_groups(self, expression: Expression, piece: QueryFragment) -> Expression:
-        """The expression over what is there after grouping: keys, aggregates and windows."""
+        """Returns the expression over what is there after grouping: keys, aggregates and windows."""
         if not self.is_aggregated:
             return expression
         fresh = {fold.name for fold in self.scope.folds or []} | {w.name for w in self.scope.windows or []}
@@ -301,7 +301,7 @@ class _Outer:
 
 
 def _keep_name(part: QueryFragment, scope: OuterScope) -> QueryFragment:
-    """A column of the inner SELECT keeps its name."""
+    """Keeps the name of a column of the inner SELECT."""
     if part.name or not isinstance(part.node, exp.Column):
         return part
     names = {name: name for known in (scope.released, *scope.tables.values()) for name in known}
@@ -319,7 +319,7 @@ def everything(nodes: Sequence[exp.Expr], scope: OuterScope) -> list[exp.Expr]:
 
 
 def of_numbers(blocks: Sequence[Question], pieces: Sequence[QueryFragment], found: Sequence[Expression]) -> Question:
-    """Computes from the numbers of several questions: the first of them, with the others beside it.
+    """Computes from the numbers of several questions: the first one, with the others as its side questions.
 
     Args:
         blocks: the questions, of one number each.
@@ -365,7 +365,7 @@ def join_blocks(
 
 
 def _check_keys(pairs: Sequence[tuple[Expression, str]], block: Question, scope: OuterScope, join: exp.Join) -> None:
-    """All keys are told, so that one row at most is found, and nothing that depends on noise."""
+    """Checks that a join names all keys, so that it finds one row at most, and nothing that depends on noise."""
     outputs = {output.name: output.expression for output in block.outputs}
     told, noisy = {outputs[name] for _, name in pairs}, noisy_columns(block)
     keys = {ColumnRef(key.name, key.expression.type) for key in block.keys}
@@ -378,7 +378,7 @@ def _check_keys(pairs: Sequence[tuple[Expression, str]], block: Question, scope:
 
 
 def _equalities(join: exp.Join, scope: OuterScope) -> list[exp.Expr]:
-    """What must be equal: names of USING, or the parts of ON."""
+    """Returns what must be equal: names of USING, or the parts of ON."""
     if join.args.get("using"):
         return list(join.args["using"])
     waiting: list[exp.Expr | None] = [join.args.get("on")]
@@ -395,7 +395,7 @@ def _equalities(join: exp.Join, scope: OuterScope) -> list[exp.Expr]:
 
 
 def _pair(part: exp.Expr, scope: OuterScope, alias: str, block: Question) -> tuple[Expression, str]:
-    """What equals an output of the joined SELECT among the columns at hand, and that output."""
+    """Returns what equals an output of the joined SELECT among the columns at hand, and that output."""
     names = {output.name: output.name for output in block.outputs}
     if not isinstance(part, exp.EQ):
         found = lookup(str(part.name), names)

@@ -36,10 +36,10 @@ def as_rows(node: exp.Expr, reader: FromClause) -> exp.Expr:
 
     Args:
         node: a PIVOT, or a table with one; everything else is returned as it is.
-        reader: of what stands around it.
+        reader: of the query around it.
 
     Raises:
-        UnsupportedQuery: if columns or groups of the PIVOT are not told by its text and the declarations.
+        UnsupportedQuery: if columns or groups of the PIVOT do not follow from its text and the declarations.
     """
     pivot = _read(node, reader)
     if pivot is None:
@@ -84,12 +84,12 @@ class _Field:
 
     @property
     def holds(self) -> exp.In:
-        """The condition that a row has one of the values."""
+        """Returns the condition that a row has one of the values."""
         return exp.In(this=self.node.copy(), expressions=[value.copy() for value, _ in self.values])
 
     @property
     def key(self) -> exp.Case:
-        """The values as a key, NULL of all other rows: listed values are public, whatever the column is."""
+        """Returns the values as a key, NULL of all other rows: listed values are public, whatever the column is."""
         return exp.Case(ifs=[exp.If(this=self.holds, true=self.node.copy())])
 
 
@@ -105,22 +105,22 @@ class _Pivot:
 
     @property
     def on(self) -> list[exp.Expr]:
-        """What is spread."""
+        """Returns the expressions whose values become columns."""
         return [field.node for field in self.fields]
 
     @property
     def spread(self) -> list[exp.Expr]:
-        """The same as keys."""
+        """Returns the same expressions as keys."""
         return [field.key for field in self.fields]
 
     @property
     def places(self) -> list[str]:
-        """Names of the keys that are spread, apart from those of the others."""
+        """Returns names for the keys that are spread, different from those of the others."""
         return self._apart("place", len(self.fields))
 
     @property
     def amounts(self) -> list[str]:
-        """Names of the aggregates."""
+        """Returns names for the aggregates."""
         return self._apart("cell", len(self.cells))
 
     def _apart(self, word: str, count: int) -> list[str]:
@@ -148,7 +148,7 @@ def _group_by_keys(pivot: _Pivot, origin: exp.From, columns: Sequence[exp.Expr])
 
 
 def _of_some(cell: exp.Expr, condition: exp.Expr) -> exp.Expr:
-    """What is computed of aggregates, each of them of the rows that satisfy a condition as well."""
+    """Returns what is computed of aggregates, each of them of the rows that satisfy a condition as well."""
 
     def some(node: exp.Expr) -> exp.Expr:
         if isinstance(node, exp.Filter):
@@ -190,7 +190,7 @@ def _read(node: exp.Expr, reader: FromClause) -> _Pivot | None:
 
 
 def _keys(pivot: exp.Pivot, reader: FromClause) -> list[exp.Column]:
-    """What a PIVOT is grouped by. SQL groups by all other columns if nothing is said, whoever they single out."""
+    """Returns what a PIVOT is grouped by. SQL's default is all other columns, even if they single people out."""
     group = pivot.args.get("group")
     if group is None:
         reason = "A PIVOT says what it groups by; without GROUP BY it would be by all other columns, ids among them."
@@ -215,7 +215,7 @@ def _field(node: exp.Expr, table: exp.Expr, reader: FromClause) -> _Field:
 
 
 def _read_list_item(part: exp.Expr, reader: FromClause) -> tuple[exp.Expr, str]:
-    """A value of the list and the name that it gives: its own text, or what stands after AS."""
+    """Returns a value of the list and the name that it gives: its own text, or the name after AS."""
     if isinstance(part, exp.PivotAlias):
         only(part, reader.blank, "this", "alias")
         return _read_list_item(part.this, reader)[0], str(part.args["alias"].name)
@@ -228,7 +228,7 @@ def _read_list_item(part: exp.Expr, reader: FromClause) -> tuple[exp.Expr, str]:
 
 
 def _find_public_values(node: exp.Expr, table: exp.Expr, reader: FromClause) -> list[Value]:
-    """The public values of what is spread; NULL becomes no column."""
+    """Returns the public values of what is spread; NULL becomes no column."""
     found = reader.item(table)
     known = values(read(node, found.scope(reader.source)), found.schema)
     if known is None:
@@ -239,7 +239,7 @@ def _find_public_values(node: exp.Expr, table: exp.Expr, reader: FromClause) -> 
 
 
 def _build_literal(value: Value) -> exp.Expr:
-    """A value as a question writes it."""
+    """Returns a value as a question writes it."""
     if isinstance(value, bool):
         return exp.Boolean(this=value)
     if isinstance(value, int | float):

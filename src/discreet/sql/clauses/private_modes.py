@@ -1,4 +1,4 @@
-"""MODE(x) of values that nobody listed: the largest of their groups, which are private.
+"""MODE(x) of values that no list names: the largest of their groups, which are private.
 
 Where the values of x are public, a mode is drawn among them. Else SELECT g, MODE(x) AS m ... GROUP BY g is written out
 as what it means,
@@ -7,8 +7,8 @@ as what it means,
     DESC) = 1
 
 so that groups of g and x are counted with noise and selected as all private groups are, and the largest that is shown
-is the mode. It costs what these counts cost, needs a delta, and is free where they were released before. A g of which
-no x is shown has no row.
+is the mode. It costs what these counts cost, needs a delta, and is free where they were released before. A g without
+any shown x has no row.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def largest_groups(tree: exp.Select, conditions: list[exp.Expr], scope: Scope) -
 
 
 def _only_mode(tree: exp.Select) -> int | None:
-    """The place of the only aggregate, if it is a mode by itself, and nothing is asked of groups beside it."""
+    """Returns the place of the only aggregate, if it is a mode alone, and nothing else is asked of groups."""
     outputs = [output.unalias() for output in tree.expressions]
     together = [place for place, output in enumerate(outputs) if output.find(exp.AggFunc, exp.WithinGroup) is not None]
     if len(together) != 1 or tree.args.get("having") or tree.args.get("qualify"):
@@ -60,7 +60,7 @@ def _only_mode(tree: exp.Select) -> int | None:
 
 
 def _argument(node: exp.Expr) -> exp.Expr | None:
-    """What MODE(x), or MODE() WITHIN GROUP (ORDER BY x), is about."""
+    """Returns what MODE(x), or MODE() WITHIN GROUP (ORDER BY x), is about."""
     if isinstance(node, exp.WithinGroup) and isinstance(node.this, exp.Mode) and node.this.this is None:
         ordered = node.expression.expressions if isinstance(node.expression, exp.Order) else []
         return ordered[0].this if len(ordered) == 1 else None
@@ -68,7 +68,7 @@ def _argument(node: exp.Expr) -> exp.Expr | None:
 
 
 def _private(argument: exp.Expr, scope: Scope) -> Expression | None:
-    """The argument, if its values make groups that are private; None if it has public ones, or makes no groups."""
+    """Returns the argument if its values make private groups; None if it has public ones, or makes no groups."""
     if isinstance(argument, exp.Distinct):
         return None
     value = read(argument, scope)
@@ -79,7 +79,7 @@ def _private(argument: exp.Expr, scope: Scope) -> Expression | None:
 
 
 def _resolve_key(key: exp.Expr, tree: exp.Select, scope: Scope) -> exp.Expr:
-    """A key by itself, where it is the place or the name of an output."""
+    """Returns a key as its expression, where it is the place or the name of an output."""
     outputs: list[exp.Expr] = tree.expressions
     if isinstance(key, exp.Literal) and not key.is_string and 1 <= int(key.this) <= len(outputs):
         return outputs[int(key.this) - 1].unalias()

@@ -22,7 +22,7 @@ from discreet.sql.scope import Names, Scope, same
 
 
 def everything(node: exp.Expr, found: FromRows) -> list[Output]:
-    """Returns the columns that * or alias.* stands for; none for other outputs."""
+    """Returns the columns that * or alias.* means; none for other outputs."""
     star = isinstance(node, exp.Star) and not any(node.args.values())
     of_table = isinstance(node, exp.Column) and isinstance(node.this, exp.Star)
     if not star and not of_table:
@@ -97,7 +97,7 @@ class FoldScope(Scope):
         return self._add_fold(self._fold("min", value, node))
 
     def extreme(self, kind: ExtremeKind, value: Expression, by: Expression | None, node: exp.Expr) -> Expression:
-        """Returns the column of a fold that tells the value where another is smallest or largest."""
+        """Returns the column of a fold that holds the value where another is smallest or largest."""
         if by is None:
             hint = f"Write {node.key.upper()}(x ORDER BY t) with columns of yours, or take MIN or MAX: {{count}}."
             self.refuse(f"What is {kind} depends on an order, by one expression.", hint, node)

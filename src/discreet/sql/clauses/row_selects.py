@@ -26,7 +26,7 @@ def read_nested_rows(reader: FromClause, tree: exp.Expr) -> FromRows:
     """Reads the rows of a SELECT inside a question.
 
     Raises:
-        UnsupportedQuery: if it counts or adds across people: that is a release, and stands in FROM alone.
+        UnsupportedQuery: if it counts or adds across people: that is a release, and must be alone in FROM.
     """
     tree = as_rows(tree, reader)
     if isinstance(tree, exp.Union):
@@ -51,7 +51,7 @@ def read_nested_rows(reader: FromClause, tree: exp.Expr) -> FromRows:
 
 
 def releases(reader: FromClause, tree: exp.Expr) -> bool:
-    """Tells whether a SELECT counts or adds across people, so that only its released columns can be worked on."""
+    """Returns whether a SELECT counts or adds across people, so that only its released columns can be worked on."""
     if not isinstance(tree, exp.Select) or tree.args.get("from_") is None:
         return False
     group = tree.args.get("group")
@@ -63,7 +63,7 @@ def releases(reader: FromClause, tree: exp.Expr) -> bool:
 
 
 def _keys(tree: exp.Select, found: FromRows, reader: FromClause) -> list[exp.Expr]:
-    """What GROUP BY lists, with outputs in the place of their numbers and names."""
+    """Returns what GROUP BY lists, with outputs in the place of their numbers and names."""
     scope, source = found.scope(reader.source), reader.source
     names = {output.alias: output.this for output in tree.expressions if isinstance(output, exp.Alias)}
     nodes: list[exp.Expr] = []
@@ -76,10 +76,10 @@ def _keys(tree: exp.Select, found: FromRows, reader: FromClause) -> list[exp.Exp
 
 
 def _by_unit(nodes: Sequence[exp.Expr], found: FromRows, reader: FromClause) -> bool:
-    """Whether rows are grouped by whose they are: by a column of ids, or by all columns that make an id.
+    """Returns whether rows are grouped by whose they are: by a column of ids, or by all columns that make an id.
 
-    Or by a key that tells whose they are, on the declared way to the unit: an order is one customer's. Each unit's rows
-    are folded by themselves then, so that nothing rests on it: a key that two units have is folded once for each.
+    Or by a key that decides whose they are, on the declared way to the unit: an order is one customer's. Each unit's
+    rows are folded separately then, so that nothing rests on it: a key that two units have is folded once for each.
     """
     if any(_is_unit(node, found, reader) for node in nodes):
         return True
@@ -97,7 +97,7 @@ def _is_unit(node: exp.Expr, found: FromRows, reader: FromClause) -> bool:
 
 
 def _adds(tree: exp.Select) -> bool:
-    """Whether it adds up rows; a window beside each row does not, nor a SELECT for each row."""
+    """Returns whether it adds up rows; a window for each row does not, nor a SELECT for each row."""
     return any(puts_together(output) for output in tree.expressions)
 
 
@@ -105,7 +105,7 @@ def _adds(tree: exp.Select) -> bool:
 
 
 def _rows(reader: FromClause, tree: exp.Select, found: FromRows) -> FromRows:
-    """Computed columns; DISTINCT keeps one of equal rows of each person."""
+    """Returns computed columns; DISTINCT keeps one of equal rows of each person."""
     row = found.scope(reader.source)
     scope = WindowScope(source=row.source, schema=row.schema, alias=row.alias, names=row.names)
     if _chosen_by(tree):
@@ -134,14 +134,14 @@ def _rows(reader: FromClause, tree: exp.Select, found: FromRows) -> FromRows:
 
 
 def _chosen_by(tree: exp.Select) -> list[exp.Expr]:
-    """What DISTINCT ON lists."""
+    """Returns what DISTINCT ON lists."""
     distinct = tree.args.get("distinct")
     on = None if distinct is None else distinct.args.get("on")
     return [] if on is None else list(on.expressions)
 
 
 def _first_of_each(tree: exp.Select, scope: WindowScope) -> exp.Select:
-    """DISTINCT ON (a) ... ORDER BY b as QUALIFY ROW_NUMBER() OVER (PARTITION BY a ORDER BY b) = 1."""
+    """Writes DISTINCT ON (a) ... ORDER BY b as QUALIFY ROW_NUMBER() OVER (PARTITION BY a ORDER BY b) = 1."""
     chosen = [_resolve_names(tree, node, scope) for node in _chosen_by(tree)]
     if not scope.ids([read(node, scope.row) for node in chosen]):
         reason = "DISTINCT ON without the column of ids would choose among the rows of several people."
@@ -158,12 +158,12 @@ def _first_of_each(tree: exp.Select, scope: WindowScope) -> exp.Select:
 
 
 def _read_qualify(tree: exp.Select, node: exp.Expr, scope: WindowScope) -> Expression:
-    """The condition of QUALIFY, in which a name may be that of an output."""
+    """Returns the condition of QUALIFY, in which a name may be that of an output."""
     return truth(read(_resolve_names(tree, node, scope), scope), "QUALIFY", QueryFragment(node, scope.source))
 
 
 def _resolve_names(tree: exp.Select, node: exp.Expr, scope: Scope) -> exp.Expr:
-    """A part of a SELECT with outputs in the place of their names, where these are not names of columns."""
+    """Returns a part of a SELECT with outputs in the place of their names, where these are not names of columns."""
     names = {output.alias: output.this for output in tree.expressions if isinstance(output, exp.Alias)}
 
     def resolve_name(part: exp.Expr) -> exp.Expr:
@@ -177,7 +177,7 @@ def _resolve_names(tree: exp.Select, node: exp.Expr, scope: Scope) -> exp.Expr:
 
 
 def _with_ids(reader: FromClause, relation: UnitAggregation, columns: Sequence[Output], found: FromRows) -> FromRows:
-    """The folded rows, with the id under the names that the SELECT gives it."""
+    """Returns the folded rows, with the id under the names that the SELECT gives it."""
     kept = [
         Output(c.name, _id(found) if owns(c.expression, found.schema) else ColumnRef(c.name, c.expression.type))
         for c in columns
@@ -220,7 +220,7 @@ def _union(reader: FromClause, tree: exp.Union) -> FromRows:
 
 
 def _in_both(reader: FromClause, tree: exp.Intersect | exp.Except) -> FromRows:
-    """People who are on both sides, or on the first alone: columns of ids, which are never NULL."""
+    """Returns people who are on both sides, or on the first alone: columns of ids, which are never NULL."""
     only(tree, reader.blank, "with_", "this", "expression", "distinct")
     word = tree.key.upper()
     inside = reader.within(tree)
@@ -248,7 +248,7 @@ def _flat(origin: FromRows) -> dict[str, str]:
 
 
 def _same_people(one: FromRows, other: FromRows) -> bool:
-    """Whether two relations are public, or about the same people under ids of one type.
+    """Returns whether two relations are public, or about the same people under ids of one type.
 
     Rows that are units of their own do not qualify: one of them could stand on both sides.
     """
@@ -267,13 +267,13 @@ def _same_people(one: FromRows, other: FromRows) -> bool:
 
 
 def _fold_rows(reader: FromClause, tree: exp.Select, found: FromRows) -> FromRows:
-    """One row for each person, or for each person and key."""
+    """Returns one row for each person, or for each person and key."""
     group = tree.args.get("group")
     nodes = _keys(tree, found, reader)
     row = found.scope(reader.source)
     if found.schema.unit is None or not _by_unit(nodes, found, reader):
-        reason = "A SELECT that counts across people is released; it stands alone in FROM."
-        reader.source.refuse(reason, "Group by the column of ids first, or ask it by itself: {grouped}.", tree)
+        reason = "A SELECT that counts across people is released, and must be alone in FROM."
+        reader.source.refuse(reason, "Group by the column of ids first, or ask it separately: {grouped}.", tree)
     if group is not None:
         only(group, row, "expressions", "all")
     keys = [read(node, row) for node in nodes if not _is_unit(node, found, reader)]

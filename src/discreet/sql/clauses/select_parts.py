@@ -43,7 +43,7 @@ _OPERATORS = {"add", "subtract", "multiply", "divide", "integer_divide", "modulo
 
 
 def may_be_shown(name: str) -> bool:
-    """Tells whether a column of an answer may have this name; it is printed, so it must not steer a terminal."""
+    """Returns whether a column of an answer may have this name; it is printed, so it must not steer a terminal."""
     own = name.startswith("#") or name.casefold().endswith(RESERVED_ENDS)
     return bool(name.strip()) and not own and not any(map(check.steers, name))
 
@@ -121,7 +121,7 @@ _PARTS: dict[type[exp.Expr], tuple[str, ...]] = {
     exp.PercentileCont: ("expression", "this"),
     exp.PercentileDisc: ("expression", "this"),
 }
-"""Where the list stands: PERCENTILE_CONT also takes it alone, before WITHIN GROUP."""
+"""Where the list is: PERCENTILE_CONT also takes it alone, before WITHIN GROUP."""
 
 
 def each(node: exp.Expr, name: str | None) -> list[tuple[exp.Expr, str | None]]:
@@ -143,7 +143,7 @@ def each(node: exp.Expr, name: str | None) -> list[tuple[exp.Expr, str | None]]:
 
 
 def _holder(node: exp.Expr) -> tuple[exp.Expr, str] | None:
-    """The quantile whose shares are a list, and the name of the part that they are."""
+    """Returns the quantile whose shares are a list, and the name of the part that they are."""
     inner = node.this if isinstance(node, exp.Filter | exp.WithinGroup) else node
     found = (part for part in _PARTS.get(type(inner), ()) if isinstance(inner.args.get(part), exp.Array))
     part = next(found, None)
@@ -151,7 +151,7 @@ def _holder(node: exp.Expr) -> tuple[exp.Expr, str] | None:
 
 
 def _shares(node: exp.Expr) -> list[exp.Literal] | None:
-    """The numbers of the list; None if there is no list of numbers, which the reader refuses then."""
+    """Returns the numbers of the list; None if there is no list of numbers, which the reader refuses then."""
     held = _holder(node)
     listed = [] if held is None else held[0].args[held[1]].expressions
     numbers = [share for share in listed if isinstance(share, exp.Literal) and not share.is_string]
@@ -179,14 +179,14 @@ Set = tuple[exp.Expr, ...]
 
 
 def puts_together(node: exp.Expr) -> bool:
-    """Tells whether a part of a SELECT puts rows together; a window beside each row does not."""
+    """Returns whether a part of a SELECT puts rows together; a window for each row does not."""
     found = node.find_all(exp.AggFunc)
     own = (part for part in found if not isinstance(part, tuple(PLACE_KINDS)) and not _is_inside(part, node))
     return any(not isinstance(part.parent, exp.Window) for part in own)
 
 
 def _is_inside(part: exp.Expr, node: exp.Expr) -> bool:
-    """Whether a part belongs to a SELECT inside a node."""
+    """Returns whether a part belongs to a SELECT inside a node."""
     around = part.parent
     while around is not None and around is not node.parent:
         if isinstance(around, exp.Query):
@@ -196,7 +196,7 @@ def _is_inside(part: exp.Expr, node: exp.Expr) -> bool:
 
 
 def keys_of(tree: exp.Select) -> list[exp.Expr]:
-    """Returns what GROUP BY lists; ALL stands for every output that reads columns and holds no aggregate."""
+    """Returns what GROUP BY lists; ALL means every output that reads columns and holds no aggregate."""
     group = tree.args.get("group")
     if group is None or not group.args.get("all"):
         return [] if group is None else list(group.expressions)
@@ -254,7 +254,7 @@ def _sets(node: exp.Expr, source: SqlSource) -> list[Set]:
 
 
 def _together(node: exp.Expr) -> Set:
-    """The keys of a list in brackets, or the one."""
+    """Returns the keys of a list in brackets, or the one."""
     if isinstance(node, exp.Tuple):
         return tuple(node.expressions)
     return (node.this,) if isinstance(node, exp.Paren) else (node,)
@@ -306,7 +306,7 @@ MOST_BLOCKS = 8
 
 @dataclass(frozen=True, slots=True)
 class Subqueries:
-    """The questions beside one, as they are met.
+    """The side questions of one, as they are met.
 
     Args:
         source: the text, for positions.
@@ -330,7 +330,7 @@ class Subqueries:
         return ColumnRef(f"#b{place}", block.outputs[0].expression.type)
 
     def place(self, block: Question, node: exp.Expr) -> int:
-        """Returns where a question stands among those beside."""
+        """Returns the place of a question among the side questions."""
         if block != replace(block, steps=(), beside=(), having=None, order=(), limit=None, offset=0):
             reason = "A question inside another one counts and groups, and does nothing more."
             self.source.refuse(reason, "Filter, sort and rank in the outer SELECT: {grouped}.", node)
@@ -347,7 +347,7 @@ class Subqueries:
 
 
 def attach_number(place: int, block: Question) -> AttachQuestion:
-    """Returns the step that attaches the only number of a question beside."""
+    """Returns the step that attaches the only number of a side question."""
     (output,) = block.outputs
     return AttachQuestion(place, (Output(f"#b{place}", ColumnRef(output.name, output.expression.type)),))
 
@@ -358,7 +358,7 @@ def columns_of(place: int, block: Question) -> dict[str, ColumnRef]:
 
 
 def attach_groups(place: int, block: Question, on: Sequence[tuple[object, str]], *, outer: bool) -> AttachQuestion:
-    """Returns the step that attaches the outputs of a question beside to groups of equal keys."""
+    """Returns the step that attaches the outputs of a side question to groups of equal keys."""
     types = {output.name: output.expression.type for output in block.outputs}
     columns = tuple(
         Output(column.name, ColumnRef(name, types[name])) for name, column in columns_of(place, block).items()

@@ -1,4 +1,4 @@
-"""Subqueries about rows: each IN, EXISTS or SELECT inside an expression becomes a column beside the rows.
+"""Subqueries about rows: each IN, EXISTS or SELECT inside an expression becomes a column of the rows.
 
 A SELECT in brackets that names columns of the rows outside gives a value for each of them, of rows of the same person;
 LATERAL gives several, or several rows. One that names none is a question of its own, and is left to who can ask it.
@@ -39,7 +39,7 @@ def extract_subqueries(
     """Takes subqueries out of the expressions of a SELECT, and gives the rows a column for each of them.
 
     Args:
-        reader: reads what stands inside.
+        reader: reads what is inside.
         tree: the SELECT, which is left as it is.
         found: the rows before its own filter.
         conditions: that filter.
@@ -65,7 +65,7 @@ class _Marks:
         self._known: dict[tuple[exp.Expr, bool], exp.Expr] = {}
 
     def without(self, node: exp.Expr, *, condition: bool = False) -> exp.Expr:
-        """The node with columns in the place of subqueries; those of SELECTs inside it stay theirs.
+        """Returns the node with columns in the place of subqueries; those of SELECTs inside it stay theirs.
 
         Args:
             node: an expression, or a clause.
@@ -86,7 +86,7 @@ class _Marks:
         return self._known[node, exact].copy()
 
     def _equal(self, node: exp.Expr) -> exp.Expr | None:
-        """IN an aggregate for each row, which is one value: equality; None for everything else."""
+        """Reads IN an aggregate for each row, which is one value, as equality; None for everything else."""
         tree = _select(node) if isinstance(node, exp.In) else None
         if tree is None or not any(puts_together(output) for output in tree.expressions):
             return None
@@ -105,7 +105,7 @@ class _Marks:
         return exp.Coalesce(this=column, expressions=[exp.false()]) if isinstance(node, exp.Exists) else column
 
     def _mark(self, node: exp.Expr, *, exact: bool) -> ColumnRef | None:
-        """The column that tells whether a row has others beside it.
+        """Returns the column that says whether a row has matching rows.
 
         Args:
             node: IN or EXISTS.
@@ -160,7 +160,7 @@ class _Marks:
     def _rows(
         self, tree: exp.Select, node: exp.Expr, *, numbered: bool
     ) -> tuple[CorrelatedRows, tuple[Expression, Expression] | None]:
-        """What belongs to each row; for IN also what is compared."""
+        """Returns what belongs to each row; for IN also what is compared."""
         tree = with_repeats(tree)
         only(tree, self.reader.blank, "with_", "expressions", "from_", "joins", "where")
         outside = OuterRows(rows=self.found, again=self._first)
@@ -178,7 +178,7 @@ class _Marks:
         return found, self.reader.alike(pair, node)
 
     def _value(self, node: exp.Subquery) -> ColumnRef | None:
-        """The column of a SELECT that gives one value for each row; None if it names no column of theirs."""
+        """Returns the column of a SELECT that gives one value for each row; None if it names no column of theirs."""
         tree = node.this
         if not isinstance(tree, exp.Select) or not is_correlated(self.reader, tree, self.found):
             return None
@@ -195,13 +195,13 @@ class _Marks:
 
 
 def _everywhere(found: FromRows, other: FromRows) -> CorrelatedRows:
-    """Rows of a public table, all of which belong to each row outside."""
+    """Returns rows of a public table; all of them belong to each row outside."""
     one = Literal(1, Type.INT)
     return CorrelatedRows(rows=found, outside=found, inside=other, pairs=((one, one),))
 
 
 def _is_tested(node: exp.Expr, condition: bool) -> bool:
-    """Whether all that counts of a node is whether it is TRUE: it stands in a condition, below AND and OR alone."""
+    """Returns whether only TRUE counts of a node: it is in a condition, below nothing but AND and OR."""
     part, above = node, node.parent
     while isinstance(above, exp.And | exp.Or | exp.Paren):
         part, above = above, above.parent
@@ -211,14 +211,14 @@ def _is_tested(node: exp.Expr, condition: bool) -> bool:
 
 
 def _select(node: exp.Expr) -> exp.Select | None:
-    """The SELECT inside IN or EXISTS."""
+    """Returns the SELECT inside IN or EXISTS."""
     inner = node.args.get("query") if isinstance(node, exp.In) else node.this
     inner = inner.this if isinstance(inner, exp.Subquery) else inner
     return inner if isinstance(inner, exp.Select) and inner.args.get("from_") is not None else None
 
 
 def _check_value(reader: FromClause, tree: exp.Select, node: exp.Expr) -> None:
-    """Whether there is one value whatever the rows are: an error that depends on them would tell about them."""
+    """Checks that there is one value whatever the rows are: an error that depends on them would reveal them."""
     source = reader.source
     if len(tree.expressions) != 1 or tree.args.get("from_") is None:
         source.refuse("A SELECT inside an expression gives one value.", "Name one column: {count}.", node)
@@ -286,7 +286,7 @@ def lateral(reader: FromClause, left: FromRows, join: exp.Join) -> tuple[FromRow
 
 
 def _is_own(node: exp.Expr) -> bool:
-    """Whether a node belongs to no SELECT inside."""
+    """Returns whether a node belongs to no SELECT inside."""
     above = node.parent
     while above is not None and not isinstance(above, exp.Query):
         above = above.parent

@@ -18,7 +18,7 @@ from discreet.sql.clauses.select_parts import MOST_BLOCKS
 from discreet.sql.refusals import SqlSource
 
 ENDS = ("order", "limit", "offset")
-"""What stands once, at the end."""
+"""The parts that come once, at the end."""
 
 _PARTS = ("this", "expression", "distinct", "with_")
 
@@ -40,7 +40,7 @@ def branches(tree: exp.Expr, source: SqlSource, *, is_whole: bool = True) -> Ite
         return
     odd = [name for name, part in tree.args.items() if part and name not in (*_PARTS, *ENDS)]
     if odd or tree.args.get("distinct") or (tree.args.get("with_") and not is_whole):
-        reason = "UNION drops equal rows of an answer, and which numbers are equal is chance."
+        reason = "UNION drops equal rows of an answer, and with noise it is chance which rows are equal."
         source.refuse(reason, "Write UNION ALL, which keeps equal rows; or ask for one of them: {grouped}.", tree)
     yield from branches(tree.this, source, is_whole=False)
     yield from branches(tree.expression, source, is_whole=False)
@@ -87,7 +87,7 @@ def _replace_expressions(outputs: Sequence[Output], parts: Sequence[Expression])
 
 
 def _one_type(outputs: Sequence[Output], trees: Sequence[exp.Expr], source: SqlSource) -> list[Expression]:
-    """The same column of all questions, as values of one type."""
+    """Returns the same column of all questions, as values of one type."""
     try:
         found = alike([output.expression for output in outputs])
     except Mismatch as mismatch:

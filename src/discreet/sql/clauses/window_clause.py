@@ -1,4 +1,4 @@
-"""OVER: places of a row among rows of the same person, and values beside released groups."""
+"""OVER: places of a row among rows of the same person, and values for released groups."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class WindowScope(Scope):
     def window(self, node: exp.Window) -> Expression:
         """Returns the column of a window, made if it is new."""
         if self.schema.unit is None:
-            self.refuse("OVER ranks one person's rows, and here nobody has several.", "Leave it out: {count}.", node)
+            self.refuse("OVER ranks one person's rows, and here no person has several.", "Leave it out: {count}.", node)
         ordered = self.read_order(node)
         whole = self._is_whole(node)
         made = replace(self._read_window(node.this), partition=self._partition(node), order=ordered)
@@ -71,11 +71,11 @@ class WindowScope(Scope):
         return ColumnRef((same or [made])[0].name, made.type)
 
     def _partition(self, node: exp.Window) -> tuple[Expression, ...]:
-        """What rows are taken together by, beside whose they are, which must be told."""
+        """Returns what rows are taken together by besides their id, which must be named."""
         given = [read(part, self.row) for part in node.args.get("partition_by") or []]
         if not self.ids(given):
             self.refuse(
-                "A window over several people's rows would tell one about another.",
+                "A window over several people's rows would show one person's values in another's row.",
                 "Put the column of ids into PARTITION BY: {ranked}.",
                 node,
             )
@@ -100,7 +100,7 @@ class WindowScope(Scope):
         return tuple(SortKey(self._value(term.this), bool(term.args.get("desc"))) for term in order.expressions)
 
     def _is_whole(self, node: exp.Window) -> bool:
-        """Whether a frame of all rows is written; without a frame it is as the module `relations` says."""
+        """Returns whether a frame of all rows is written; without a frame it is as the module `relations` says."""
         spec = node.args.get("spec")
         if spec is None:
             return False
@@ -118,7 +118,7 @@ class WindowScope(Scope):
             only(node, self)
             return Window(name=name, kind=PLACE_KINDS[type(node)], type=Type.INT)
         if type(node) not in VALUE_KINDS:
-            reason = f"{node.key.upper()} is not answered beside a row."
+            reason = f"{node.key.upper()} is not answered for each row."
             self.refuse(reason, f"Use {_KNOWN}: {{ranked}}.", node)
         only(node, self, "this", "offset", "big_int")
         if node.this is None or isinstance(node.this, exp.Star):
@@ -181,14 +181,14 @@ def steps_of(scope: Scope, argument: Expression, node: exp.Expr) -> tuple[Steps,
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupScope(AnswerScope):
-    """Keys and aggregates, and values beside groups; without groups there is nothing to stand beside.
+    """Keys and aggregates, and values for groups; without groups there are no such values.
 
     Args:
         windows: those met so far.
         over_groups: whether rows are put together at all.
         keys: of the groups, as they are computed.
-        public: what public tables tell of their columns.
-        blocks: the questions beside, where there may be some.
+        public: what public tables say of their columns.
+        blocks: the side questions, where there may be some.
     """
 
     windows: list[GroupWindow] = field(default_factory=list)
@@ -203,7 +203,7 @@ class GroupScope(AnswerScope):
         return AnswerScope.any_value(self, value, node) if found is None else found
 
     def scalar(self, node: exp.Expr) -> Expression:
-        """Returns the number of a question beside."""
+        """Returns the number of a side question."""
         return AnswerScope.scalar(self, node) if self.blocks is None else self.blocks.scalar(node)
 
     def window(self, node: exp.Window) -> Expression:
@@ -263,7 +263,7 @@ def _order(node: exp.Window, scope: Scope) -> tuple[SortKey, ...]:
 
 
 def _rows(node: exp.Window, scope: Scope) -> tuple[int | None, int | None] | None:
-    """The frame: so many rows before and after, None for all of them."""
+    """Returns the frame: so many rows before and after, None for all of them."""
     spec = node.args.get("spec")
     if spec is None:
         return None
@@ -284,7 +284,7 @@ _NEVER = FARTHEST + 1
 
 
 def _end(given: object, side: object, scope: Scope, node: exp.Expr) -> int:
-    """An end of a frame, counted from the row itself."""
+    """Returns an end of a frame, counted from the row itself."""
     sign = -1 if str(side).upper() == "PRECEDING" else 1
     if given is None or given == "CURRENT ROW":
         return 0
@@ -302,7 +302,7 @@ def _read_window(node: exp.Expr, scope: Scope) -> GroupWindow:
         only(node, scope)
         return GroupWindow(name="", kind=PLACE_KINDS[type(node)], type=Type.INT)
     if type(node) not in VALUE_KINDS:
-        reason = f"{node.key.upper()} is not answered beside a group."
+        reason = f"{node.key.upper()} is not answered for each group."
         scope.refuse(reason, f"Use {_KNOWN}: {{place}}.", node)
     only(node, scope, "this", "offset", "big_int")
     kind = VALUE_KINDS[type(node)]

@@ -49,7 +49,7 @@ _DIFFERENT = {"sum": "sum_distinct", "mean": "mean_distinct", "min": "min", "max
 
 
 def _of_different(kind: str, distinct: exp.Distinct, node: exp.Expr, scope: Scope) -> Expression:
-    """SUM, AVG, MIN or MAX (DISTINCT x)."""
+    """Reads SUM, AVG, MIN or MAX (DISTINCT x)."""
     only(distinct, scope, "expressions")
     if kind not in _DIFFERENT or len(distinct.expressions) != 1:
         scope.refuse("DISTINCT is accepted in COUNT, SUM and AVG, of one argument.", "Leave it out: {mean}.", node)
@@ -69,7 +69,7 @@ def _parts(registered: Aggregation) -> tuple[str, ...]:
 
 
 def _argument(part: exp.Expr, node: exp.Expr, scope: Scope) -> Expression:
-    """What an aggregate is about: an expression over one row."""
+    """Returns what an aggregate is about: an expression over one row."""
     found = read(part, scope.row)
     if found is NULL:
         scope.refuse("NULL is no number.", "Name a column: {mean}.", node)
@@ -107,7 +107,7 @@ def _count(node: exp.Expr, scope: Scope) -> Expression:
 
 
 def _count_distinct(distinct: exp.Distinct, node: exp.Expr, scope: Scope) -> Expression:
-    """Units, if the column says whose row it is; else different values."""
+    """Returns units, if the column says whose row it is; else different values."""
     only(distinct, scope, "expressions")
     columns = [read(part, scope.row) for part in _distinct_columns(distinct.expressions)]
     if is_whole_id(columns, scope.schema):
@@ -118,7 +118,7 @@ def _count_distinct(distinct: exp.Distinct, node: exp.Expr, scope: Scope) -> Exp
 
 
 def _distinct_columns(nodes: list[exp.Expr]) -> list[exp.Expr]:
-    """The columns of COUNT(DISTINCT a, b), which may also stand in brackets of their own."""
+    """Returns the columns of COUNT(DISTINCT a, b), which may also stand in brackets of their own."""
     inner = nodes[0] if len(nodes) == 1 else None
     return inner.expressions if isinstance(inner, exp.Tuple) else nodes
 
@@ -190,7 +190,7 @@ def _mode(argument: exp.Expr, node: exp.Expr, scope: Scope) -> Expression:
 
 
 def _share(node: exp.Expr | Fraction | None, of: exp.Expr, scope: Scope) -> Fraction:
-    """The q of a quantile, which is written out, or given as it is by the fluent front."""
+    """Returns the q of a quantile, which is written out, or given as it is by the fluent front."""
     if isinstance(node, Fraction):
         return node
     if isinstance(node, exp.Array):
@@ -214,7 +214,7 @@ def _any_value(node: exp.Expr, scope: Scope) -> Expression:
 
 @reads(exp.IgnoreNulls, "this")
 def _ignore_nulls(node: exp.Expr, scope: Scope) -> Expression:
-    """The parser writes it around ANY_VALUE, which is never NULL where there is a value."""
+    """Drops what the parser writes around ANY_VALUE, which is never NULL where there is a value."""
     if not isinstance(node.this, exp.AnyValue):
         refuse_node(node, scope)
     return read(node.this, scope)
@@ -245,7 +245,7 @@ def _case(condition: exp.Expr, value: exp.Expr) -> exp.Case:
 
 
 def _inside(aggregate: exp.Expr, condition: exp.Expr) -> exp.Expr:
-    """The aggregate with the condition in its argument; what counts rows counts a constant.
+    """Returns the aggregate with the condition in its argument; what counts rows counts a constant.
 
     FIRST and LAST have it in their order: rows without a place there do not count, rows without a value do.
     """
@@ -259,7 +259,7 @@ def _inside(aggregate: exp.Expr, condition: exp.Expr) -> exp.Expr:
 
 
 def _of_some(aggregate: exp.Expr, condition: exp.Expr, scope: Scope) -> exp.Expr:
-    """COUNT(DISTINCT x) of the rows that satisfy a condition; people are counted among the rows of the question."""
+    """Reads COUNT(DISTINCT x) of rows that satisfy a condition; people are counted among the rows of the question."""
     parts = aggregate.this.expressions
     if len(parts) != 1 or _is_id(parts[0], scope):
         scope.refuse(

@@ -62,7 +62,7 @@ def _as_moment(value: Expression, node: exp.Expr, scope: Scope) -> Expression:
 
 
 def _nearest(value: Expression) -> Expression:
-    """The nearest whole number as PostgreSQL has it: of doubles halves are the even one, of written numbers the larger.
+    """Rounds to a whole number as PostgreSQL does: halves of doubles to the even one, of written numbers to the larger.
 
     A number that is written with a point is exact there, a NUMERIC; every other FLOAT is a double.
     """
@@ -72,7 +72,7 @@ def _nearest(value: Expression) -> Expression:
 
 
 def _with_places(value: Expression, kind: exp.Expr, node: exp.Expr, scope: Scope) -> Expression:
-    """DECIMAL(p, s) is ROUND(x, s), and NULL if that has more than p - s digits before the point.
+    """Reads DECIMAL(p, s) as ROUND(x, s), and NULL if that has more than p - s digits before the point.
 
     The dialect that questions are read in takes DECIMAL alone for DECIMAL(18, 3).
     """
@@ -108,7 +108,7 @@ def _where_extreme(kind: ExtremeKind, of: exp.Expr, order: exp.Expr, node: exp.E
 
 
 def _end(kind: ExtremeKind, other: ExtremeKind) -> Read:
-    """FIRST and LAST of rows in an order; downwards each is the other."""
+    """Reads FIRST and LAST of rows in an order; downwards each is the other."""
 
     def end(node: exp.Expr, scope: Scope) -> Expression:
         order = node.this

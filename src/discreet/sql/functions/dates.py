@@ -67,7 +67,7 @@ def _part(unit: exp.Expr, value: exp.Expr, node: exp.Expr, scope: Scope) -> Expr
 
 
 def _operand(node: exp.Expr, scope: Scope) -> Expression | ElapsedTime | Age:
-    """What a part is taken of: a day or moment, or a duration, which no other place takes."""
+    """Returns what a part is taken of: a day or moment, or a duration, which no other place takes."""
     node = node.unnest()
     if not isinstance(node, exp.Sub) or isinstance(node.expression, exp.Interval):
         return age(node, scope) or read(node, scope)
@@ -104,7 +104,7 @@ def _apart(part: str, one: Expression, other: Expression) -> Expression:
 
 
 def _boundaries(part: str, count: int, one: Expression, other: Expression) -> Expression:
-    """How many parts of a year begin between two days."""
+    """Returns how many parts of a year begin between two days."""
     years = call("multiply", _apart("year", one, other), Literal(count, Type.INT))
     return call("add", years, _apart(part, one, other))
 
@@ -134,7 +134,7 @@ _DIFFERENCES: dict[str, Callable[[Expression, Expression], Expression]] = {
 
 @reads(exp.DateDiff, "this", "expression", "unit", "date_part_boundary")
 def _difference(node: exp.Expr, scope: Scope) -> Expression:
-    """DATE_DIFF(unit, a, b): days from a to b, weeks of seven of them, or other units begun."""
+    """Reads DATE_DIFF(unit, a, b): days from a to b, weeks of seven of them, or other units begun."""
     unit = node.args.get("unit")
     made = _DIFFERENCES.get("" if unit is None else unit.name.upper().removesuffix("S"))
     if made is None:
@@ -156,7 +156,7 @@ _INTERVALS = {
 
 
 def _add_interval(value: Expression, interval: exp.Expr, scope: Scope, sign: int) -> Expression:
-    """A day or moment so much later, or earlier."""
+    """Returns a day or moment so much later, or earlier."""
     only(interval, scope, "this", "unit")
     unit = interval.args.get("unit")
     found = _INTERVALS.get("" if unit is None else unit.name.upper().removesuffix("S"))
@@ -255,7 +255,7 @@ def _build_format_reader(signs: re.Pattern[str]) -> Read:
 
 
 def _concatenate_parts(parts: list[str], value: Expression) -> Expression:
-    """The parts of a format in a row; a year and month are those of the month's first day, which are fewer."""
+    """Returns the parts of a format in a row; a year and month are those of the month's first day, which are fewer."""
     day = _day(value)
     if parts == ["%Y", "-", "%m", "-", "%d"]:
         return call("to_text", day)

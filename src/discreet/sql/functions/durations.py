@@ -116,13 +116,13 @@ class Age:
         return cls(call("if", call("greater_equal", later, earlier), full, missed))
 
     def part(self, name: str) -> Expression | None:
-        """Returns its full years, or the months beside them."""
+        """Returns its full years, or its months after full years."""
         function = {"YEAR": "integer_divide", "MONTH": "modulo"}.get(name)
         return None if function is None else call(function, self.months, _whole(12))
 
 
 def _within_month(value: Expression) -> Expression:
-    """What has passed of its month: days, or microseconds."""
+    """Returns what has passed of its month: days, or microseconds."""
     if value.type is Type.DATE:
         return call("day", value)
     return call("microseconds_between", call("to_timestamp", call("start_of_month", value)), value)
@@ -151,7 +151,7 @@ def _current_date(node: exp.Expr, scope: Scope) -> Expression:
 
 
 def today(scope: Scope, node: exp.Expr) -> Literal:
-    """Returns the day that is declared as today, which stands in the plan as if it were written.
+    """Returns the day that is declared as today, which is in the plan as if it were written.
 
     Raises:
         UnsupportedQuery: if none is.
@@ -163,14 +163,14 @@ def today(scope: Scope, node: exp.Expr) -> Literal:
 
 
 def now(node: exp.Expr) -> bool:
-    """Tells whether a node is the present moment, whose day alone has a value."""
+    """Returns whether a node is the present moment, whose day alone has a value."""
     named = isinstance(node, exp.Anonymous) and node.name.upper() == "NOW" and not node.expressions
     return named or isinstance(node, exp.CurrentTimestamp)
 
 
 def _moment_of_now(node: exp.Expr, scope: Scope) -> Expression:
     hint = "Write CURRENT_DATE, a day that the curator declares as today, or the date itself: {since}."
-    return scope.refuse("The time of day has another value each time.", hint, node)
+    return scope.refuse("The time of day has a different value each time.", hint, node)
 
 
 reads(exp.CurrentTimestamp, "this")(_moment_of_now)

@@ -1,8 +1,8 @@
 """The second gate: from the parser's tree to expressions of the plan, through a table of what is understood.
 
 A kind of node that is not in the table is refused, and so is a node of a known kind with a part that its entry does not
-name: what the parser understands beyond this table never reaches a plan. The entries stand in the modules beside this
-one, and importing the package fills the table.
+name: what the parser understands beyond this table never reaches a plan. The entries are in the modules of this
+package, and importing the package fills the table.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def refuse_node(node: exp.Expr, scope: Scope) -> NoReturn:
     if isinstance(node, exp.Query):
         scope.refuse(
             "A question inside the question is answered only in FROM, with aggregates.",
-            "Ask it by itself: {filtered}.",
+            "Ask it separately: {filtered}.",
             node,
         )
     if isinstance(node, exp.Star):

@@ -17,7 +17,7 @@ MOST_CASES = 40
 INT_LOW, INT_HIGH = -(2**63), 2**63 - 1
 FALSE = Literal(False, Type.BOOL)
 MARK = "mark"
-"""What a node of ours says in its notes: the column of the row that it stands for (`subqueries`)."""
+"""What a node of ours says in its notes: the column of the row that it replaces (`subqueries`)."""
 
 # ------------------------------------------------------------------------------------------------------ names, literals
 

@@ -1,6 +1,6 @@
 """Functions that have a record in the plan: how each is read is found out by reading an example of each of its words.
 
-The parser has a kind of node for most words and calls its parts as it likes; a sample call tells both. A word is read
+The parser has a kind of node for most words and calls its parts as it likes; a sample call shows both. A word is read
 as the parser reads it, so that words that it takes for one another are one here, too.
 """
 
@@ -42,7 +42,7 @@ def _enter(words: Sequence[str], counts: Sequence[int], expand: Expand) -> None:
 
 
 def _places(sample: exp.Expr) -> Iterator[str]:
-    """The parts of a sample that are arguments, in the order in which these were written."""
+    """Returns the parts of a sample that are arguments, in the order in which these were written."""
     found = [(part.name, name) for name, value in sample.args.items() for part in _parts(value)]
     return (name for _, name in sorted(found))
 
@@ -52,7 +52,7 @@ def _parts(value: object) -> list[exp.Column]:
 
 
 def _set(sample: exp.Expr) -> Iterator[str]:
-    """The parts of a sample that the parser sets by itself, such as what it remembers of the dialect."""
+    """Returns the parts of a sample that the parser sets on its own, such as what it remembers of the dialect."""
     return (name for name, value in sample.args.items() if value and not _parts(value))
 
 
@@ -84,7 +84,7 @@ def _expand_arguments(expand: Expand, given: Sequence[exp.Expr], scope: Scope) -
 
 
 def _counts(function: Function) -> list[int]:
-    """How many arguments a function takes; with one that may be repeated, three show where the parser puts the rest."""
+    """Returns how many arguments a function takes; three show where the parser puts a repeated one."""
     counts = {len(signature.arguments) for signature in function.signatures}
     return [3] if any(signature.variadic for signature in function.signatures) else sorted(counts)
 

@@ -46,14 +46,14 @@ def _matches(text: Expression, pattern: PatternNode, *, fold: bool = False) -> E
 
 
 def _search_pattern(node: exp.Expr, scope: Scope, *, fold: bool = False, whole: bool = False) -> Expression:
-    """Whether a pattern is found in a text, or is the whole of it."""
+    """Returns whether a pattern is found in a text, or is the whole of it."""
     pattern, fold = _options(node, scope, fold)
     found = _parse_pattern(node, scope, lambda: parse(pattern, fold=fold))
     return _matches(read(node.this, scope), Concatenation((_START, found, _END)) if whole else found, fold=fold)
 
 
 def _options(node: exp.Expr, scope: Scope, fold: bool) -> tuple[str, bool]:
-    """The pattern without (?i), and whether case matters; 'c' and 'i' may also be an argument."""
+    """Returns the pattern without (?i), and whether case matters; 'c' and 'i' may also be an argument."""
     pattern = literal_text(node.expression, scope, "A regular expression is", node)
     written_options = node.args.get("flag") or node.args.get("options")
     options = "" if written_options is None else literal_text(written_options, scope, "Options are", node)
@@ -71,7 +71,7 @@ reads(exp.RegexpFullMatch, "this", "expression", "options")(
 
 @reads(exp.RegexpExtract, "this", "expression", "group", "null_if_pos_overflow")
 def _extract(node: exp.Expr, scope: Scope) -> Expression:
-    """The text of a group in the first match, of the whole match without a number; empty if there is no match."""
+    """Returns the text of a group in the first match, or of the whole match; empty if there is no match."""
     pattern, fold = _options(node, scope, fold=False)
     if fold:
         reason = "regexp_extract takes a part of the text as it is, so that case matters."
@@ -116,7 +116,7 @@ def _escape(node: exp.Expr, scope: Scope) -> Expression:
 
 
 def _like(node: exp.Expr, scope: Scope, escape: str) -> Expression:
-    """LIKE as it is without an escape, unless a % or _ means itself."""
+    """Reads LIKE as it is without an escape, unless a % or _ means itself."""
     fold, text = isinstance(node, exp.ILike), read(node.this, scope)
     pattern = literal_text(node.expression, scope, "LIKE takes a pattern that is", node)
     found = _parse_pattern(node, scope, lambda: from_like(pattern, escape, fold=fold))

@@ -37,7 +37,7 @@ def _trim_both(node: exp.Expr, scope: Scope) -> Expression:
 
 
 def _trim_text(text: Expression, signs: exp.Expr | None, node: exp.Expr, scope: Scope, side: str = "") -> Expression:
-    """A text without spaces, or other signs that are written out, at one end or both."""
+    """Returns a text without spaces, or other signs that are written out, at one end or both."""
     if signs is None:
         return call(f"strip{side}", text, Literal(SPACES, Type.TEXT))
     if not isinstance(signs, exp.Literal) or not signs.is_string:

@@ -38,7 +38,7 @@ class RowScale:
 
     Attributes:
         centre: of each column.
-        unit: what an integer 1 stands for in each column.
+        unit: the value of an integer 1 in each column.
         most: the largest size of an entry.
     """
 
@@ -91,7 +91,7 @@ class ReleasedMoments:
         count: how many rows there are.
         sums: of the rows.
         squares: the sum of x x'.
-        noises: sigma of each of the three; beside the diagonal that of the squares is smaller by sqrt 2.
+        noises: sigma of each of the three; off the diagonal that of the squares is smaller by sqrt 2.
         event: what it cost.
     """
 
@@ -255,7 +255,7 @@ def _covariance(
 
 
 def _half_width(moments: ReleasedMoments, centre: Floats, plain: Floats, farthest: float, risk: float) -> Floats:
-    """How far the covariances of the population may be from `plain`, infinite where there may be hardly any rows.
+    """Returns how far the population's covariances may be from `plain`, infinite where rows may be hardly any.
 
     To the first order the noise of entry ij is e_ij - m_i s_j - m_j s_i + (2 m_i m_j - Q_ij / n) c over n, for the
     noise e of the squares, s of the sums and c of the count; on the diagonal two of the terms are equal.
@@ -281,7 +281,7 @@ def _half_width(moments: ReleasedMoments, centre: Floats, plain: Floats, farthes
 
 
 def _rounding(deviations: Floats, farthest: float) -> Floats:
-    """How far rounding may have moved each covariance: entries are moved by half of 1 / RADIUS at most.
+    """Returns how far rounding may have moved each covariance: entries are moved by half of 1 / RADIUS at most.
 
     Those of rows that are shrunk, whole rows being at most as long as an entry may be, are moved by five times that:
     lengths are rounded up, and entries down.

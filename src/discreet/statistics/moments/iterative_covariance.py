@@ -74,7 +74,7 @@ def iterative_covariance(
         InvalidParameter: outside these domains, before anything is read.
         InvalidValue: if there is no table of numbers.
 
-    Formal guarantee: mu-GDP by composition. Each row is mapped and shrunk by itself with exact integers to a length of
+    Formal guarantee: mu-GDP by composition. Each row alone is mapped and shrunk with exact integers to a length of
     at most 2^14 units, so the sum of x x' moves by at most 2^28 in the Frobenius norm (ADD_REMOVE), sqrt 2 times that
     under REPLACE (`moment_sensitivity`), and noise is that of `release_symmetric`. Maps depend on releases only.
 
@@ -121,7 +121,7 @@ class CovariancePlan:
 
     @property
     def event(self) -> Event:
-        """Returns all releases."""
+        """Returns the event of all releases."""
         steps: list[Event] = [events.Gaussian(multiplier) for multiplier in self.multipliers]
         return events.Composed([self.count.event, *steps] if self.count is not None else steps)
 
@@ -149,16 +149,17 @@ class CovariancePlan:
     def _moments(
         self, table: Floats, root: Root, multiplier: Fraction, size: float, bits: Bits
     ) -> tuple[Floats, float]:
-        """The noisy second moments under a map, and the deviation of the noise on their diagonal."""
+        """Returns the noisy second moments under a map, and the deviation of the noise on their diagonal."""
         unit = root.cut / UNITS
         sums = second_moments(root.rows(table))
         noisy = release_symmetric(sums, noise_multiplier=multiplier, sensitivity=self.sensitivity, bits=bits)
         return noisy * (unit * unit / size), float(multiplier * self.sensitivity) * unit * unit / size
 
     def _half(self, value: Floats, back: Floats, noise: float, fewest: float, doubt: float) -> Floats:
-        """Half-widths: normal rows have Var s_ij = (s_ii s_jj + s_ij^2) / n; noise B'NB has it with B'B for s, over 2.
+        """Returns half-widths of the entries at the confidence of the plan.
 
-        The count's doubt moves all entries by the same share.
+        Normal rows have Var s_ij = (s_ii s_jj + s_ij^2) / n; noise B'NB has it with B'B for s, over 2. The
+        count's doubt moves all entries by the same share.
         """
         sampling = (np.outer(np.diag(value), np.diag(value)) + value**2) / fewest
         spread = back.T @ back
@@ -167,7 +168,7 @@ class CovariancePlan:
         return np.asarray(-float(special.ndtri(tail)) * np.sqrt(sampling + added) + doubt * np.abs(value))
 
     def _size(self, table: Floats, bits: Bits) -> tuple[float, float]:
-        """How many rows there are, public or noisy, and how much fewer there may be."""
+        """Returns how many rows there are, public or noisy, and how much fewer there may be."""
         if self.count is None:
             return float(max(len(table), 1)), 0.0
         doubt = self.count.error(confidence=1 - self.outside * _FAILURE)
@@ -180,7 +181,7 @@ class Root:
 
     Attributes:
         whole_map: integers.
-        grain: what 1 stands for.
+        grain: the value of 1.
         step: of the integer rows, in units of the data.
         cut: the length to which mapped rows are clipped.
     """

@@ -85,7 +85,7 @@ class StableStart:
 
 
 def _histogram(rows: Floats, scale: float) -> tuple[Floats, NDArray[np.int64], NDArray[np.int64]]:
-    """The filled cells of all coordinates in order, the coordinate of each, and how many units it holds."""
+    """Returns the filled cells of all coordinates in order, the coordinate of each, and how many units it holds."""
     with np.errstate(over="ignore", invalid="ignore"):
         places = np.clip(np.floor(rows / scale), -_FURTHEST, _FURTHEST)
     found = [np.unique(column[~np.isnan(column)], return_counts=True) for column in places.T]
@@ -133,10 +133,10 @@ def iterative_mean(
         InvalidParameter: outside these domains, before anything is read.
         InvalidValue: if there is no table of numbers.
 
-    Formal guarantee: mu-GDP by composition of Gaussian releases of integer sums, each row shrunk by itself to the
-    length of at most 2^20 units (`inputs.within`): a sum moves by at most 2^20 units under ADD_REMOVE, twice that under
-    REPLACE. Centres, radii and units are functions of what was released before. A start by histogram is (epsilon / 5,
-    delta / 2)-DP on top of the rest, which keeps to what is left.
+    Formal guarantee: mu-GDP by composition of Gaussian releases of integer sums, each row alone shrunk to a length of
+    at most 2^20 units (`inputs.within`): a sum moves by at most 2^20 units under ADD_REMOVE, twice that under REPLACE.
+    Centres, radii and units are functions of what was released before. A start by histogram is (epsilon / 5, delta /
+    2)-DP on top of the rest, which keeps to the remaining budget.
 
     >>> from discreet.noise import SeededBits
     >>> rows = np.tile([[3.0, 5.0], [5.0, 3.0]], (2000, 1))
@@ -162,7 +162,7 @@ def iterative_mean(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Request:
-    """Public facts, checked."""
+    """Holds the public facts of a request, after checks."""
 
     radius: float | None
     scale: float
@@ -219,7 +219,7 @@ class MeanPlan:
 
     @property
     def event(self) -> Event:
-        """Returns all releases."""
+        """Returns the event of all releases."""
         parts = [part.event for part in (self.start, self.count, *self.sums) if part is not None]
         return events.Composed(parts)
 
@@ -249,11 +249,11 @@ class MeanPlan:
         return Estimate(last.centre, *ends, event=self.event, confidence=1 - request.outside, private=bits.private)
 
     def _cut(self, ball: _Ball, size: float, failure: float) -> float:
-        """The radius that holds all rows, if the ball holds the mean."""
+        """Returns the radius that holds all rows, if the ball holds the mean."""
         return ball.radius + self.request.scale * length(self.dimension, failure / size)
 
     def _size(self, table: Floats, bits: Bits) -> tuple[float, float]:
-        """How many rows there are, public or noisy, and the deviation of that."""
+        """Returns how many rows there are, public or noisy, and the deviation of that."""
         if self.count is None:
             return float(max(len(table), 1)), 0.0
         return max(float(self.count.release(len(table), bits=bits)), 1.0), float(self.count.sigma)
@@ -284,7 +284,7 @@ class _Ball:
 
 
 def clipped_sum(table: Floats, centre: Floats, unit: float) -> NDArray[np.int64]:
-    """Returns the sum over rows of x - centre in whole units, each row shrunk by itself to at most UNITS."""
+    """Returns the sum over rows of x - centre in whole units, each row alone shrunk to at most UNITS."""
     return np.asarray(within(whole(table - centre, 1 / unit), UNITS).sum(axis=0), dtype=np.int64)
 
 

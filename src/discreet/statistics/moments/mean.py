@@ -98,7 +98,7 @@ def _release_sums(values: NumericColumn, spending: Spending, target: str, bits: 
 
 
 def _sum(values: NumericColumn, spending: Spending, bits: Bits) -> NoisyPowerSums:
-    """The sum of u under REPLACE: another value in the place of one moves it by at most w steps, which is 1."""
+    """Returns the sum of u under REPLACE: another value in the place of one moves it by at most w steps, which is 1."""
     mechanism = Laplace(epsilon=spending.pure_epsilon, sensitivity=values.width)
     released = mechanism.release(exact_sum(values.steps), bits=bits)
     return NoisyPowerSums(
@@ -113,7 +113,7 @@ def _sum(values: NumericColumn, spending: Spending, bits: Bits) -> NoisyPowerSum
 
 
 def _with_squares(first: NoisyPowerSums, values: NumericColumn, spending: Spending, bits: Bits) -> NoisyPowerSums:
-    """What was released, and the sum of squares with Laplace noise.
+    """Returns what was released, and the sum of squares with Laplace noise.
 
     Under ADD_REMOVE it is the sum of 2 c^2 - 1, which is between -1 and 1, so a value moves it by at most 1. Under
     REPLACE that could be 2; the sum of c^2, from 0 to 1, moves by at most 1. The integers are w^2 times as large.

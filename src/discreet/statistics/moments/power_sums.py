@@ -24,7 +24,7 @@ from discreet.statistics.inputs import NumericColumn
 
 Floats = NDArray[np.float64]
 
-_APART = 1.01  # scales nearer than this are told apart by raising the larger
+_APART = 1.01  # of scales nearer than this, the larger is raised, so that all differ
 _TINY = 1e-9  # relative: a smaller scale is raised to this, which lengthens tails by nothing that could be seen
 _LOST = 1e-9  # of a probability, at most, where weights of 10^5 cancel
 _HALVINGS = 28
@@ -99,8 +99,8 @@ def beyond(distance: Floats, variance: Floats, sizes: Floats) -> Floats:
     """Returns P(|N(0, variance) + sum of Laplace draws| > distance), sizes of draws in the rows, never too small.
 
     The characteristic function prod 1 / (1 + s_i^2 u^2) is sum_i w_i / (1 + s_i^2 u^2) with w_i = prod_(j != i) s_i^2 /
-    (s_i^2 - s_j^2) for different s_i: the law is a signed mixture of single Laplace laws, each of which is added to the
-    normal law in closed form. Nearly equal sizes are told apart by raising one, which makes every tail heavier.
+    (s_i^2 - s_j^2) for different s_i: the law is a signed mixture of single Laplace laws, and each is added to the
+    normal law in closed form. Of nearly equal sizes one is raised, so that all differ, which makes every tail heavier.
     """
     ordered, shares = _mixture(sizes)
     found = np.sum(shares * _one_beyond(distance, np.sqrt(variance), ordered), axis=0)
@@ -121,7 +121,7 @@ def farthest(sizes: Floats, risk: float) -> Floats:
 
 
 def _mixture(sizes: Floats) -> tuple[Floats, Floats]:
-    """Sizes told apart, in ascending order, and the weights of their single laws; larger than 10^5 they never are."""
+    """Returns different sizes, ascending, and the weights of their single laws; no weight is larger than 10^5."""
     top = np.maximum(np.max(np.abs(sizes), axis=0), 1e-200)
     ordered = np.maximum(np.sort(np.abs(sizes), axis=0) / top, _TINY)
     for i in range(1, len(ordered)):
@@ -134,7 +134,7 @@ def _mixture(sizes: Floats) -> tuple[Floats, Floats]:
 
 
 def _one_beyond(distance: Floats, sigma: Floats, size: Floats) -> Floats:
-    """P(|N(0, sigma^2) + Lap(size)| > distance).
+    """Returns P(|N(0, sigma^2) + Lap(size)| > distance).
 
     On each side it is Q(t / sigma) + (e^(h - t/b) Q(sigma/b - t/sigma) - e^(h + t/b) Q(sigma/b + t/sigma)) / 2 with h =
     sigma^2 / (2 b^2) and Q = 1 - Phi, by integration by parts; the products are written so that nothing overflows.
@@ -202,7 +202,7 @@ def pair(column: NumericColumn, spending: Spending, bits: Bits) -> NoisyPowerSum
 def bernstein(column: NumericColumn, spending: Spending, bits: Bits) -> NoisyPowerSums:
     """Returns the sums of Bernstein's polynomials of degree 4 with Laplace noise.
 
-    They tell four moments and the number of values.
+    They contain four moments and the number of values.
 
     Formal guarantee: pure epsilon-DP. The polynomials C(4, j) u^j (1 - u)^(4 - j) are never negative and add up to 1,
     so a value more moves the five sums by exactly 1 in the L1 norm, in integers by w^4; another value in its place by
@@ -235,7 +235,7 @@ def bernstein(column: NumericColumn, spending: Spending, bits: Bits) -> NoisyPow
 
 
 def _from_bernstein() -> Floats:
-    """The rows that turn the five sums into sums of powers of c.
+    """Returns the rows that turn the five sums into sums of powers of c.
 
     u^i is the sum over j of C(j, i) / C(4, i) times the j-th polynomial, and c^p = (2 u - 1)^p.
     """
@@ -284,7 +284,7 @@ def gaussian(column: NumericColumn, spending: Spending, bits: Bits, degree: int 
 
 
 def _numbers(column: NumericColumn, degree: int) -> list[int]:
-    """The exact sums of the first few of the four numbers, the j-th in units of w^-j."""
+    """Returns the exact sums of the first few of the four numbers, the j-th in units of w^-j."""
     width, centred = column.width, 2 * column.steps - column.width
     rest = width * width - centred * centred
     numbers = [centred, rest]
@@ -302,7 +302,7 @@ class _Drawn:
 
 
 def _normal(total: int, unit: int, sensitivity: Fraction, multiplier: Fraction, bits: Bits) -> _Drawn:
-    """A sum in units of 1 / unit, of which one value moves so many whole ones, with normal noise."""
+    """Returns a sum with normal noise, in units of 1 / unit; one value moves it by at most `sensitivity`."""
     mechanism = Gaussian.with_multiplier(noise_multiplier=multiplier, sensitivity=sensitivity * unit)
     released = mechanism.release(total, bits=bits)
     scale, step = mechanism.sigma / unit, mechanism.grid.step / unit
@@ -310,7 +310,7 @@ def _normal(total: int, unit: int, sensitivity: Fraction, multiplier: Fraction, 
 
 
 def _from_gaussian(degree: int) -> Floats:
-    """The rows that turn (1, c, 1 - c^2, c - c^3, c^2 - c^4) into powers of c."""
+    """Returns the rows that turn (1, c, 1 - c^2, c - c^3, c^2 - c^4) into powers of c."""
     powers = np.array(
         [
             [1.0, 0.0, 0.0, 0.0, 0.0],

@@ -155,7 +155,7 @@ def squares_sensitivity(count: int, width: int) -> int:
 
 
 def _from_moments(released: NoisyPowerSums, less: int, risk: float, target: str) -> Floats:
-    """The variance of c and its interval, from sums of powers."""
+    """Returns the variance of c and its interval, from sums of powers."""
     count, total, squares = released.sums(np.eye(3))
     size = max(float(count), 1.0)
     value = (squares - total**2 / size) / max(size - less, 1.0)
@@ -184,7 +184,7 @@ def sampling_variance(
 ) -> Floats | float:
     """Returns an upper bound of the variance of the sum of (c - centre)^2 - tried, which fails with at most this risk.
 
-    It is the sum of the squares in the mean, of which what was released tells an estimate; and (c - centre)^2 is
+    It is the sum of the squares in the mean, which the release estimates; and (c - centre)^2 is
     between 0 and (1 + |centre|)^2, so with the mean `tried` it has a variance of at most tried ((1 + |centre|)^2 -
     tried) (Bhatia, Davis 2000).
     """
@@ -199,7 +199,7 @@ def sampling_variance(
 def _direct(
     values: NumericColumn, spending: Spending, bits: Bits, *, less: int, risk: float, sample: bool
 ) -> tuple[Floats, Event]:
-    """The variance of c with Laplace noise of its own, for a public number of values."""
+    """Returns the variance of c with Laplace noise of its own, for a public number of values."""
     own = spending if sample else spending.share(1 - MOMENTS_SHARE)
     size = values.public_size
     moves = squares_sensitivity(size, values.width)
@@ -230,6 +230,6 @@ def _direct(
 
 
 def _off_the_grid(found: Floats, step: float) -> Floats:
-    """Ends that hold for values before they were moved to the grid by less than a step, and their deviation with it."""
+    """Returns ends that hold for values before rounding to the grid by less than a step, and their deviation."""
     value, low, high = np.sqrt(np.maximum(found, 0.0))
     return np.array([value**2, max(low - step, 0.0) ** 2, (high + step) ** 2])

@@ -55,7 +55,7 @@ def choice(share: Fraction, last: int, spending: Spending, neighbours: Neighbour
 
 
 def tree_of(shares: Sequence[Fraction], last: int, spending: Spending, neighbours: Neighbours) -> QuantileTree | None:
-    """Returns how several quantiles are drawn together, for all of a budget; None if each does better by itself."""
+    """Returns how several quantiles are drawn together, for all of a budget; None if each alone does better."""
     budget: tuple[Law, Fraction] = "gaussian", spending.rho
     if spending.is_pure:
         budget = "laplace", spending.pure_epsilon
@@ -68,7 +68,7 @@ def many_points(
     """Draws the steps of several private quantiles, given in ascending order; returns them with their price.
 
     They are drawn together from one tree, each in the part of the values that those before it leave (`QuantileTree`),
-    or each by itself for an equal part of the budget, if that errs less; then they are put in order.
+    or each alone for an equal part of the budget, if that errs less; then they are put in order.
 
     Formal guarantee: the budget, under the relation of the column.
     """
@@ -90,7 +90,7 @@ def _nothing(_: object) -> NoReturn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fences:
-    """What all fences share: how many values there may be, the budget of each draw, and its risk.
+    """Holds what all fences share: how many values there may be, the budget of each draw, and its risk.
 
     Attributes:
         sizes: numbers of values between the ends of what the count allows.
@@ -144,7 +144,7 @@ class Fences:
         return (low, lower.event), (high, upper.event)
 
     def _aim(self, share: Fraction, count: int) -> Fraction:
-        """The largest share p for which a lower fence among so many blocks keeps its risk; 0 if there is none.
+        """Returns the largest share p for which a lower fence among so many blocks keeps its risk; 0 if there is none.
 
         Let the draw's loss for p be T: at most p n + T values lie below the fence, and P(T > t) <= count e^(-rate t),
         because the blocks cover all values, so that some block has no loss. If the quantile of the population lay below
@@ -184,7 +184,7 @@ def blocks(point: int, width: int) -> Integers:
 
 
 def _cells(tries: int, share: float) -> tuple[Floats, Floats]:
-    """Cells of the law of Bin(tries, share): the least number in each, and its chance.
+    """Returns cells of the law of Bin(tries, share): the least number in each, and its chance.
 
     What is far below the mean counts as 0, what is far above as the last edge: both on the safe side for anything that
     falls with the number.
@@ -196,7 +196,7 @@ def _cells(tries: int, share: float) -> tuple[Floats, Floats]:
 
 
 def _count(values: NumericColumn, spending: Spending, risk: float, bits: Bits) -> tuple[int, int, Event]:
-    """The noisy number of values, the distance it keeps from the true one but for a risk, and its price."""
+    """Returns the noisy number of values, the distance it keeps from the true one but for a risk, and its price."""
     mechanism: Laplace | Gaussian
     if spending.is_pure:
         mechanism = Laplace(epsilon=spending.pure_epsilon, sensitivity=1)

@@ -203,7 +203,7 @@ def interquartile_range(
 
 
 def _budget(epsilon: Number | None, delta: Number | None, rho: Number | None, *, draws: int) -> Spending:
-    """The budget in the currency in which one of so many draws gets more: epsilons add up, and squares of them.
+    """Returns the budget in the currency in which one of so many draws gets more: epsilons add up, and squares of them.
 
     A draw of range r is r-DP and r^2 / 8-zCDP. That rho is (epsilon, delta)-DP is the bound of `zcdp.rho_for`.
     """
@@ -231,7 +231,7 @@ def _check_shares(shares: Sequence[Number]) -> list[Fraction]:
 
 
 def _sort_values(values: NumericColumn) -> NumericColumn:
-    """The same values in ascending order: no draw depends on their order, and each is faster."""
+    """Returns the same values in ascending order: no draw depends on their order, and each is faster."""
     return replace(values, steps=np.sort(values.steps))
 
 

@@ -53,7 +53,7 @@ def only_replace(neighbours: Neighbours | str) -> None:
 
 
 def known_target(target: str) -> bool:
-    """Tells whether the interval is to cover the population's value."""
+    """Returns whether the interval is to cover the population's value."""
     if target not in TARGETS:
         raise InvalidParameter("target", target, f"to be one of {', '.join(TARGETS)}")
     return target == "population"
@@ -146,7 +146,7 @@ class CentrePlan:
 
     @property
     def event(self) -> Event:
-        """Returns all releases."""
+        """Returns the event of all releases."""
         parts: list[Event] = [self.noise.event, self.scale.mechanism.event]
         return events.Composed([*parts, self.spread.mechanism.event] if self.spread else parts)
 
@@ -185,7 +185,7 @@ def _logarithm(beta: Fraction, epsilon: Fraction) -> SmoothLogarithm:
 
 
 def _spread_beta(epsilon: Fraction, inside: int, beyond: int) -> Fraction:
-    """A public beta for the bound of a gap.
+    """Returns a public beta for the bound of a gap.
 
     Bounds e^10 times as far away as the gap is wide should not matter from `beyond` ranks away: beta = 10 / beyond. If
     gaps grow like ranks, a beta above 1 / inside adds nothing. Noise of scale beta / epsilon should be well below 1,

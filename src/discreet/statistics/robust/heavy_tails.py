@@ -40,7 +40,7 @@ def heavy_tailed_mean(
     confidence: Number = 0.95,
     bits: Bits | None = None,
 ) -> Estimate:
-    """Estimates the mean of values of which only a moment is bounded: E|X - mean|^moment <= scale^moment.
+    """Estimates the mean of values with one bounded moment: E|X - mean|^moment <= scale^moment.
 
     Values are clipped at the distance tau around a private median c. Clipping moves the mean by at most (k - 1)^(k - 1)
     / k^k (scale + |c - mean|)^k / tau^(k - 1), k = moment; tau makes the sum of this and of the noise small, from
@@ -80,7 +80,7 @@ def heavy_tailed_mean(
     budget = Spending.of(epsilon).pure_epsilon
     fine = math.ceil((high - low) / spread * _PER_SCALE)
     if fine > _MOST_STEPS:
-        raise InvalidParameter("scale", scale, "not so small beside the bounds", "Narrow the bounds.")
+        raise InvalidParameter("scale", scale, "not so small against the bounds", "Narrow the bounds.")
     source = source_of(bits)
     values = column(x, bounds=bounds, neighbours=relation, fine=max(FINE, fine))
     plan = TailPlan.of(budget, values.width, relation, outside)
@@ -123,14 +123,14 @@ class TailPlan:
 
     @property
     def event(self) -> Event:
-        """Returns all releases."""
+        """Returns the event of all releases."""
         parts: list[Event] = [self.median.event]
         if self.count is not None:
             parts.append(self.count.event)
         return events.Composed([*parts, self.total.event])
 
     def estimate(self, values: NumericColumn, moment: float, scale: float, bits: Bits) -> Estimate:
-        """Releases the releases, one after the other, each of which may use the ones before."""
+        """Runs the releases, one after the other; each may use the ones before."""
         centre = int(self.median.release(values.steps, bits=bits))
         size, doubt = self._size(values, bits)
         far = scale * (1 + _distance(moment, self._tail_share(size - doubt)))
@@ -149,14 +149,14 @@ class TailPlan:
         return Estimate(value, low, high, self.event, confidence=1 - self.outside, private=bits.private)
 
     def _size(self, values: NumericColumn, bits: Bits) -> tuple[float, float]:
-        """How many values there are, public or noisy, and how much fewer there may be."""
+        """Returns how many values there are, public or noisy, and how much fewer there may be."""
         if self.count is None:
             return float(max(values.public_size, 1)), 0.0
         doubt = self.count.error(confidence=1 - self.outside * _SIDE)
         return float(max(int(self.count.release(values.size, bits=bits)), 1)), float(doubt)
 
     def _tail_share(self, size: float) -> float:
-        """The share of the population on either side of the released median, at least.
+        """Returns the share of the population on either side of the released median, at least.
 
         The empirical share is 1/2 less the ranks that the choice may be off, the population's less by the inequality of
         Dvoretzky, Kiefer, Wolfowitz (Massart 1990).
@@ -168,20 +168,20 @@ class TailPlan:
         return 0.5 - ranks / size - math.sqrt(math.log(2 / float(chance)) / (2 * size))
 
     def _clip(self, size: float, moment: float, far: float, width: int) -> int:
-        """The tau with the smallest sum of the bias bound b / tau^(k - 1) and the reach of the noise, z tau / size."""
+        """Returns the tau with the smallest sum of the bias bound b / tau^(k - 1) and noise's reach, z tau / size."""
         reach = math.log(1 / float(self.outside)) * float(self.total.event.scale) / _PER_TAU / size
         tau = math.pow((moment - 1) * _clip_bias(moment, far, 1) / reach, 1 / moment)
         return min(max(math.ceil(tau), 1), width)
 
 
 def _clipped_sum(values: NumericColumn, centre: int, tau: int) -> int:
-    """The sum of what is left of each value around the centre, rounded to units of tau / 65536, each by itself."""
+    """Returns the sum of values clipped around the centre, each alone rounded to units of tau / 65536."""
     near = np.clip(values.steps - centre, -tau, tau)
     return int(((2 * near * _PER_TAU + tau) // (2 * tau)).sum())
 
 
 def _distance(moment: float, tail: float) -> float:
-    """How far a point with at least this share of the law on either side can be from the mean, in units of `scale`.
+    """Bounds how far a point with such shares of the law on either side can be from the mean, in units of `scale`.
 
     By Markov's inequality tail^(-1 / k); if there is a variance, by Cantelli's, sqrt((1 - tail) / tail).
     """
@@ -192,7 +192,7 @@ def _distance(moment: float, tail: float) -> float:
 
 
 def _with_bias(half: float, moved: float, law: tuple[float, float, float], tau: int) -> float:
-    """The half-width with the bias of clipping, from what is known of the distance between centre and mean.
+    """Returns the half-width with the bias of clipping, from what is known of the distance between centre and mean.
 
     Whenever the mean is within a half-width of the estimate, and that is `moved` from the centre, it is within moved +
     half of the centre: a bound that makes the next bias, and so the half-width itself, smaller.
@@ -206,7 +206,7 @@ def _with_bias(half: float, moved: float, law: tuple[float, float, float], tau: 
 
 
 def _clip_bias(moment: float, far: float, tau: int) -> float:
-    """E(|Y| - tau)_+ at most, for E|Y|^k <= far^k: (y - tau) / y^k is largest at y = k tau / (k - 1)."""
+    """Returns E(|Y| - tau)_+ at most, for E|Y|^k <= far^k: (y - tau) / y^k is largest at y = k tau / (k - 1)."""
     if math.isinf(far):
         return math.inf
     constant = math.pow(moment - 1, moment - 1) / math.pow(moment, moment)

@@ -35,7 +35,7 @@ Noise = Laplace | Gaussian
 
 _FINE = 1 << 16  # steps in one scale, at least
 _MOST_SCALES = 1 << 32
-SCALE_SHARE = Fraction(1, 5)  # of the budget, for a scale that nobody stated
+SCALE_SHARE = Fraction(1, 5)  # of the budget, for a scale that was not given
 NORMAL_GAP = Fraction(1349, 1000)  # between the quartiles of a standard normal law
 _SCALE_HINT = "The scale is public: about how far a typical value lies from the middle of the values, e.g. scale=1.0."
 Target = Literal["population", "sample"]
@@ -43,7 +43,7 @@ Target = Literal["population", "sample"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocationPlan:
-    """Everything about a run that is fixed before a value is seen.
+    """Holds everything about a run that is fixed before a value is seen.
 
     Formal guarantee: the run releases a median (if there is no public start), a count (if the number of values is
     neither public nor given), `path.steps` sums of scores, a sum of slopes and a sum of squared scores, and nothing
@@ -97,7 +97,7 @@ class LocationPlan:
         return Estimate(value, low, high, self.event, confidence=confidence, private=bits.private)
 
     def _half_width(self, moved: float, size: int, slope: float, spread: float, confidence: Number) -> float:
-        """By the sandwich E psi^2 / (n h^2) and the noise of all steps, both released values on their careful side.
+        """Returns a half-width by the sandwich E psi^2 / (n h^2) and the noise of all steps, both on the careful side.
 
         Rounding comes in addition: a value is moved by less than a step, and the estimate with them; a score by half a
         unit, as much as a step, and so is each place. An error of a step's sum is 1 / h times as large in the estimate,
@@ -236,8 +236,8 @@ def m_estimate(
 
     theta <- theta + step_size (sum of scores + noise) / n, `steps` times from a private median, the later half of the
     iterates averaged. The interval covers the population's value: the sandwich variance E psi^2 / (n E[psi']^2), both
-    released for a twentieth of the budget each, the noise of all steps with its exact law, and what is left of the
-    start (Avella-Medina, Bradshaw, Loh 2023, with the sum for averaged iterates).
+    released for a twentieth of the budget each, the noise of all steps with its exact law, and the remaining influence
+    of the start (Avella-Medina, Bradshaw, Loh 2023, with the sum for averaged iterates).
 
     Formal guarantee: epsilon-DP, (epsilon, delta)-DP or rho-zCDP, as asked, for the event of the estimate. A value
     adds psi(x - theta), an integer of size at most B, to each step's sum: its sensitivity is B under ADD_REMOVE and 2 B
@@ -327,7 +327,7 @@ def _place(start: Number, empty: NumericColumn) -> int:
 
 
 def _fine(bounds: Any, scale: Number) -> int:
-    """How many steps the bounds must have so that a scale has 2^16 at least."""
+    """Returns how many steps the bounds must have so that a scale has 2^16 at least."""
     low, high = check.limits(bounds=bounds)
     spread = check.positive(scale=scale)
     ratio = (high - low) / spread

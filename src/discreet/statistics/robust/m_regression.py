@@ -164,7 +164,7 @@ class _Setting:
 
     @property
     def _radius(self) -> int:
-        """Of the rows without their constant: RADIUS, or with it RADIUS / sqrt 2, rounded down."""
+        """Returns the radius of rows, RADIUS; next to a constant it is RADIUS / sqrt 2, rounded down."""
         return int(RADIUS / np.sqrt(2)) if self.intercept else RADIUS
 
     def rows(self, given: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -70,7 +70,7 @@ class Response(ABC):
 
     @abstractmethod
     def targets(self, y: Floats, scale: float) -> Integers:
-        """Returns targets as integers, each by itself."""
+        """Returns targets as integers, each one alone."""
 
     @abstractmethod
     def residuals(self, margins: Integers, targets: Integers) -> Integers:
@@ -127,7 +127,7 @@ class NumericResponse(Response):
 
     @property
     def signed(self) -> bool:  # type: ignore[override]
-        """Tells whether the score turns back somewhere."""
+        """Returns whether the score turns back somewhere."""
         return bool((self._slope < 0).any())
 
     def targets(self, y: Floats, scale: float) -> Integers:
@@ -151,7 +151,7 @@ class NumericResponse(Response):
         return np.where(targets == NOWHERE, 0, look_up(self._weight, targets - margins))
 
     def slopes(self, margins: Integers, targets: Integers) -> Integers:
-        """Returns psi'(u)."""
+        """Returns psi'(u), the slope of the score."""
         return np.where(targets == NOWHERE, 0, look_up(self._slope, targets - margins))
 
 
@@ -203,7 +203,7 @@ def response_of(psi: Any) -> Response:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegressionFit:
-    """What a run found: weights, and the half-widths of their intervals."""
+    """Holds what a run found: weights, and the half-widths of their intervals."""
 
     theta: Floats
     widths: Floats
@@ -211,7 +211,7 @@ class RegressionFit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegressionPlan:
-    """Everything about a run that is fixed before a row is seen.
+    """Holds everything about a run that is fixed before a row is seen.
 
     Formal guarantee: the run releases a median of the targets (if it needs a start), a count (gradient steps, if the
     number of rows is private), `steps` gradients with their curvatures (Newton) or without, a sum of squared residuals
@@ -279,7 +279,7 @@ class RegressionPlan:
         return float(self.size) if isinstance(self.size, int) else max(1.0, float(self.size.release(rows, bits=bits)))
 
     def _widths(self, moved: Floats, metric: Floats, squares: Floats, slopes: Floats, confidence: Number) -> Floats:
-        """By the sandwich H^-1 M H^-1 of sums and the noise of all steps (10.4 for matrices), and what start is left.
+        """Returns half-widths by the sandwich H^-1 M H^-1, the noise of all steps, and what remains of the start.
 
         A step keeps C = 1 - W^-1 H of an error, so noise e of a step that came j steps before the last reaches the
         result as C^j W^-1 e.
@@ -293,6 +293,7 @@ class RegressionPlan:
         for _ in range(self.steps):
             noise += carried @ carried.T
             carried = kept @ carried
+        # an error e of the start shrinks to C^T e, so the run moved by (I - C^T) e: C^T (I - C^T)^-1 of that remains
         left = np.linalg.matrix_power(kept, self.steps)
         drift = np.abs(left @ np.linalg.solve(np.eye(size) - left, moved)) * (1 if self.curvature else _SLOWLY)
         sampling = np.diag(inverse @ spread @ inverse)
@@ -301,14 +302,15 @@ class RegressionPlan:
         return np.asarray(np.array(wide) + drift)
 
     def _width(self, sampling: float, noise: float, confidence: Number) -> float:
-        """Normal errors; an entry of K-norm noise has lighter tails than the Laplace law of its variance."""
+        """Returns the half-width of errors; K-norm noise has lighter tails than the Laplace law of its variance."""
         if isinstance(self.gradient, Gaussian):
             return half_width(confidence, deviation=float(sampling + noise) ** 0.5)
+        # a Laplace law of scale b has the variance 2 b^2
         return half_width(confidence, deviation=float(sampling) ** 0.5, scales=[float(noise / 2) ** 0.5])
 
 
 def _floor_eigenvalues(noise: SymmetricNoise, released: Floats) -> Floats:
-    """A released curvature as a matrix whose eigenvalues are no smaller than its noise could make them look."""
+    """Returns a released curvature as a matrix whose eigenvalues are no smaller than its noise could make them look."""
     values, vectors = np.linalg.eigh((released + released.T) / 2)
     floor = noise.deviation * np.sqrt(len(values))
     return np.asarray((vectors * np.maximum(values, floor)) @ vectors.T) / CURVATURE
@@ -325,13 +327,13 @@ def _limit_step(move: Floats) -> Floats:
 
 
 def _limit_spectral_radius(kept: Floats) -> Floats:
-    """What a step keeps of an error, believed only as far as steps converge."""
+    """Returns what a step keeps of an error, believed only as far as steps converge."""
     radius = float(np.abs(np.linalg.eigvals(kept)).max())
     return kept * (_STRAYS / radius) if radius > _STRAYS else kept
 
 
 def predicted_error(dimension: int, size: int, steps: int, multiplier: float, slope: float) -> float:
-    """Returns the relative noise of a released curvature of isotropic rows, over half of which say something.
+    """Returns the relative noise of a released curvature of isotropic rows, if over half of them are informative.
 
     Above 1/2, Newton steps go astray and gradient steps are better.
     """

@@ -176,7 +176,7 @@ class WholeScore:
         return min(0, int(self._slope.min())), max(1, int(self._slope.max()))
 
     def psi(self, differences: Integers) -> Integers:
-        """Scores of differences, both in steps."""
+        """Returns the scores of differences, both in steps."""
         if self._clip is not None:
             return np.asarray(np.clip(differences, -self._clip, self._clip))
         return np.asarray(self._psi[self._bins(differences)])

@@ -105,7 +105,7 @@ def smooth_gap(
 
 @dataclass(frozen=True, slots=True)
 class _Sides:
-    """What can come to the two ranks.
+    """Holds what can come to the two ranks.
 
     Attributes:
         lows: x_l, x_(l - 1), ..., x_1, 0.
@@ -170,7 +170,7 @@ class _Sides:
         return pair
 
     def _row_peaks(self, rows: Integers, bottom: Integers, top: Integers) -> tuple[Floats, Integers]:
-        """The largest score of each row a among b from bottom to top, and the first b that has it."""
+        """Returns the largest score of each row a among b from bottom to top, and the first b that has it."""
         counts = top - bottom + 1
         starts = np.cumsum(counts) - counts
         b = np.arange(int(counts.sum())) - np.repeat(starts - bottom, counts)
@@ -205,7 +205,7 @@ class Functional(ABC):
 
 @dataclass(frozen=True, slots=True)
 class MeanFunctional(Functional):
-    """The mean."""
+    """Computes the mean of weighted points."""
 
     def at(self, points: Floats, weights: Floats) -> float:
         """Returns the weighted sum."""
@@ -281,7 +281,7 @@ class HuberFunctional(Functional):
 
 
 def _crossing(falling: Any, low: float, high: float) -> float:
-    """Where a falling function passes 0 between two places, or the nearer end if it does not."""
+    """Returns where a falling function passes 0 between two places, or the nearer end if it does not."""
     if falling(low) <= 0:
         return low
     if falling(high) >= 0:

@@ -75,7 +75,7 @@ def subsample_and_aggregate(
     Neighbours(neighbours)
     constant = (low + high) / 2 if default is None else check.rational(default=default)
     if not low <= constant <= high:
-        raise InvalidParameter("default", default, "within the bounds", "It stands for what a failed block says.")
+        raise InvalidParameter("default", default, "within the bounds", "A failed block counts as this value.")
     if not callable(estimator):
         raise InvalidParameter("estimator", estimator, "to be callable", "Pass a function of an array, e.g. np.median.")
     chance = check.probability(confidence=confidence)
@@ -109,7 +109,7 @@ class BlockPlan:
 
     @property
     def event(self) -> Event:
-        """Returns all releases."""
+        """Returns the event of all releases."""
         return events.Composed([part.event for part in (self.middle, *(self.ends or ()))])
 
     def estimate(self, values: NDArray[np.float64], confidence: Fraction, bits: Bits) -> Estimate:
@@ -137,7 +137,7 @@ def block_values(
 
 
 def _estimate_block(units: Any, part: NDArray[np.intp], estimator: Callable[[Any], Any], default: float) -> float:
-    """One number, whatever the estimator does: its errors and warnings depend on the data and stay here."""
+    """Returns one number, whatever the estimator does: its errors and warnings depend on the data and stay here."""
     if not part.size:
         return default
     block = units[part] if isinstance(units, np.ndarray) else [units[i] for i in part.tolist()]
@@ -151,7 +151,7 @@ def _estimate_block(units: Any, part: NDArray[np.intp], estimator: Callable[[Any
 
 
 def _units(x: Any) -> NDArray[Any] | Sequence[Any]:
-    """Units that can be taken by their place: arrays as they are, else a list."""
+    """Returns units that can be taken by their place: arrays as they are, else a list."""
     if isinstance(x, np.ndarray) and x.ndim >= 1:
         return x
     if isinstance(x, list | tuple):

@@ -122,7 +122,7 @@ def smooth_median(
 
 
 class _Request:
-    """What a caller asked for, checked before any value is read."""
+    """Holds what a caller asked for, checked before any value is read."""
 
     __slots__ = ("beta", "epsilon", "outside", "population")
 
@@ -151,7 +151,7 @@ class _Request:
 
 
 def _release(values: NumericColumn, cut: int, plan: CentrePlan, error: tuple[int, float], bits: Bits) -> Estimate:
-    """The mean of all but `cut` values on each side.
+    """Returns the mean of all but `cut` values on each side.
 
     The deviation of its sampling error is a factor times the gap to so many ranks beyond: `error` holds both.
     """
@@ -173,7 +173,7 @@ def _release(values: NumericColumn, cut: int, plan: CentrePlan, error: tuple[int
 
 
 def _widest(steps: Any, width: int, ranks: tuple[int, int], beyond: int, beta: Fraction) -> Fraction:
-    """A smooth bound of how far the order statistics so many ranks beyond are from the other end of the middle."""
+    """Returns a smooth bound of the distance from order statistics so many ranks beyond to the middle's other end."""
     left, right = ranks
     sides = {(left - beyond, right), (left, right + beyond)}
     return max(smooth.smooth_gap(steps, width, side, beta, Fraction(1)) for side in sides)

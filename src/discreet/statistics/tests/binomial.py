@@ -29,7 +29,7 @@ from discreet.statistics.tests.results import TestResult
 Floats = NDArray[np.float64]
 
 _ALL = 20_000  # trials up to which every count is summed
-_WINDOW = 12.0  # standard deviations that are summed otherwise; what is left out is below 1e-30
+_WINDOW = 12.0  # standard deviations that are summed otherwise; the rest is below 1e-30
 
 Alternative = Literal["two-sided", "greater", "less"]
 _TRIALS = "How many trials there were is public here: pass e.g. trials=500, or neighbours='replace' with the outcomes."
@@ -163,7 +163,7 @@ def binomial_test(
 
 
 def _count_successes(successes: Any, trials: int | None, neighbours: Neighbours) -> tuple[int, int]:
-    """The private number of successes and the public number of trials."""
+    """Returns the private number of successes and the public number of trials."""
     size = None if trials is None else check.integer(trials=trials, at_least=1)
     if np.ndim(successes) == 0:
         if size is None:
@@ -185,7 +185,7 @@ def test_of_tests(
     neighbours: Neighbours | str = Neighbours.ADD_REMOVE,
     bits: Bits | None = None,
 ) -> TestResult:
-    """Runs a test on blocks of units and tells privately whether too many blocks reject.
+    """Runs a test on blocks of units and reports privately whether too many blocks reject.
 
     Under the null hypothesis each of m blocks rejects with a chance of at most `block_level`, independently, so that
     the number of rejections is at most binomial, and its private p-value holds (Kazan, Shi, Groce, Bray 2023).
@@ -236,11 +236,11 @@ setattr(test_of_tests, "__test__", False)  # noqa: B010 - says the same to pytes
 
 
 def _rejects(test: Callable[..., float], rows: list[Any], level: float) -> bool:
-    """Whether a block rejects; whatever goes wrong in it is a public constant, no."""
+    """Returns whether a block rejects; any error in it counts as a public constant, no."""
     if not len(rows[0]):
         return False
     try:
         found = float(test(*rows))
-    except Exception:  # noqa: BLE001 - a failure must not be told apart from "not rejected"
+    except Exception:  # noqa: BLE001 - a failure must look like "not rejected"
         return False
     return math.isfinite(found) and found <= level

@@ -101,7 +101,7 @@ class _Test:
     chances: Floats | None
 
     def _fit_null(self, tables: Floats) -> tuple[Floats, Floats]:
-        """Numbers of units and chances of cells under the null, for each noisy table in the last axis."""
+        """Returns numbers of units and chances of cells under the null, for each noisy table in the last axis."""
         sizes = np.maximum(tables.sum(axis=-1), 1.0) if self.size is None else np.full(tables.shape[:-1], self.size)
         if self.chances is not None:
             return sizes[..., None], np.broadcast_to(self.chances, tables.shape)
@@ -124,7 +124,7 @@ class _Test:
 
 
 def multinomials(size: int, chances: Floats, count: int, bits: Bits) -> Integers:
-    """Returns tables of `size` units, a row each: cell after cell by inverting the binomial law of what is left."""
+    """Returns tables of `size` units, a row each: cell after cell by inverting the binomial law of the rest."""
     left, mass = np.full(count, size, dtype=np.float64), 1.0
     tables = np.zeros((count, chances.size))
     for cell, chance in enumerate(chances[:-1]):
@@ -145,7 +145,7 @@ def _binomials(sizes: Floats, chance: float, levels: Floats) -> Floats:
 
 
 def _margin(sums: Floats) -> Floats:
-    """Chances from noisy sums: none is below half a unit's."""
+    """Returns chances from noisy sums: none is below half a unit's."""
     kept = np.maximum(sums, 0.5)
     return np.asarray(kept / kept.sum(axis=-1, keepdims=True))
 
@@ -193,7 +193,7 @@ def _counts(table: NDArray[Any]) -> tuple[Integers, int]:
 
 
 def _finder(known: Any) -> Callable[[Any], Integers]:
-    """A function from values to their places among public categories, -1 for none of them."""
+    """Returns a function from values to their places among public categories, -1 for none of them."""
     if not isinstance(known, tuple | list | np.ndarray) or len(set(known)) != len(known) or len(known) < 2:
         raise InvalidParameter("categories", known, "to be at least two different values", _HINT)
     places = {value: place for place, value in enumerate(known)}

@@ -140,12 +140,12 @@ class _Plan:
         return self._in_units(values, middle, spread, size)
 
     def _in_units(self, values: NumericColumn, middle: float, spread: float, size: float) -> _Mean:
-        """Half a step is the unit; noise of the count moves the mean by its distance from the middle over n."""
+        """Returns a mean in half steps; noise of the count moves it by its distance from the middle over n."""
         unit = float(values.step) / 2
         mean = float(values.low) + unit * (middle + values.width)
         weights = [(self.sum, 1.0), (self.count, abs(middle))]
         errors = [deviation(part) * weight * unit / size for part, weight in weights if part is not None]
         if isinstance(self.sum, Laplace):
-            scales = tuple(error / float(np.sqrt(2)) for error in errors)
+            scales = tuple(error / float(np.sqrt(2)) for error in errors)  # a scale of b is a deviation of b sqrt 2
             return _Mean(mean, spread * unit**2, scales)
         return _Mean(mean, spread * unit**2 + sum(error**2 for error in errors), ())

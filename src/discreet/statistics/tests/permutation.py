@@ -273,7 +273,7 @@ def permutation_test(
 
 
 def _decide(values: list[int], move: int, xi: Fraction, level: Fraction, bits: Bits) -> bool:
-    """Whether the first value stands out among all, each with noise of scale 2 move / xi."""
+    """Returns whether the first value is extreme among all, each with noise of scale 2 move / xi."""
     shift = max(0, move.bit_length() - _SHIFT_ABOVE.bit_length())
     scaled, moved = [value >> shift for value in values], -(-move >> shift)
     noise = discrete_laplace(2 * moved / xi, len(scaled), bits=bits)
@@ -283,7 +283,7 @@ def _decide(values: list[int], move: int, xi: Fraction, level: Fraction, bits: B
 
 
 def _xi(epsilon: Fraction, delta: Fraction) -> Fraction:
-    """epsilon + ln(1 / (1 - delta)), rounded down."""
+    """Returns epsilon + ln(1 / (1 - delta)), rounded down."""
     if delta == 0:
         return epsilon
     extra = lower(lambda digits: -Enclosure.of(1 - check.probability(delta=delta), digits).log())

@@ -38,7 +38,7 @@ class TestResult:
     estimate: Estimate | None = None
 
     def reject(self, level: Number | None = None) -> bool:
-        """Tells whether the null hypothesis is rejected at a level; without a p-value only at the level of the test.
+        """Returns whether the null hypothesis is rejected at a level; without a p-value only at the level of the test.
 
         >>> from discreet.privacy import events
         >>> TestResult(p_value=0.03, event=events.Pure(1), private=True).reject(0.05)

@@ -48,7 +48,7 @@ class BinPieces:
 
     @property
     def divide(self) -> bool:
-        """Tells whether a bin has more than one."""
+        """Returns whether a bin has more than one."""
         return bool(self.bins.size > self.bins[-1] + 1)
 
     def places(self, numbers: Floats) -> Codes:

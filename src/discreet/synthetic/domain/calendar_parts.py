@@ -30,7 +30,7 @@ _CYCLIC: dict[str, Callable[[dt.date], int]] = {
 
 @dataclass(frozen=True, slots=True, init=False)
 class Calendar(ColumnDomain):
-    """A part of the day that a value tells: days, moments, or texts that begin like 2024-01-31.
+    """Selects a part of a value's day: values are days, moments, or texts that begin like 2024-01-31.
 
     The parts "year", "quarter", "year_month" and "day" cut declared years into pieces of time; a day before or after
     these years counts in the first or the last piece, and a day that is drawn is any day of its piece. The parts

@@ -2,7 +2,7 @@
 
 A column domain turns each value into a code, 0, 1, ... It does so for any value whatever, by a rule that looks at this
 one value only: a value that is missing, of another type or not among those that were declared has the last code, or,
-where a column was declared without missing values, the first. An error would tell that the value occurs.
+where a column was declared without missing values, the first. An error would reveal that the value occurs.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class ColumnDomain(ABC):
     @property
     @abstractmethod
     def labels(self) -> tuple[Any, ...]:
-        """Returns what each code stands for, but for the code of missing values."""
+        """Returns the value of each code, but for the code of missing values."""
 
     @abstractmethod
     def places(self, values: Sequence[Any] | NDArray[Any]) -> Codes:
@@ -59,7 +59,7 @@ class ColumnDomain(ABC):
 
     @abstractmethod
     def decode_places(self, places: Codes, uniforms: Floats) -> list[Any]:
-        """Returns a value for each place; numbers in (0, 1) choose where a place stands for several values."""
+        """Returns a value for each place; numbers in (0, 1) choose where a place has several values."""
 
     @abstractmethod
     def members(self, values: Any) -> list[int]:
@@ -94,7 +94,7 @@ class ColumnDomain(ABC):
         return np.arange(self.size)
 
     def fine_codes(self, values: Sequence[Any] | NDArray[Any]) -> Codes:
-        """Returns the fine code of each value: of what is still to be measured of a column, beside its codes."""
+        """Returns the fine code of each value: of what is still to be measured of a column besides its codes."""
         return self.codes(values)
 
     def codes(self, values: Sequence[Any] | NDArray[Any]) -> Codes:
@@ -154,7 +154,7 @@ column, e.g. ['F', 'M']; they are never read from the data.
 
     @property
     def labels(self) -> tuple[Key, ...]:
-        """Returns the keys."""
+        """Returns the keys in their order."""
         return self.keys
 
     def places(self, values: Sequence[Any] | NDArray[Any]) -> Codes:
@@ -166,7 +166,7 @@ column, e.g. ['F', 'M']; they are never read from the data.
         return np.fromiter((_place(known, value) for value in given), dtype=np.int64, count=len(given))
 
     def decode_places(self, places: Codes, uniforms: Floats) -> list[Any]:  # noqa: ARG002  # a key is one value
-        """Returns the keys."""
+        """Returns the key of each place."""
         return [self.keys[place] for place in places.tolist()]
 
     def members(self, values: Any) -> list[int]:
@@ -218,7 +218,7 @@ def _list_values(values: Any) -> list[Any]:
 
 
 def day_of(value: Any) -> dt.date | None:
-    """Returns the day that a value tells, or None; no value is an error.
+    """Returns the day of a value, or None; no value is an error.
 
     >>> day_of(np.datetime64("2024-02-29T12:30")), day_of("2024-02-30")
     (datetime.date(2024, 2, 29), None)
@@ -310,7 +310,7 @@ range(0, 100, 5); edges are never read from the data.
 
     @property
     def asks(self) -> bool:
-        """Tells whether a histogram of the pieces is to be measured; not if every bin is one number."""
+        """Returns whether a histogram of the pieces is to be measured; not if every bin is one number."""
         return self.within == "histogram" and self.shares is None and self.pieces.divide
 
     @property
@@ -366,7 +366,7 @@ range(0, 100, 5); edges are never read from the data.
         return [float(number) for number in np.maximum(low, np.minimum(found, np.nextafter(high, low))).tolist()]
 
     def members(self, values: Any) -> list[int]:
-        """Returns the bins that make up a range of numbers, or a pair (low, high) of which `high` is left out.
+        """Returns the bins that make up a range of numbers, or a pair (low, high) without `high`.
 
         None is the place of missing values.
         """

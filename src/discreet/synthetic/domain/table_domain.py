@@ -43,14 +43,14 @@ _FORBIDDEN = "Pass e.g. forbidden=[{'age': range(0, 15), 'status': ['married']}]
 
 @dataclass(frozen=True, slots=True, init=False)
 class Domain:
-    """What the rows of a table may be, declared in public.
+    """Declares in public what the rows of a table may be.
 
     Args:
         columns: by name a list of keys, a `range` of edges, or a `Keys`, `Bins`, `Calendar` or `UnknownKeys`.
         forbidden: combinations that cannot occur, each a dict of values by column: a row that has one of the values in
             every one of these columns. For bins give a range or a pair of edges; None is a missing value.
 
-    Formal guarantee: `encode` is a function of each row by itself, total on all values. No refusal depends on a value.
+    Formal guarantee: `encode` is a function of each row alone, total on all values. No refusal depends on a value.
 
     Raises:
         InvalidParameter: if there are no columns or too many, a declaration is none, or a rule is not about declared
@@ -156,12 +156,12 @@ class Domain:
         return found
 
     def decode(self, codes: Codes, kind: FrameKind = FrameKind.DICT, *, bits: Bits | None = None) -> Any:
-        """Returns rows of values as a frame; where a code stands for several values, one is drawn.
+        """Returns rows of values as a frame; where a code has several values, one is drawn.
 
         Args:
             codes: one line for each row.
             kind: the library of the frame.
-            bits: the source of randomness, which protects nobody here.
+            bits: the source of randomness, which gives no privacy here.
 
         Raises:
             InvalidParameter: if a code is none of the domain.
@@ -254,7 +254,7 @@ def _rule(rule: Any, columns: Mapping[str, ColumnDomain]) -> Rule:
 
 
 def _check_together(sizes: Mapping[str, int], zeros: Sequence[Factor]) -> None:
-    """Refuses rules of which each leaves something possible, and all together nothing: no model has such rows."""
+    """Refuses rules that each leave something possible, and together nothing: no model has such rows."""
     sets = [zero.attributes for zero in zeros]
     own = {name: size for name, size in sizes.items() if any(name in names for names in sets)}
     if not own:

@@ -1,4 +1,4 @@
-"""Texts that nobody has listed: their keys are found by a private selection, and all others are one value."""
+"""Texts without a public list: a private selection finds keys, and all other texts are one value."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _HINT = "Pass e.g. UnknownKeys(most=100): keys that enough people have are found
 
 
 def is_key(value: Any) -> bool:
-    """Tells whether a value is a text that could be found: a function of this value alone."""
+    """Returns whether a value is a text that could be found: a function of this value alone."""
     if not isinstance(value, str) or len(value) > LONGEST:
         return False
     try:
@@ -34,7 +34,7 @@ def is_key(value: Any) -> bool:
 
 @dataclass(frozen=True, slots=True, init=False)
 class UnknownKeys(ColumnDomain):
-    """Texts of which no list is public: a generator finds keys that enough units have, for a part of its budget.
+    """Declares texts without a public list: a generator finds keys that enough units have, for a part of its budget.
 
     All other texts are one value of their own. In the place of this, the domain of a model has `FoundKeys`.
 
@@ -116,7 +116,7 @@ class FoundKeys(ColumnDomain):
     ) -> None:
         found = tuple(keys)
         if not all(is_key(key) and key != other for key in found) or len(set(found)) < len(found):
-            raise InvalidParameter("keys", list(found), f"to be texts beside {other!r}, each once")
+            raise InvalidParameter("keys", list(found), f"to be texts other than {other!r}, each once")
         epsilon, delta = check.positive(epsilon=paid[0]), check.probability(delta=paid[1])
         assign(self, keys=found, other=other, missing=missing, paid=(epsilon, delta))
 
@@ -134,7 +134,7 @@ class FoundKeys(ColumnDomain):
         return np.fromiter(found, dtype=np.int64, count=len(given))
 
     def decode_places(self, places: Codes, uniforms: Floats) -> list[Any]:  # noqa: ARG002  # a key is one value
-        """Returns the texts."""
+        """Returns the text of each place."""
         labels = self.labels
         return [labels[place] for place in places.tolist()]
 

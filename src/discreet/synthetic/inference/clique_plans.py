@@ -66,7 +66,7 @@ def reduction(scope: Attributes, keep: Sequence[str], frame: Attributes, sizes: 
 
 @dataclass(frozen=True, slots=True)
 class _Merge:
-    """Two tables of which a third is the product, and the ways back."""
+    """Multiplies two tables to a third, and holds the ways back."""
 
     left: int
     right: int
@@ -81,7 +81,7 @@ class CliquePlan:
     Args:
         shape: of the clique.
         leaves: how many factors there are, numbered from 0; results of products are numbered on from there.
-        merges: the products, the last of which fills the clique.
+        merges: the products; the last one fills the clique.
         whole: the way back from the clique to the last product, where that has fewer attributes.
     """
 
@@ -105,7 +105,7 @@ class CliquePlan:
             out[...] = 0.0 if logs else 1.0
 
     def sums(self, table: Table) -> dict[int, Table]:
-        """Returns the marginal on each factor of which it is asked for."""
+        """Returns the marginal on each factor that asks for one."""
         if not self.leaves:
             return {}
         nodes = {self.leaves + len(self.merges) - 1: self.whole(table)}

@@ -108,7 +108,7 @@ class _Evidence:
         return _Given(which, tables, free)
 
     def _message(self, child: int, frame: Attributes) -> Table:
-        """The message of a clique to its parent, with an axis for each free attribute of the parent."""
+        """Returns the message of a clique to its parent, with an axis for each free attribute of the parent."""
         tree, below = self.model.tree, self.given[child]
         kept = set(tree.separators[child])
         axes = tuple(axis for axis, name in enumerate(below.free, start=1) if name not in kept)

@@ -12,7 +12,7 @@ one of largest entropy. With T > 0 its dual has no constraints: with p proportio
 which is the likelihood of a log-linear model with a ridge. The primal value at p(theta) exceeds the dual one by
 exactly sum g^2 / (2 s^2) (expand the square and use T log Z = T H(p) + T theta . M p): a certificate of how far the
 measured marginals are from the best ones, since L is strongly convex in them with modulus 1 / s^2. Where residuals are
-measured, theta, y and g are projected on what they tell, and the excess is at most that, since the largest value of
+measured, theta, y and g are projected on what they contain, and the excess is at most that, since the largest value of
 g . x - x S x / 2 over a subspace is at most that over all x, S the diagonal matrix of T s^2.
 """
 
@@ -38,13 +38,13 @@ _Pair = tuple[Table, Table, float]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MarginalFitProblem:
-    """What a solver needs to know.
+    """Holds what a solver needs to know about a fit.
 
     Args:
         marginals: the map from theta to log Z and the marginals M p.
         measured: y, for each cell; each measured table adds up to 1, or to 0 in each line of a residual.
         deviations: s, for each cell.
-        project: removes from a vector what residuals do not tell.
+        project: removes from a vector what residuals do not contain.
         temperature: T.
     """
 
@@ -102,8 +102,8 @@ def quasi_newton(problem: MarginalFitProblem, start: Table, *, gap: float, evalu
     """Minimises the dual by L-BFGS with a diagonal start (Nocedal 1980); returns the point of the least gap.
 
     The Hessian is M Cov(p) M^T + T s^2, whose diagonal is about M p + T s^2: its inverse starts the recursion anew in
-    each step, so that cells whose probability falls towards 0 take the long steps they need. Where y is larger than
-    M p it stands in its place: the exponential soon makes such a cell as large.
+    each step, so that cells whose probability falls towards 0 take the long steps they need. Where y is larger than M p
+    it replaces that: the exponential soon makes such a cell as large.
     """
     ridge = problem.temperature * problem.deviations**2
     weights = 0.5 / problem.deviations**2

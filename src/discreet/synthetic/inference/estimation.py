@@ -26,7 +26,7 @@ _COARSE = 0.05  # the tolerance on the way
 
 
 class Solver(Enum):
-    """How a model is fitted."""
+    """Sets how a model is fitted."""
 
     QUASI_NEWTON = "quasi_newton"
     MIRROR_DESCENT = "mirror_descent"
@@ -38,7 +38,7 @@ class GraphicalModel:
 
     Args:
         model: its probabilities, clique by clique.
-        total: how many rows it stands for.
+        total: how many rows it represents.
         potentials: logarithms, one table for each measured set, by which another fit can begin.
         loss: sum of |M p - y|^2 / (2 sigma^2) in counts.
         gap: by how much the loss with its entropy term exceeds the least possible at most.
@@ -85,7 +85,7 @@ def fit(
     Minimises sum |M p - y|^2 / (2 sigma^2) - T H(p) over distributions p of the whole domain, H the entropy: the
     minimum is unique, and a graphical model over the measured sets (Jaynes 1957; McKenna, Sheldon, Miklau 2019). The
     term keeps models from following noise: it moves a cell whose log potential is t from its measured value by
-    `entropy` t sigma^2 / (the largest sigma), which is less than the noise of cells that tell something. It vanishes
+    `entropy` t sigma^2 / (the largest sigma), which is less than the noise of cells with information. It vanishes
     with the noise.
 
     Formal guarantee: a function of its arguments only, without randomness: post-processing of what was released. Cells
@@ -104,7 +104,7 @@ def fit(
         evaluations: the most passes of belief propagation.
         entropy: T is this times total / (the largest sigma), where p has total 1.
         ridges: for some residual marginals a positive table R, in rows: a cell whose log potential is t is moved from
-            its measured value by R t, so that R (the largest sigma) / `entropy` stands for sigma^2.
+            its measured value by R t, so that R (the largest sigma) / `entropy` takes the place of sigma^2.
 
     Raises:
         InvalidParameter: if there is no marginal, one does not match the sizes, or zeros leave nothing.

@@ -39,7 +39,7 @@ def shape_within(attributes: Collection[str], frame: Attributes, sizes: Sizes) -
 
 
 def log_sum(logs: Table, axes: tuple[int, ...]) -> Table:
-    """Returns log of the sum of exp(logs) along some axes; minus infinity stands for an exact zero.
+    """Returns log of the sum of exp(logs) along some axes; minus infinity means an exact zero.
 
     The largest entry of each sum is taken out first, so that no sum overflows and none vanishes that is not zero.
     """

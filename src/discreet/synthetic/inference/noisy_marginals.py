@@ -1,4 +1,4 @@
-"""Noisy marginals as they were released, several of the same attributes put together, and the total they tell of."""
+"""Noisy marginals as they were released, several of the same attributes put together, and the total they imply."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from discreet.synthetic.inference.factors import Attributes, Table
 class NoisyMarginal:
     """Counts of the cells of some attributes, with independent noise of one standard deviation on each cell.
 
-    A *residual* marginal tells only what no smaller marginal can: the counts minus their means along each axis. It is
-    what a residual measurement of covariance sigma^2 Sub Sub^T holds (Xiao, He, Zhang, Kifer 2023), since
-    Sub^T (Sub Sub^T)^-1 Sub is the projection I - 11^T/n; its values are Sub^+ applied to what was released.
+    A *residual* marginal contains only what no smaller marginal does: the counts minus their means along each axis. It
+    is what a residual measurement of covariance sigma^2 Sub Sub^T holds (Xiao, He, Zhang, Kifer 2023), since Sub^T (Sub
+    Sub^T)^-1 Sub is the projection I - 11^T/n; its values are Sub^+ applied to what was released.
 
     Args:
         attributes: one name per axis; none for the number of rows itself.
         values: the noisy counts.
         sigma: the standard deviation of the noise of each cell.
-        residual: whether the values tell of the residual only.
+        residual: whether the values are those of the residual only.
 
     Raises:
         InvalidParameter: if names repeat, axes do not match, a value is not finite, or sigma is not positive.
@@ -98,11 +98,11 @@ def _mean(group: Sequence[NoisyMarginal]) -> NoisyMarginal:
 
 
 def estimated_total(marginals: Iterable[NoisyMarginal]) -> float:
-    """Returns the number of rows that noisy marginals tell of, at least 1: post-processing, which costs nothing.
+    """Returns the number of rows that noisy marginals imply, at least 1: post-processing, which costs nothing.
 
     The cells of one marginal of n cells add up to the number of rows plus noise of variance n sigma^2, independent of
     other marginals. Among unbiased weighted means the one with weights 1 / (n sigma^2) has the least variance
-    (Gauss and Markov; Aitken 1935), which is 1 / sum of 1 / (n sigma^2). Residuals tell nothing about the total.
+    (Gauss and Markov; Aitken 1935), which is 1 / sum of 1 / (n sigma^2). Residuals contain nothing about the total.
 
     Raises:
         InvalidParameter: if all are residuals, or there is none.
@@ -112,14 +112,14 @@ def estimated_total(marginals: Iterable[NoisyMarginal]) -> float:
     """
     telling = [marginal for marginal in marginals if not marginal.residual]
     if not telling:
-        raise InvalidParameter("marginals", "only residuals", "to tell the number of rows", "Pass total=.")
+        raise InvalidParameter("marginals", "only residuals", "to contain the number of rows", "Pass total=.")
     weights = np.array([1 / (marginal.values.size * marginal.sigma**2) for marginal in telling])
     totals = np.array([marginal.total for marginal in telling])
     return max(1.0, float(weights @ totals / weights.sum()))
 
 
 def residual(table: Table) -> Table:
-    """Returns what a table tells beyond smaller ones: itself less its means along each axis.
+    """Returns what a table adds to smaller ones: itself less its means along each axis.
 
     >>> residual(np.array([[5.0, 1.0], [2.0, 2.0]]))
     array([[ 1., -1.],

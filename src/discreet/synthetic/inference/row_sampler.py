@@ -1,6 +1,7 @@
 """Rows drawn from a fitted model, attribute by attribute along its junction tree.
 
-The model is public by then: this randomness protects nobody, and comes through the one door so that a seed repeats it.
+The model is public by then: this randomness gives no privacy, and comes from the common source so that a seed repeats
+it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What people and their events may be, and private rows of both as codes within the limits of each unit."""
+"""Public domains of people and their events, and private rows of both as codes within the limits of each unit."""
 
 from __future__ import annotations
 
@@ -99,19 +99,19 @@ class LinkedRows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UnitColumns:
-    """Columns of a table, and whose each row is."""
+    """Holds columns of a table, and the unit of each row."""
 
     units: Sequence[Any]
     columns: Mapping[str, Any]
 
 
 def linked_rows(domain: LinkedDomain, people: UnitColumns, events: UnitColumns) -> LinkedRows:
-    """Returns rows of both tables as codes, of which each unit has one person and at most the limit of events.
+    """Returns rows of both tables as codes; each unit has one person and at most the limit of events.
 
     Formal guarantee: to take a unit away takes away at most one row of `people` and at most `most` rows of `events`,
     and changes no other; and 1 from the numbers of at most one text of each column of people, and of at most `most`
     texts of each column of events. Rows that are kept, and how many, are functions of the unit's own rows. Events of
-    units without a person, and rows of nobody, are dropped.
+    units without a person, and rows without an id, are dropped.
     """
     person, person_texts = _fine(domain.people, people, 1)
     event, event_texts = _fine(domain.events, events, domain.most)

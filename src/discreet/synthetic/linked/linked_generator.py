@@ -103,7 +103,7 @@ def _people_coarse(rows: CodedRows, domain: LinkedDomain) -> CodedRows:
 
 
 def _generators(generator: Generator, domain: LinkedDomain) -> tuple[Generator, Generator]:
-    """The generator of people and that of events, each with its part of what selections leave."""
+    """Returns the generator of people and that of events, each with its part of what selections leave."""
     rest = generator.rest(domain.event_domain)
     first, second = replace(rest, share=PEOPLE), replace(rest, share=1 - PEOPLE)
     if isinstance(second, AIM):
@@ -121,7 +121,7 @@ def _event_sets(domain: LinkedDomain, degree: int) -> tuple[tuple[str, ...], ...
 
 
 def _model_events(generator: Generator, domain: LinkedDomain) -> list[Event]:
-    """What the two models cost; by their sums, if their prices depend on keys that are found."""
+    """Returns what the two models cost; by their sums, if their prices depend on keys that are found."""
     pairs = zip(_generators(generator, domain), (domain.person_domain, domain.event_domain), strict=True)
     if unknown_columns(domain.event_domain):
         return [each.promised_event(whole) for each, whole in pairs]
@@ -134,7 +134,7 @@ def _selection_events(generator: Generator, domain: LinkedDomain) -> list[Event]
 
 
 def _selections(generator: Generator, domain: LinkedDomain) -> dict[str, PartitionSelection]:
-    """How keys are found, by the names of columns in the events' model: a person has one text, or one in each event."""
+    """Returns how keys are found, by columns in the events' model: a person has one text, or one in each event."""
     terms = selection_terms(domain.event_domain, generator.epsilon, generator.delta)
     people = set(domain.person_names.values())
     return {
@@ -144,7 +144,7 @@ def _selections(generator: Generator, domain: LinkedDomain) -> dict[str, Partiti
 
 
 def _own(found: Mapping[str, ColumnDomain], names: Mapping[str, str]) -> dict[str, ColumnDomain]:
-    """What was found of one table's columns, by their own names."""
+    """Returns what was found of one table's columns, by their own names."""
     return {name: found[long] for name, long in names.items() if long in found}
 
 

@@ -28,7 +28,7 @@ Columns = dict[str, list[Any]]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LinkedModel:
-    """What was learned of people and of their events, all of it released: drawing from it is free.
+    """Holds what was learned of people and of their events, all of it released: drawing from it is free.
 
     Attributes:
         people: the model of people, with the number of their events.
@@ -50,11 +50,11 @@ class LinkedModel:
     def sample_codes(
         self, people: int | None = None, *, bits: Bits | None = None
     ) -> tuple[Integers, Integers, Integers]:
-        """Returns made-up people as codes, for each event the place of whose it is, and events as codes.
+        """Returns synthetic people as codes, for each event the place of its person, and events as codes.
 
         Args:
             people: how many; None is the private estimate of how many there were.
-            bits: the source of randomness, which protects nobody here.
+            bits: the source of randomness, which gives no privacy here.
         """
         source = source_of(bits)
         persons = self.people.sample_codes(people, bits=source)
@@ -76,12 +76,12 @@ class LinkedModel:
     def sample(
         self, people: int | None = None, *, key: str = "id", bits: Bits | None = None
     ) -> tuple[Columns, Columns]:
-        """Returns made-up people, and their events, as columns; a made-up key, 1, 2, ..., says whose an event is.
+        """Returns synthetic people, and their events, as columns; a new key, 1, 2, ..., says whose an event is.
 
         Args:
             people: how many; None is the private estimate of how many there were.
             key: the name of the key in both tables.
-            bits: the source of randomness, which protects nobody here.
+            bits: the source of randomness, which gives no privacy here.
 
         Raises:
             InvalidParameter: if the key has the name of a column.
@@ -140,14 +140,14 @@ class LinkedModel:
 
 
 def _decode_events(whole: Domain, domain: LinkedDomain, codes: Integers, bits: Bits) -> Columns:
-    """The values of events, under their own names; places within bins are those of the events' model."""
+    """Returns the values of events, under their own names; places within bins are those of the events' model."""
     own = Domain({name: whole.columns[long] for name, long in domain.event_names.items()})
     found: Columns = own.decode(codes, bits=bits)
     return found
 
 
 def _domain(people: Model, events: Model, names: tuple[str, str], most: int) -> LinkedDomain:
-    """The domain of both, from those of the models; rules are those that the models have."""
+    """Returns the domain of both, from those of the models; rules are those that the models have."""
     mine = dict(list(people.domain.columns.items())[:-1])
     start = len(f"{names[1]}.")
     theirs = {name[start:]: column for name, column in list(events.domain.columns.items())[len(mine) :]}

@@ -1,1 +1,1 @@
-"""How good a synthetic table is, as far as what was released tells: nothing here looks at private rows."""
+"""How good a synthetic table is, as far as releases show: nothing here looks at private rows."""

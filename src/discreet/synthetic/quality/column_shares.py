@@ -1,4 +1,4 @@
-"""The distribution of each column in a model, beside what was measured of it: shares of values with error bars."""
+"""The distribution of each column in a model, next to what was measured of it: shares of values with error bars."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from discreet.synthetic.inference.factors import Table
 from discreet.synthetic.inference.noisy_marginals import combine_marginals
 
 MOST_SHOWN = 24
-"""Values of one column that are told one by one; neighbouring bins are put together until there are no more."""
+"""Values of one column that are shown one by one; neighbouring bins are put together until there are no more."""
 
 CONFIDENCE = 0.95
 MISSING = "missing or other"
@@ -28,7 +28,7 @@ _DEVIATIONS = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnShares:
-    """The distribution of one column.
+    """Holds the distribution of one column.
 
     Attributes:
         name: of the column.
@@ -44,7 +44,7 @@ class ColumnShares:
 
     @property
     def is_measured(self) -> bool:
-        """Returns whether the column was measured by itself."""
+        """Returns whether the column alone was measured."""
         return any(share.measured is not None for share in self.shares)
 
 
@@ -87,7 +87,7 @@ def _sum_groups(values: Table, groups: Integers) -> Table:
 
 
 def _groups(domain: ColumnDomain, shares: Table) -> tuple[Integers, list[str]]:
-    """Returns for each value the number of the line that tells of it, and what lines are called."""
+    """Returns for each value the number of its line, and what lines are called."""
     known = len(domain.labels)
     if domain.size <= MOST_SHOWN:
         places, labels = np.arange(known), [_label(domain, place, place) for place in range(known)]
@@ -103,7 +103,7 @@ def _groups(domain: ColumnDomain, shares: Table) -> tuple[Integers, list[str]]:
 
 
 def _largest(domain: ColumnDomain, shares: Table) -> tuple[Integers, list[str]]:
-    """The keys that the model has most of, and all others in one line."""
+    """Returns the keys that the model has most of, and all others in one line."""
     count = MOST_SHOWN - 2
     first = np.argsort(-shares, kind="stable")[:count]
     places = np.full(shares.size, count)
@@ -112,7 +112,7 @@ def _largest(domain: ColumnDomain, shares: Table) -> tuple[Integers, list[str]]:
 
 
 def _label(domain: ColumnDomain, first: int, last: int) -> str:
-    """What values from one place to another are called."""
+    """Returns what values from one place to another are called."""
     if isinstance(domain, Bins):
         return _numbers(domain.edges[first], domain.edges[last + 1], whole=domain.whole)
     part = domain.part if isinstance(domain, Calendar) else ""

@@ -9,10 +9,10 @@ from discreet.report.display import printable
 from discreet.synthetic.linked.linked_model import LinkedModel
 from discreet.synthetic.quality.quality_page import FOLLOWS, ModelPart
 
-_PEOPLE = "Finding anybody: a person is made up, and so are all of their events."
+_PEOPLE = "Finding real people: each person is synthetic, and so are all of their events."
 _EVENTS = (
-    "What the events of one person have in common, and their order: events are made up one by one, given the "
-    "attributes of whose they are and nothing else."
+    "What the events of one person have in common, and their order: events are generated one by one, given the "
+    "attributes of their person and nothing else."
 )
 
 
@@ -38,7 +38,7 @@ def linked_page(model: LinkedModel, *, rows: tuple[int, int] | None = None, note
     ]
     named = f"{printable(people)} and {printable(events)}"
     lead = (
-        f"Made up by models of both that were learned together under differential privacy, linked by a key. {FOLLOWS}"
+        f"Drawn from models of both that were learned together under differential privacy, linked by a key. {FOLLOWS}"
     )
     return page.document(
         f"Synthetic tables {named}",

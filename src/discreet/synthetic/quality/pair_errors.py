@@ -1,7 +1,7 @@
-"""How far a model is from the pairs of columns that were measured, beside what the noise of measuring contributes.
+"""How far a model is from measured pairs of columns, next to what the noise of measuring contributes.
 
 Everything is post-processing of released numbers. Let M be the exact counts of a pair's n cells, y = M + z the noisy
-ones, E those of the model, and N the number of rows that the model stands for. Distances are total variation,
+ones, E those of the model, and N the number of rows that the model represents. Distances are total variation,
 |.|_1 / (2 N). By the triangle inequality, whatever E is and however it depends on y,
 
     |y - E|_1 - |z|_1 <= |M - E|_1 <= |y - E|_1 + |z|_1.
@@ -86,7 +86,7 @@ class MeasuredPair:
 
 
 def pair_errors(model: Model) -> list[PairError]:
-    """Returns the errors of all pairs that were measured, those first of which noise explains least.
+    """Returns the errors of all pairs that were measured; first those that noise explains least.
 
     Formal guarantee: a function of the released model alone. Each interval holds the total variation of the model from
     the counts that were measured, of the rows that were kept, with a chance of at least 95 % over the noise.
@@ -130,7 +130,7 @@ def measured_pairs(model: Model) -> dict[tuple[str, str], MeasuredPair]:
 
 
 def _fits(marginal: NoisyMarginal, model: Model) -> bool:
-    """Whether a marginal is over the values that the model has."""
+    """Returns whether a marginal is over the values that the model has."""
     sizes = model.law.tree.sizes
     return marginal.values.shape == tuple(sizes[name] for name in marginal.attributes)
 

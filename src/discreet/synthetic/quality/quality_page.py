@@ -49,14 +49,14 @@ _EXTREMES = (
     "Outliers and extremes: what lies outside of declared bounds counts in the outermost bin, so that the smallest and "
     "largest values are those of the declaration."
 )
-_UNDECLARED = "Values and keys that nobody declared and no selection found: they are “missing or other”."
+_UNDECLARED = "Values and keys that were not declared and not found: they are “missing or other”."
 _INTERVALS = (
-    "Intervals and tests that take made-up rows for people: they know nothing of the noise, and come out too narrow. "
+    "Intervals and tests that treat synthetic rows as people: they ignore the noise, and come out too narrow. "
     "Use the errors on this page, or ask the question itself under the ledger."
 )
-_NOTHING_NEW = "More than was measured: other rows of the model are free, and tell nothing new."
-_NOBODY = "Finding anybody: a row is nobody's, and no two rows belong to one person."
-_SEEDED = "The noise was seeded, for tests: this table protects nobody."
+_NOTHING_NEW = "More than was measured: other rows of the model are free, and contain nothing new."
+_NOBODY = "Finding real people: no row is a person's, and no two rows belong to one person."
+_SEEDED = "The noise was seeded, for tests: this table gives no privacy."
 
 
 def quality_page(model: Model, *, name: str = "", rows: int | None = None, notes: Sequence[str] = ()) -> str:
@@ -74,7 +74,7 @@ def quality_page(model: Model, *, name: str = "", rows: int | None = None, notes
     Raises:
         MissingExtra: if charts cannot be drawn here.
     """
-    drawn = "" if rows is None else f"{rows:,} made-up rows, "
+    drawn = "" if rows is None else f"{rows:,} synthetic rows, "
     lead = f"{drawn}drawn from a model that was learned under differential privacy. {FOLLOWS}"
     part = ModelPart(model=model, rows=rows, notes=notes)
     return page.document(
@@ -87,14 +87,14 @@ def quality_page(model: Model, *, name: str = "", rows: int | None = None, notes
 
 @dataclass(frozen=True, kw_only=True)
 class ModelPart:
-    """What a page says of one model.
+    """Renders what a page says of one model.
 
     Args:
         model: of a generator.
         rows: how many were drawn; None for a page on the model alone.
         notes: what limits and domains mean for the rows.
         name: of the table, on a page about several.
-        nobody: why no row is anybody's.
+        nobody: why no row is a real person's.
     """
 
     model: Model
@@ -128,7 +128,7 @@ class ModelPart:
         return [warned, self._facts(), *made]
 
     def _facts(self) -> Html:
-        found = {} if self.rows is None else {"made-up rows": f"{self.rows:,}"}
+        found = {} if self.rows is None else {"synthetic rows": f"{self.rows:,}"}
         found |= {"rows measured, about": f"{self.model.rows:,}", "columns": str(len(self.model.domain.columns))}
         found |= {"noisy marginals": f"{len(self.model.measurements):,}", "generator": self.model.generator}
         kept, together = self.model.promise, " of all tables" if self.name else ""  # a model knows what all keep to
@@ -205,7 +205,7 @@ def _columns(columns: Sequence[ColumnShares]) -> list[Html]:
 
 
 def _render_column_table(column: ColumnShares) -> Html:
-    """A column as a table, in percent, with small error bars."""
+    """Returns a column as a table, in percent, with small error bars."""
     head = "measured, % (95 % interval)"
     records: list[dict[str, object]] = []
     for share in column.shares:
@@ -247,15 +247,13 @@ def _render_measured_pairs(pairs: Sequence[PairError]) -> list[Html]:
         "noise may explain all of the distance."
     )
     rows = [Distance(label=_name(p.columns), distance=p.distance, noise=p.noise, low=p.low, high=p.high) for p in worst]
-    more = (
-        "" if len(worst) == len(pairs) else f"The {len(worst)} of {len(pairs):,} pairs of which noise explains least. "
-    )
+    more = "" if len(worst) == len(pairs) else f"The {len(worst)} of {len(pairs):,} pairs that noise explains least. "
     lines = (
         "Dots: between the model and what was measured. Grey: expected of noise alone. Lines: the error of the model."
     )
     caption = f"{more}{lines}"
     described = f"The pair that the model misses most, beyond noise, is {_name(worst[0].columns)}."
-    chart = distances(rows) | {"title": {"text": "How far the model is from pairs, beside noise"}}
+    chart = distances(rows) | {"title": {"text": "How far the model is from pairs, next to noise"}}
     figure = page.figure(chart, caption=caption, description=printable(described), broad=True)
     return [page.paragraph(told), figure, _table(worst)]
 
@@ -272,7 +270,7 @@ def _table(pairs: Sequence[PairError]) -> Html:
         )
         for pair in pairs
     ]
-    return page.table(heads, rows, caption="Pairs of which noise explains least, as shares of rows", numbers=heads[1:])
+    return page.table(heads, rows, caption="Pairs that noise explains least, as shares of rows", numbers=heads[1:])
 
 
 def _render_unmeasured_pairs(model: Model, unknown: Sequence[tuple[str, str]]) -> list[Html]:
@@ -282,7 +280,7 @@ def _render_unmeasured_pairs(model: Model, unknown: Sequence[tuple[str, str]]) -
     dependent, looked_at = set(implied_pairs(model, small)), set(small)
     told = (
         f"{_number(len(unknown), 'pair')} of columns were not measured. The model has them only as far as what was "
-        "measured implies: of their errors nothing is known."
+        "measured implies: nothing is known of their errors."
     )
     groups = {
         "Related in the model, through other columns": [pair for pair in small if pair in dependent],

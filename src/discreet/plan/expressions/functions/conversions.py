@@ -98,7 +98,7 @@ def _duckdb_match(pattern: str) -> str:
 
 
 def _spark_match(pattern: str) -> str:
-    """A condition that a whole text matches; Java's $ would let a line feed follow."""
+    """Returns a condition that a whole text matches; Java's $ would let a line feed follow."""
     return f"{{0}} RLIKE r'(?s)^(?:{pattern})(?!.)'"
 
 
@@ -142,7 +142,7 @@ CONVERSIONS = (
         bounds=map_monotone(round),
         present=is_inside,
         spelled={
-            # What is left beside the whole part is exact; a cast rounds as well, but not the same way in all versions.
+            # The rest after the whole part is exact; a cast rounds as well, but not the same way in all versions.
             "duckdb": _when(
                 _DUCKDB_INT,
                 "CAST(trunc({0}) + CASE"

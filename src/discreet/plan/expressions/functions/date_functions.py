@@ -97,7 +97,7 @@ def _add_months(value: Day, months: int) -> Day | None:
 
 
 def _of_day(monotone: Callable[[dt.date], int | dt.date | None]) -> BoundsRule:
-    """A function of days that never decreases and always has a value."""
+    """Returns a function of days that never decreases and always has a value."""
 
     def value(end: Fraction) -> int:
         found = monotone(dt.date.fromordinal(min(max(math.floor(end), 1), LAST_DAY)))
@@ -118,12 +118,12 @@ def _months_later(spans: Sequence[Span]) -> Span:
 
 
 def _field(name: str) -> str:
-    """A part of a day or moment as most databases have it."""
+    """Returns a part of a day or moment as most databases have it."""
     return f"CAST(extract({name} FROM {{0}}) AS bigint)"
 
 
 def _spark(sql: str) -> str:
-    """A part of a day on Spark: a 32-bit number as an INT, so that what is computed with it has 64 bits."""
+    """Returns a part of a day on Spark: a 32-bit number as an INT, so that what is computed with it has 64 bits."""
     return f"CAST({sql.replace('{0}', 'CAST({0} AS DATE)')} AS BIGINT)"
 
 
@@ -151,7 +151,7 @@ def _write_truncation(unit: str) -> str:
 
 
 def _write_move(sql: str, place: str, last: int, wide: str) -> Template:
-    """A day or moment moved by {1} units, NULL outside the years 1 to 9999.
+    """Returns a day or moment moved by {1} units, NULL outside the years 1 to 9999.
 
     Args:
         sql: the move by a 32-bit number {1}, which carries no day within these years out of range.

@@ -38,7 +38,7 @@ def on_grid(value: float) -> float | None:
 
 
 def _total(function: Callable[..., float]) -> Callable[..., float | None]:
-    """The function on the grid, None where Python raises: outside its domain, and where it overflows."""
+    """Returns the function on the grid, None where Python raises: outside its domain, and where it overflows."""
 
     def total(*arguments: float) -> float | None:
         try:
@@ -52,7 +52,7 @@ def _total(function: Callable[..., float]) -> Callable[..., float | None]:
 # --------------------------------------------------------------------------------------------------------------- bounds
 #
 # An end is the function of an end, computed in doubles and moved outwards by far more than the error of a library and
-# the rounding to the grid together. Where a function grows without limit an end is infinite, so that nobody adds up
+# the rounding to the grid together. Where a function grows without limit an end is infinite, so that no caller adds up
 # what one person could move by hundreds of orders of magnitude.
 
 _SLACK = Fraction(1, 1 << (DIGITS - 1))  # of a result: the grid's half step is a quarter of it
@@ -68,7 +68,7 @@ def _above(end: End) -> float:
 
 
 def _outwards(low: float, high: float) -> Span:
-    """The span between two computed ends, each moved outwards; a result beyond the largest is no end."""
+    """Returns the span between two computed ends, each moved outwards; a result beyond the largest is no end."""
     down, up = (value if math.isinf(value) else Fraction(value) for value in (low, high))
     below = -math.inf if isinstance(down, float) or down < -LARGEST else down - abs(down) * _SLACK
     above = math.inf if isinstance(up, float) or up > LARGEST else up + abs(up) * _SLACK
@@ -76,7 +76,7 @@ def _outwards(low: float, high: float) -> Span:
 
 
 def _at(function: Callable[..., float], *arguments: float) -> float:
-    """The function at an end, infinite where it overflows; only the hyperbolic sine does so below zero."""
+    """Returns the function at an end, infinite where it overflows; only the hyperbolic sine does so below zero."""
     try:
         return function(*arguments)
     except OverflowError:
@@ -84,7 +84,7 @@ def _at(function: Callable[..., float], *arguments: float) -> float:
 
 
 def _rising(function: Callable[[float], float], low: float = -math.inf, high: float = math.inf) -> BoundsRule:
-    """A function that never decreases between two numbers, outside of which it has no value."""
+    """Returns a function that never decreases between two numbers, and has no value outside of them."""
 
     def rule(spans: Sequence[Span]) -> Span:
         held = spans[0].within(_end(low), _end(high))
@@ -98,13 +98,13 @@ def _end(value: float) -> End:
 
 
 def _logarithm(function: Callable[[float], float]) -> BoundsRule:
-    """Rising from minus infinity at zero, where there is no value yet."""
+    """Bounds a function that rises from minus infinity at zero, where it has no value."""
     rule = _rising(lambda value: function(value) if value > 0 else -math.inf, 0.0)
     return lambda spans: rule(spans) if spans[0].high > 0 else EMPTY
 
 
 def _wave(function: Callable[[float], float]) -> BoundsRule:
-    """Sine or cosine: between -1 and 1, and no farther from its value at the middle than the ends are."""
+    """Bounds sine or cosine: between -1 and 1, and no farther from its value at the middle than the ends are."""
 
     def rule(spans: Sequence[Span]) -> Span:
         (span,) = spans
@@ -121,18 +121,18 @@ def _wave(function: Callable[[float], float]) -> BoundsRule:
 
 
 def _even(rule: BoundsRule) -> BoundsRule:
-    """A function that is the same for x and -x."""
+    """Returns a function that is the same for x and -x."""
     return lambda spans: rule([abs(spans[0])])
 
 
 def _tangent(spans: Sequence[Span]) -> Span:
-    """Rising between two poles; anything where a pole may be near."""
+    """Bounds a tangent: it rises between two poles, and is anything where a pole may be near."""
     inside = not spans[0].is_empty and abs(spans[0]).high < Fraction(157, 100)
     return _rising(math.tan)(spans) if inside else EVERYTHING
 
 
 def _angle(spans: Sequence[Span]) -> Span:
-    """The angle of a point on the right is that of its tangent."""
+    """Bounds an angle: for a point on the right it is that of its tangent."""
     y, x = spans
     return _rising(math.atan)([y / x]) if x.low > 0 and not x.is_empty else Span(-_PI, _PI)
 
@@ -144,7 +144,7 @@ def _log(spans: Sequence[Span]) -> Span:
 
 
 def _power(spans: Sequence[Span]) -> Span:
-    """Between the powers of the corners if the base is not negative: it is monotone in each argument."""
+    """Bounds a power by those of the corners if the base is not negative: it is monotone in each argument."""
     base, exponent = spans
     if base.is_empty or exponent.is_empty:
         return EMPTY
@@ -157,7 +157,7 @@ def _power(spans: Sequence[Span]) -> Span:
 
 
 def _whole_power(base: Span, exponent: int, size: Span) -> Span:
-    """x^n of a base that may be negative."""
+    """Bounds x^n of a base that may be negative."""
     if exponent % 2 == 0:
         return size
     if base.high <= 0:
@@ -184,7 +184,7 @@ _LN = _logarithm(math.log)
 
 
 def _write_gridded(text: str, domain: str = "") -> Template:
-    """A function of arguments in its domain; of others it is NULL, for some databases fail on them."""
+    """Returns a function of arguments in its domain; of others it is NULL, for some databases fail on them."""
     held = f"CASE WHEN {domain} THEN {{0}} END" if domain else "{0}"
     return Template(text.replace("{0}", held), repeats=(0,) if domain else (), gridded=True)
 

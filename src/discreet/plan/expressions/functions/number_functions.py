@@ -93,7 +93,7 @@ def _same_quotient(dividend: Span, divisor: Span) -> Span | None:
 
 
 def _roots(spans: Sequence[Span]) -> Span:
-    """The roots of what is not negative; each end is moved by one double, more than its rounding."""
+    """Returns the roots of what is not negative; each end is moved by one double, more than its rounding."""
     held = spans[0].within(Fraction(0), math.inf)
     if held.is_empty:
         return EMPTY
@@ -108,7 +108,7 @@ _LARGEST = math.nextafter(math.inf, 0)  # no value of an expression is larger
 
 
 def _is_divided(call: FunctionCall, arguments: Sequence[Span], result: Span) -> bool:
-    """Tells whether the divisor is surely not zero, and the result fits."""
+    """Returns whether the divisor is surely not zero, and the result fits."""
     by = arguments[1]
     return not by.low <= 0 <= by.high and is_inside(call, arguments, result)
 
@@ -125,7 +125,7 @@ def _finite(text: str) -> Template:
 
 
 def _spark_rounded(sql: str) -> Template:
-    """A whole number in FLOAT; doubles beyond 2^53 are whole."""
+    """Returns a whole number in FLOAT; doubles beyond 2^53 are whole."""
     return Template(f"CASE WHEN abs({{0}}) < 9007199254740992D THEN CAST({sql} AS DOUBLE) ELSE {{0}} END", repeats=(0,))
 
 

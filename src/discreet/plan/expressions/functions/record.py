@@ -47,7 +47,7 @@ class Signature:
     variadic: bool = False
 
     def accepts(self, given: Sequence[Type]) -> bool:
-        """Tells whether the given types fit, an INT serving as FLOAT."""
+        """Returns whether the given types fit, an INT serving as FLOAT."""
         wanted = list(self.arguments)
         if self.variadic and len(given) > len(wanted):
             wanted += [wanted[-1]] * (len(given) - len(wanted))
@@ -96,12 +96,12 @@ PresenceRule = Callable[[FunctionCall, Sequence[Span], Span], bool]
 
 
 def always_present(_call: FunctionCall, _arguments: Sequence[Span], _result: Span) -> bool:
-    """Tells that a function has a value whenever its arguments have one."""
+    """Says that a function has a value whenever its arguments have one."""
     return True
 
 
 def is_inside(call: FunctionCall, _arguments: Sequence[Span], result: Span) -> bool:
-    """Tells whether every result fits its type: one that does not is cut off at the type's ends, and meets them."""
+    """Returns whether every result fits its type: one that does not is cut off at the type's ends, and meets them."""
     if not result.is_bounded or any(part.type is T for part in call.arguments):
         return False
     low, high = _ENDS.get(call.type, (-math.inf, math.inf))
@@ -195,7 +195,7 @@ Period = Literal["minute", "hour", "day", "week", "month", "quarter", "year"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CalendarFacts:
-    """What a function of a day or moment tells of it.
+    """What a function of a day or moment says of it.
 
     Args:
         within: the period during which it does not change.
@@ -232,7 +232,7 @@ class Function:
         example: an accepted question with its first word: an AVG, a GROUP BY or a WHERE over the reference's `visits`.
         symbol: how errors name it that has no word, such as +.
         advice: what to do where its arguments have the wrong types.
-        calendar: what it tells of a day or a moment.
+        calendar: what it says of a day or a moment.
     """
 
     name: str
@@ -255,7 +255,7 @@ class Function:
 
     @property
     def display_name(self) -> str:
-        """What errors call it."""
+        """Returns what errors call it."""
         return self.symbol or next(iter(self.words), self.name.upper())
 
     def result(self, given: Sequence[Type]) -> Signature | None:

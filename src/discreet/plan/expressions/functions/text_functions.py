@@ -46,7 +46,7 @@ def _split_part(text: str, separator: str, place: int) -> str:
 
 
 def _like(text: str, pattern: str) -> bool:
-    """One step back to the last % is enough, so the time is the product of the lengths at most."""
+    """Matches LIKE by going back to the last % alone, so that the time is the product of the lengths at most."""
     at = place = 0
     retry, resume = -1, 0  # after the last % of the pattern, and where in the text it has been tried
     while at < len(text):
@@ -72,7 +72,7 @@ _SMALL, _LARGE = "abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 def _write_translation(letters: Mapping[int, int]) -> str:
-    """Every letter as the table has it; the table stands in the text, which is long and understood everywhere."""
+    """Writes every letter as the table has it; the table is in the text, which is long and understood everywhere."""
     return f"translate({{0}}, '{''.join(map(chr, letters))}', '{''.join(map(chr, letters.values()))}')"
 
 
@@ -82,12 +82,12 @@ _HELD_PLACE = f"greatest(least({{2}}, {_LONGEST}), -{_LONGEST})"
 
 
 def _length_from(wide: str) -> str:
-    """How many code points lie from max(b, 1) up to, not including, b + max(c, 0), held to positions of a text."""
+    """Counts code points from max(b, 1) up to, not including, b + max(c, 0), held to positions of a text."""
     return f"greatest(least(CAST({{1}} AS {wide}) + greatest({{2}}, 0), {_LONGEST}) - {_FIRST}, 0)"
 
 
 def _write_replacement(product: str) -> Template:
-    """The text itself is left out where the result could be long, so that nothing long is ever made."""
+    """Leaves the text itself out where the result could be long, so that nothing long is ever made."""
     short = f"length({{2}}) <= length({{1}}) OR {product} * length({{2}}) <= {LONGEST_TEXT}"
     return Template(f"replace(CASE WHEN {short} THEN {{0}} END, {{1}}, {{2}})", repeats=(0, 1, 2))
 
@@ -341,7 +341,7 @@ TEXTS = (
     ),
     Function(
         "contains",
-        "whether b stands somewhere in a",
+        "whether a contains b",
         takes(T, T, result=B),
         compute=str.__contains__,
         present=always_present,

@@ -71,7 +71,7 @@ def _sign(value: Expression) -> Expression:
 
 
 def _trunc(number: Expression) -> Expression:
-    """The whole number next to x on the way to zero, in doubles."""
+    """Returns the whole number next to x on the way to zero, in doubles."""
     value = call("add", number, _ZERO)
     return call("if", call("less", value, _ZERO), call("ceil", value), call("floor", value))
 
@@ -94,7 +94,7 @@ def round_number(value: Expression, places: int) -> Expression:
 
 
 def _width_bucket(number: Expression, lowest: Expression, highest: Expression, buckets: Expression) -> Expression:
-    """0 below low, n + 1 from high on, else floor((x - low) * n / (high - low)) + 1 in doubles, held to 1 ... n."""
+    """Writes 0 below low, n + 1 from high on, else floor((x - low) * n / (high - low)) + 1 in doubles, held to 1..n."""
     value = call("add", number, _ZERO)
     low, high, count = _edge(lowest), _edge(highest), _buckets(buckets)
     if not low < high or not math.isfinite((high - low) * count):

@@ -22,7 +22,7 @@ def _take_left(text: Expression, size: Expression) -> Expression:
 
 
 def _right(text: Expression, size: Expression) -> Expression:
-    """From so many places before the end; a place before the beginning is clipped."""
+    """Writes RIGHT: it begins so many places before the end; a place before the beginning is clipped."""
     begin = call("add", call("subtract", call("length", text), _size(size)), _ONE)
     return call("substring", text, begin, size)
 

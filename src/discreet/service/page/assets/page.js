@@ -1,4 +1,4 @@
-// What the page does beside htmx: the editor in place of the text area, charts, and copies of secrets.
+// What the page does in addition to htmx: the editor in place of the text area, charts, and copies of secrets.
 // It makes no code from text and loads nothing; without it every form still works.
 "use strict";
 

@@ -1,1 +1,1 @@
-"""The pages, by who needs them first; each lists its addresses with the permission that they need."""
+"""The pages, by the role that needs them; each module lists its addresses with the permission that they need."""

@@ -1,4 +1,4 @@
-"""Pages of those who ask: tables, the editor, answers and what can be taken away of them."""
+"""Pages of analysts: tables, the editor, answers and their files."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from discreet.service.page.page_request import PageRequest, PageRoute, attachmen
 from discreet.service.page.routes.verb_pages import VerbPage, perform_form, whose
 
 FIRST = {"epsilon": "0.1"}
-"""What the form begins with."""
+"""The values that the form begins with."""
 EDITOR = VerbPage(VERBS["ask"], template="ask.html", usual=FIRST)
 
 
 async def start(visit: PageRequest) -> Response:
-    """Sends everybody to the page that they need first."""
+    """Sends a caller to the page that their role needs first."""
     if visit.caller.may(Permission.SEE_ALL):
         return to("/overview")
     return to("/ask")
@@ -32,7 +32,7 @@ async def tables(visit: PageRequest) -> Response:
 
 
 async def table(visit: PageRequest) -> Response:
-    """Shows one table."""
+    """Shows the declared facts of one table."""
     return visit.page("table.html", table=visit.site.table(visit.caller, visit.request.path_params["name"]))
 
 
@@ -53,28 +53,28 @@ def _find_answer(visit: PageRequest) -> RecentResult:
     number = visit.request.path_params["number"]
     found = visit.site.answers.find(whose(visit), number)
     if found is None:
-        hint = "Answers are kept for a while: ask the same question again, which is free."
-        raise InvalidParameter("answer", number, "to be one that you have just got", hint)
+        hint = "Ask the same query again, which is free: answers are kept here only for a while."
+        raise InvalidParameter("answer", number, "to be one of your latest answers", hint)
     return found
 
 
 async def kept_answer(visit: PageRequest) -> Response:
-    """Shows an answer once more, by itself."""
+    """Shows an answer once more, on a page of its own."""
     found = _find_answer(visit)
     outcome = outcome_of(found.document, number=visit.request.path_params["number"])
     return visit.page("answer.html", question=found.question, outcome=outcome)
 
 
 async def export_csv(visit: PageRequest) -> Response:
-    """Gives the rows of a table of an answer as a file."""
+    """Returns the rows of a table of an answer as a file."""
     tables, place = tables_of(_find_answer(visit).document), visit.request.path_params.get("place", 1)
     if not 0 < place <= len(tables):
-        raise InvalidParameter("table", place, "to be one of the answer's", "Load the page of the answer again.")
+        raise InvalidParameter("table", place, "to be a table of the answer", "Load the page of the answer again.")
     return attachment(tables[place - 1].as_csv(), "text/csv; charset=utf-8", "answer.csv")
 
 
 async def export_json(visit: PageRequest) -> Response:
-    """Gives the whole document of an answer as a file."""
+    """Returns the whole document of an answer as a file."""
     found = _find_answer(visit)
     text = json.dumps({"question": found.question, **found.document}, indent=1)
     return attachment(text, "application/json", "answer.json")

@@ -1,4 +1,4 @@
-"""The lab: an attack on one's own table, for the steward's eyes."""
+"""The lab: an attack on one's own table, whose result only the steward sees."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ async def attack(visit: PageRequest) -> Response:
     table, columns = visit.text("table"), [name.strip() for name in visit.form.getlist("columns") if name.strip()]
     try:
         if not columns:
-            raise InvalidParameter("columns", "none", "to be what others may know", "Choose one or more.")
+            raise InvalidParameter(
+                "columns", "none", "to name at least one", "Choose the columns that others may know."
+            )
         found = await visit.perform(OPERATIONS["attack"], {"table": table, "columns": columns})
     except DiscreetError as error:
         if not is_refusal(error):

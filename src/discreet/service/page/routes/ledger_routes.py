@@ -25,7 +25,7 @@ LATEST = 10
 
 
 def overview(visit: PageRequest) -> Response:
-    """Shows all accounts."""
+    """Shows all accounts that the caller may see."""
     acts, caller = visit.site.acts, visit.caller
     views = [acts.account_view(caller, told["account"]) for told in acts.budgets(caller)]
     return visit.page("overview.html", accounts=views)
@@ -44,7 +44,7 @@ def account(visit: PageRequest) -> Response:
 def _account(visit: PageRequest) -> dict[str, Any]:
     name, acts = visit.request.path_params["account"], visit.site.acts
     if all(told["account"] != name for told in acts.budgets(visit.caller)):
-        raise InvalidParameter("account", name, "to be one that you may see", "Choose one of the list.")
+        raise InvalidParameter("account", name, "to be one that you may see", "Choose one from the list of accounts.")
     view, latest = acts.account_view(visit.caller, name), acts.recent(visit.caller, account=name, limit=LATEST)
     chart = burn_down_chart([view.whole])
     return {"account": view, "burned": chart, "latest": list(map(view_entry, latest))}
@@ -61,7 +61,7 @@ def report(visit: PageRequest) -> Response:
 # ---------------------------------------------------------------------------------------------------- actions
 
 SAFE = ("appoint", "allot")
-"""Actions that give a part of what there is; all others change what people are promised."""
+"""Actions that only share out a budget; all others change what people are promised."""
 
 _STEWARD = [verb for verb in VERBS.values() if (verb.permission, verb.queue) == (Permission.STEWARD, Queue.LEDGER)]
 _ABOUT_ACCOUNTS = [verb for verb in _STEWARD if any(each.name == "account" for each in arguments(verb.request))]
@@ -70,7 +70,7 @@ ACTIONS = sorted((verb for verb in _ABOUT_ACCOUNTS if "page" in verb.faces), key
 
 
 def _fields(visit: PageRequest, verb: Verb) -> list[FormField]:
-    """The fields of an action on this account; only the owner makes stewards."""
+    """Returns the fields of an action on this account; only the owner appoints stewards."""
     fields = form_of(verb.request, without=("account",))
     hidden = () if visit.caller.role is ServiceRole.OWNER else (ServiceRole.STEWARD.value,)
     return [replace(each, choices=tuple(one for one in each.choices if one[0] not in hidden)) for each in fields]
@@ -80,7 +80,9 @@ def _action(verb: Verb) -> PageRoute:
     def perform_action(visit: PageRequest) -> Response:
         place = visit.request.path_params["account"]
         if verb.name == "renew" and visit.text("sure") != "yes":
-            raise InvalidParameter("sure", "", "to be ticked", "A renewal gives the same people a new budget.")
+            raise InvalidParameter(
+                "sure", "", "to be ticked", "Tick the box: a renewal gives the same people a new budget."
+            )
         visit.site.acts.perform(visit.caller, read_form(verb.request, visit.form, account=place))
         return to(f"/accounts/{quote(place, safe='')}?done={verb.name}")
 
@@ -92,7 +94,7 @@ def _action(verb: Verb) -> PageRoute:
 
 
 def history(visit: PageRequest) -> Response:
-    """Shows entries, the newest first: everybody's to those who may see them, else one's own."""
+    """Shows entries, the newest first: all of them to callers who may see them, else the caller's own."""
     everybody = visit.caller.may(Permission.SEE_ALL)
     place, who = visit.query_parameter("account"), visit.query_parameter("who") if everybody else ""
     before = visit.query_parameter("before")
@@ -144,24 +146,24 @@ def _format_json(found: Document) -> str:
 
 
 def export_certificate(visit: PageRequest) -> Response:
-    """Gives a certificate as a file."""
+    """Returns a certificate as a file."""
     sequence = visit.request.path_params["sequence"]
     found = visit.site.acts.certificate(visit.caller, sequence)
     return attachment(_format_json(found), "application/json", f"certificate-{sequence}.json")
 
 
 def show_verify(visit: PageRequest) -> Response:
-    """Shows the button."""
+    """Shows the button that verifies the ledger."""
     return visit.page("verify.html", head="")
 
 
 def verify(visit: PageRequest) -> Response:
-    """Walks the whole ledger."""
+    """Verifies the whole ledger, and shows its head."""
     return visit.page("verify.html", head=str(visit.site.acts.verify(visit.caller)))
 
 
 def anchor(visit: PageRequest) -> Response:
-    """Gives the head of the ledger as a file."""
+    """Returns the head of the ledger as a file."""
     return attachment(f"{visit.site.acts.anchor(visit.caller)}\n", "text/plain; charset=utf-8", "discreet.anchor")
 
 

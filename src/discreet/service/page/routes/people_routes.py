@@ -12,7 +12,7 @@ from discreet.service.page.request_forms import read_form
 
 
 def people(visit: PageRequest, secret: dict[str, str] | None = None) -> Response:
-    """Shows everybody and all keys, and what is shown this once."""
+    """Shows all people and keys, and a new secret, which is shown only once."""
     identities, by = visit.site.identities, visit.caller
     everybody, managed = identities.people(by), sorted(role.value for role in MAKES.get(by.role, ()))
     reachable = [each for each in everybody if each.disabled is None and manages(by, each.name, each.role)]
@@ -29,7 +29,7 @@ def people(visit: PageRequest, secret: dict[str, str] | None = None) -> Response
 
 
 def _action(path: str, verb: str, title: str = "", hint: str = "") -> PageRoute:
-    """The route of an action; one with a title has a secret as its result, which is shown this once."""
+    """Returns the route of an action; one with a title has a secret as its result, which is shown only once."""
 
     def perform_action(visit: PageRequest) -> Response:
         asked = read_form(PEOPLE_VERBS[verb].request, visit.form)
@@ -46,10 +46,10 @@ def _action(path: str, verb: str, title: str = "", hint: str = "") -> PageRoute:
 ROUTES = (
     PageRoute(method="GET", path="/people", permission=Permission.MANAGE_PEOPLE, handler=people),
     _action("/people", "make_person"),
-    _action("/people/link", "make_link", "A sign-in link for {name}.", "It works once, for some minutes."),
+    _action("/people/link", "make_link", "A sign-in link for {name}.", "It works once, for a few minutes."),
     _action("/people/disable", "disable_person"),
     _action("/people/enable", "enable_person"),
-    _action("/keys", "make_key", "Key {id} of {name}.", "Only its hash is kept."),
-    _action("/keys/rotate", "rotate_key", "Key {id}, in place of {key}.", "The old one ended."),
+    _action("/keys", "make_key", "Key {id} of {name}.", "The service keeps only its hash."),
+    _action("/keys/rotate", "rotate_key", "Key {id}, which replaces {key}.", "The old key no longer works."),
     _action("/keys/revoke", "revoke_key"),
 )

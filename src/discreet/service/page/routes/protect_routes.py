@@ -1,6 +1,6 @@
-"""Protecting a table: a file is chosen, a worker looks into it, and a steward declares what is known about it.
+"""Protecting a table: a steward chooses a file, a worker scans it, and the steward declares what is known about it.
 
-The form shows a warning for all that is missing, and what it would mean for questions.
+The form shows a warning for everything that is missing, and what that means for queries.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _LARGEST_EPSILON = 10
 _TEXTS = ("source", "name", "whose", "account", *AMOUNTS, "neighbours", "version")
 _LIMITS = {"max_groups": 1, "max_rows": 1}
 _PARTS = ("column", "column-type", "column-low", "column-high", "column-keys")
-"""What a form says about each column, in the order of `DeclaredColumn`."""
+"""The fields of each column in the form, in the order of `DeclaredColumn`."""
 
 
 class DeclaredColumn(NamedTuple):
@@ -42,7 +42,7 @@ class DeclaredColumn(NamedTuple):
 
     @property
     def bounds(self) -> list[str | int | float]:
-        """Both ends: numbers, or days as they are written."""
+        """Returns both ends: numbers, or days as they are written."""
         return [self._end(self.low), self._end(self.high)]
 
     def _end(self, text: str) -> str | int | float:
@@ -55,7 +55,7 @@ class DeclaredColumn(NamedTuple):
 
     @property
     def key_values(self) -> list[str | int | bool]:
-        """The keys, which stand on lines or have commas between them."""
+        """Returns the keys, which are on lines or have commas between them."""
         texts = self.keys.splitlines() if "\n" in self.keys else self.keys.split(",")
         return [self._key(text.strip()) for text in texts if text.strip()]
 
@@ -85,33 +85,33 @@ class Declaration:
     change: tuple[str, ...] = ()
 
     def text(self, name: str) -> str:
-        """Returns a field."""
+        """Returns a field, empty if it is missing."""
         return self.texts.get(name, "")
 
     @property
     def each_row(self) -> bool:
-        """Whether each row is protected alone."""
+        """Returns whether each row is protected alone."""
         return self.text("whose") == "row"
 
     @property
     def unit(self) -> str:
-        """The column of people's ids."""
+        """Returns the column of people's ids."""
         return "" if self.each_row else self.text("unit")
 
     @property
     def budget(self) -> dict[str, str]:
-        """The amounts that were given."""
+        """Returns the amounts that were given."""
         return {name: self.text(name) for name in AMOUNTS if self.text(name)}
 
     @property
     def warnings(self) -> Iterator[str]:
-        """What is missing, and what that means for questions."""
+        """Yields what is missing, and what that means for queries."""
         if self.each_row:
-            yield "Each row is protected alone. If somebody can have two rows, choose the column of their ids."
+            yield "Each row is protected alone. If one person can have two rows, choose the column of their ids."
         elif not self.unit:
-            yield "No unit: say which column holds the ids of people, or that each row is one person."
+            yield "No unit: choose the column with the ids of people, or choose that each row is one person."
         elif set(self.limits.values()) == {1}:
-            yield "At most 1 row of each person counts in a group, in 1 group: raise the limits if people have more."
+            yield "At most 1 row of each person counts, in 1 group. Raise the limits if people have more rows."
         yield from self._about_budget()
         yield from self._about_columns()
 
@@ -124,14 +124,14 @@ class Declaration:
             if float(self.budget.get("epsilon", 0)) > _LARGEST_EPSILON:
                 yield "An epsilon above 10 promises very little."
         except ValueError:
-            yield "The epsilon is no number."
+            yield "The epsilon is not a number."
 
     def _about_columns(self) -> Iterator[str]:
         others = [column for column in self.columns if column.name != self.unit]
         open_ended = [c.name for c in others if c.type in BOUNDED and not (c.low and c.high)]
         keyless = [c.name for c in others if c.type in ("text", "bool") and not c.keys]
         if open_ended:
-            yield f"No bounds for {', '.join(open_ended)}: sums and means of these pay to find some."
+            yield f"No bounds for {', '.join(open_ended)}: sums and means of these columns spend budget to find bounds."
         if keyless:
             yield f"No keys for {', '.join(keyless)}: grouping by these needs a delta, and hides small groups."
 
@@ -142,7 +142,7 @@ class Declaration:
             InvalidParameter: if something that is needed is missing.
         """
         if not self.unit and not self.each_row:
-            hint = "Choose the column of their ids, or say that each row is one person."
+            hint = "Choose the column of their ids, or choose that each row is one person."
             raise InvalidParameter("unit", None, "to say whose rows these are", hint)
         always = {"path": path, "name": self.text("name"), "types": {c.name: c.type for c in self.columns}}
         perhaps: dict[str, Any] = {
@@ -160,7 +160,7 @@ def declaration(visit: PageRequest) -> Declaration:
     """Returns what a form says about a table.
 
     Raises:
-        InvalidParameter: if a number is none, or a type is unknown.
+        InvalidParameter: if a limit is not a number, or a type is unknown.
     """
     parts = [visit.form.getlist(part) for part in _PARTS]
     if len({len(values) for values in parts}) > 1:
@@ -179,7 +179,7 @@ def declaration(visit: PageRequest) -> Declaration:
 
 
 def propose_declaration(found: Document, source: str, name: str) -> Declaration:
-    """Returns the form that is proposed for a file which a worker has looked into: types, and bounds of kinds by name.
+    """Returns the form that is proposed for a file that a worker has scanned: types, and bounds of kinds by name.
 
     Bounds and keys are never taken from the data.
     """
@@ -199,7 +199,7 @@ def _propose_column(column: Mapping[str, Any]) -> DeclaredColumn:
 
 
 async def choose_file(visit: PageRequest) -> Response:
-    """Shows where a file can come from."""
+    """Shows how to upload or name a file."""
     return visit.page("protect.html", files=list_files(visit.site.settings))
 
 
@@ -213,7 +213,7 @@ async def upload(visit: PageRequest) -> Response:
 
 
 async def choose_path(visit: PageRequest) -> Response:
-    """Takes a path inside a root."""
+    """Takes a path inside a listed folder."""
     return _to_declare(from_path(visit.text("path"), visit.site.settings))
 
 
@@ -222,7 +222,7 @@ def _to_declare(source: FileSource) -> Response:
 
 
 async def show_declaration(visit: PageRequest) -> Response:
-    """Shows the form for a file that a worker has looked into."""
+    """Shows the form for a file that a worker has scanned."""
     source = resolve(visit.query_parameter("source"), visit.site.settings)
     found = await visit.perform(OPERATIONS["inspect"], {"path": str(source.path)})
     uploaded = source.name.startswith("upload/")

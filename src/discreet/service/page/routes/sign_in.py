@@ -1,7 +1,7 @@
 """Signing in and out: with a link that works once, with a key, or by a provider of identities; and the cookies for it.
 
-Opening a link uses nothing up, so that a preview of it in a mail program does no harm: the page has a button. Who signs
-in by a provider goes away with a ticket in a cookie, and comes back with the provider's word.
+Opening a link does not use it, so that a preview of it in a mail program does no harm: the page has a button. A browser
+that signs in by a provider leaves with a ticket in a cookie, and comes back with a code of the provider's.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SESSION_SECONDS, _TICKET_SECONDS = 12 * 3600, 600
 _AT_ONCE, _WAITING = 4, 64
 """Requests to the provider, and browsers that wait for one; addresses take turns, and none is refused for failures."""
 
-FAILED = "That link or key does not work: it was used, has expired, or never did. Ask for another."
+FAILED = "This link or key does not work: it was used, has expired or is wrong. Ask a steward for another."
 
 
 async def show_sign_in(site: PageContext, request: Request) -> Response:
@@ -38,7 +38,7 @@ async def show_sign_in(site: PageContext, request: Request) -> Response:
 
 
 async def sign_in(site: PageContext, request: Request) -> Response:
-    """Begins a session; whatever does not prove anybody is answered alike."""
+    """Begins a session; everything that proves no person gets the same answer."""
     aim, known, before = "/", site.identities, request.cookies.get(site.cookie)
     try:
         form = await read_posted(request, MOST_BODY)
@@ -64,7 +64,7 @@ class ProviderSignIn:
     """The two pages of signing in by a provider.
 
     Args:
-        provider: who is asked, and what is believed.
+        provider: the provider that is asked, and which of its claims are believed.
     """
 
     def __init__(self, provider: OpenIdSignIn) -> None:
@@ -83,7 +83,7 @@ class ProviderSignIn:
         return response
 
     async def come_back(self, site: PageContext, request: Request) -> Response:
-        """Begins the session of who has come back; the page goes on by itself, since it was opened by another site."""
+        """Begins a session after the provider; the page reloads itself, since another site has opened it."""
         told, cookies = request.query_params, request.cookies
         try:
             async with self._lane.slot(network(address_of(request))):
@@ -110,12 +110,12 @@ def _with_session(response: Response, site: PageContext, session: str) -> Respon
 
 
 def _cookie(site: PageContext, path: str = "/", samesite: str = "strict") -> dict[str, Any]:
-    """A cookie for the server only: of our own pages, or ("lax") when another site sends the browser back, too."""
+    """Returns the options of a cookie for the server only, sent by our own pages, or ("lax") also from another site."""
     return {"path": path, "secure": site.settings.secure, "httponly": True, "samesite": samesite}
 
 
 def _refuse_sign_in(site: PageContext, request: Request, aim: str = "/") -> Response:
-    """Answers what proves nobody, and counts it."""
+    """Refuses a sign-in that proves no person, and counts it."""
     note_refusal(request, NotAuthenticated())
     try:
         site.limits.note_failure(address_of(request))

@@ -20,7 +20,7 @@ from discreet.service.page.request_forms import form_of, label_of, read_form
 from discreet.service.request_executor import Document
 
 PLAN = "plan_"
-"""What the name of a verb begins with that tells what another one would release and cost."""
+"""The prefix of verbs that return what another one would release and cost."""
 MOST_DRAFT = 20_000  # characters of a question in an address
 
 
@@ -29,9 +29,9 @@ class VerbPage:
     """The page of a verb.
 
     Attributes:
-        verb: what it is for.
-        plan: the verb that tells its price, if there is one, which is then shown first.
-        template: what shows it.
+        verb: the verb that it is for.
+        plan: the verb that returns its price, if there is one; the price is then shown first.
+        template: the template that shows it.
         usual: texts of fields that are left empty.
     """
 
@@ -42,12 +42,12 @@ class VerbPage:
 
     @property
     def title(self) -> str:
-        """What the page is called, as is the verb."""
+        """The title of the page: the name of the verb."""
         return label_of(self.verb.name)
 
     @property
     def path(self) -> str:
-        """Its address."""
+        """The address of the page."""
         return f"/{self.verb.name.replace('_', '-')}"
 
     @property
@@ -69,7 +69,7 @@ class VerbPage:
         )
 
     async def show(self, visit: PageRequest) -> Response:
-        """Shows the form."""
+        """Shows the form of the verb."""
         return self._page(visit)
 
     async def _perform_verb(self, visit: PageRequest, verb: Verb) -> Response:
@@ -85,7 +85,7 @@ class VerbPage:
         return self._page(visit, outcome=keep(visit, verb, asked, document))
 
     def _page(self, visit: PageRequest, status: int = 200, **shown: Any) -> Response:
-        """The form as it was sent, and its result or what is wrong; htmx gets only these, and no status but 429."""
+        """Shows the form as it was sent, with its result or error; htmx gets only these, and no status but 429."""
         context = {"outcome": None, "price": None, "error": None, "key": token(16), **shown}
         if visit.partial:
             return visit.page("fragments/outcome.html", status if status == 429 else 200, **context)
@@ -106,7 +106,7 @@ class VerbPage:
 
 
 async def perform_form(visit: PageRequest, verb: Verb, usual: Mapping[str, str]) -> tuple[Document, Document]:
-    """Has done what the form of a verb asks; the form's key makes sure that sending it again is charged once.
+    """Does what the form of a verb asks; the form's key makes sure that sending it again is charged once.
 
     Returns:
         What was asked, and the result.
@@ -127,7 +127,7 @@ def keep(visit: PageRequest, verb: Verb, asked: Document, document: Document) ->
 
 
 def whose(visit: PageRequest) -> str:
-    """Returns under whom results are kept: a session of a key for some tables sees those of its own only."""
+    """Returns the name under which results are kept: a key for some tables sees only its own results."""
     caller = visit.caller
     return caller.name if caller.tables is None else f"{caller.name}\n{caller.credential}"  # no name has a line break
 

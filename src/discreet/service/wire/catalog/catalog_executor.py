@@ -1,4 +1,4 @@
-"""Catalog queries have a lane of their own: one process, one query at a time with a deadline, callers in turn."""
+"""Catalog queries have a queue of their own: one process, one query at a time with a deadline, callers in turn."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _ENVIRONMENT = ("PATH", "PYTHONPATH", "LANG", "LC_ALL", "VIRTUAL_ENV", "SYSTEMRO
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogQuery:
-    """A query, and who asks it of which tables.
+    """A query, the caller who asks it, and the tables that they may see.
 
     Attributes:
         parameters: values of $1, $2 and so on.
-        facts: of the tables that the caller may see.
-        settings: what current_setting and version() tell.
+        facts: the public facts about the tables that the caller may see.
+        settings: what current_setting and version() return.
     """
 
     sql: str
@@ -53,7 +53,7 @@ class CatalogExecutor:
 
     Args:
         deadline: seconds for a query.
-        waiting: how many queries may wait, of everybody; `per_caller` of one.
+        waiting: how many queries of all callers may wait; `per_caller` of one caller.
 
     Formal guarantee: a query waits for at most one query of each other caller, however many they have sent.
     """
@@ -64,13 +64,13 @@ class CatalogExecutor:
         self._process: asyncio.subprocess.Process | None = None
 
     async def answer(self, query: CatalogQuery) -> CatalogRows:
-        """Returns what the catalog tells.
+        """Returns the rows of a catalog query.
 
         Raises:
             UnsupportedQuery: if the query is refused, or takes too long.
             UnknownTable: if the catalog has no such table.
             TooManyRequests: if too many of the caller's own queries wait.
-            ServiceUnavailable: if too many of everybody's do.
+            ServiceUnavailable: if too many of all callers wait.
         """
         async with self._lane.slot(query.user):
             return _read(await self._exchange(query))
@@ -126,12 +126,12 @@ class CatalogExecutor:
             await asyncio.shield(process.wait())
 
     async def close(self) -> None:
-        """Ends the process."""
+        """Ends the process of the catalog."""
         await self._kill()
 
 
 async def _send_request(process: asyncio.subprocess.Process, request: Mapping[str, Any]) -> dict[str, Any]:
-    """What the process says to a request; nothing if it has ended."""
+    """Returns the reply of the process to a request; an empty one if it has ended."""
     if process.stdin is None or process.stdout is None:
         raise ConnectionError
     process.stdin.write(json.dumps(request).encode() + b"\n")

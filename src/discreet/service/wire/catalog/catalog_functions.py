@@ -1,6 +1,6 @@
 """PostgreSQL's functions that clients call in catalog queries, as macros of the engine.
 
-Sizes are never told: they would count rows. What does not exist here (indexes, defaults, triggers) is NULL.
+Sizes are never shown: they would count rows. What does not exist here (indexes, defaults, triggers) is NULL.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ TYPE_NAMES = {
     1184: "timestamp with time zone",
     1266: "time with time zone",
 }
-"""What SQL calls types; all others are called as in `pg_type`."""
+"""The names that SQL gives to types; all others have their name in `pg_type`."""
 
 _NAMES = " ".join(f"WHEN {oid} THEN '{name}'" for oid, name in TYPE_NAMES.items())
 _OIDS = " ".join(f"WHEN '{name}' THEN {oid}" for oid, name in TYPE_NAMES.items())
 _FORMAT = f"""CASE WHEN a IS NULL THEN NULL ELSE CASE a {_NAMES} ELSE coalesce(
     (SELECT CASE WHEN left(z_t.typname, 1) = '_' THEN CASE z_t.typelem {_NAMES} ELSE z_t.typname[2:] END || '[]'
      ELSE z_t.typname END FROM pgc.pg_type AS z_t WHERE z_t.oid = a), '???') END END"""
-# Tables inside have names that no client gives, lest a column of the client be taken for theirs.
+# Tables inside have names that no client uses: a column of a client's query could be taken for theirs.
 _BARE = "replace(regexp_replace(a, '^.*[.]', ''), '\"', '')"  # a name without its schema and its quotes
 _CLASS_OID = f"(SELECT min(z_c.oid) FROM pgc.pg_class AS z_c WHERE z_c.relname = {_BARE})"
 _CLASS_NAME = "(SELECT z_c.relname FROM pgc.pg_class AS z_c WHERE z_c.oid = TRY_CAST(a AS UINTEGER))"
@@ -105,17 +105,17 @@ MACROS: dict[str, list[tuple[str, str]]] = {
     "array_to_string": [("a, b", "array_to_string(a, b)"), ("a, b, c", "array_to_string(a, b)")],
     "obj_description": [(parameters, _DESCRIBED.format("0")) for parameters in ("a, b", "a")],
 }
-"""Of each function its forms: parameters, and what they stand for."""
+"""The forms of each function: parameters, and the expression that they expand to."""
 
 TABLE_MACROS = {"pg_get_keywords": "SELECT word, catcode, catdesc FROM pgc.pg_keywords"}
-"""Functions that stand in FROM."""
+"""Functions that are called in FROM."""
 
 FUNCTIONS = frozenset({*MACROS, *TABLE_MACROS}) - {name for name in MACROS if name.startswith("reg")}
-"""What a query may call; names of regclass and its kin are looked up by casts."""
+"""The functions that a query may call; names of regclass and the like are looked up by casts."""
 
 
 def statements() -> list[str]:
-    """Returns what makes all macros."""
+    """Returns the statements that create all macros."""
     made = []
     for name, forms in MACROS.items():
         written = ", ".join(f"({parameters}) AS {body}" for parameters, body in forms)

@@ -1,6 +1,6 @@
 """The process that answers catalog queries: a line of JSON in, a line of JSON out, no file and no table behind it.
 
-It is killed when a query takes too long, and when a text makes the parser fall over it falls alone.
+It is killed when a query takes too long, and a text that crashes the parser ends only this process.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _OIDS = {
     "UINTEGER[]": 1028,
 }
 _MEMORY = 1 << 30  # bytes
-_HINT = "The catalog tells of tables and columns; see docs/postgresql_wire.md."
+_HINT = "Ask the catalog for tables and columns; see docs/postgresql_wire.md."
 
 Reply = dict[str, Any]
 
@@ -79,7 +79,7 @@ class Catalogs:
         columns = [(name, _OIDS.get(str(kind), 25)) for name, kind, *_ in cursor.description or ()]
         rows = cursor.fetchmany(MOST_ROWS + 1)
         if len(rows) > MOST_ROWS:
-            raise UnsupportedQuery(f"A catalog query gives at most {MOST_ROWS} rows.", "Add a LIMIT.")
+            raise UnsupportedQuery(f"A catalog query returns at most {MOST_ROWS} rows.", "Add a LIMIT.")
         return {"columns": columns, "rows": [[_plain(value) for value in row] for row in rows]}
 
     def _engine(self, request: Mapping[str, Any]) -> duckdb.DuckDBPyConnection:
@@ -94,7 +94,7 @@ class Catalogs:
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON has it; an array as PostgreSQL writes it."""
+    """Returns a value as JSON has it; an array as PostgreSQL writes it."""
     if isinstance(value, list):
         return "{" + ",".join(map(_element, value)) + "}"
     if isinstance(value, Decimal):
@@ -113,7 +113,7 @@ def _element(value: Any) -> str:
 
 
 def confine() -> None:
-    """Takes from this process what it does not need: files that grow, memory without end, and a dump of its memory."""
+    """Limits this process: it writes no files, uses bounded memory, and leaves no dump of its memory."""
     for limit, most in (
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_FSIZE, 0),

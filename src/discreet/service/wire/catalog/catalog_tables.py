@@ -15,7 +15,7 @@ from discreet.service.wire.value_formats import TYPES
 from discreet.sql.catalog_queries import SCHEMAS
 
 FIRST_OID = 16384
-"""PostgreSQL gives objects of users numbers from here on."""
+"""The first number that PostgreSQL gives to objects of users."""
 
 _PUBLIC, _CATALOG, _INFORMATION = 2200, 11, 13000 - 1
 _OWNER_OID, _OWNER = 10, "discreet"
@@ -77,12 +77,14 @@ def database(facts: Facts, *, user: str, name: str) -> duckdb.DuckDBPyConnection
     """Returns an engine in memory with the catalog of some tables; it reads no file and takes no other setting.
 
     Args:
-        facts: of each table its name and columns, as `Desk.tables` tells them.
-        user: who looks.
-        name: what the database is called.
+        facts: the name and columns of each table, as `RequestExecutor.tables` returns them.
+        user: the name of the caller.
+        name: the name of the database.
     """
     made = duckdb.connect(":memory:", config={**LIMITS, "temp_directory": ""})
-    made.execute("SET enable_external_access = false")  # together with the other, DuckDB takes it first and refuses
+    made.execute(
+        "SET enable_external_access = false"
+    )  # alone: with the other settings DuckDB would apply it first and refuse them
     made.execute("BEGIN")
     for schema, own in SCHEMAS.items():
         made.execute(f"CREATE SCHEMA {own}")
@@ -115,7 +117,7 @@ def _fill(made: duckdb.DuckDBPyConnection, schema: str, table: str, rows: Iterab
 
 
 def _content(facts: Facts, user: str, name: str) -> dict[tuple[str, str], list[Row]]:
-    """The rows of all tables that have some."""
+    """Returns the rows of all catalog tables that have some."""
     catalog: dict[str, list[Row]] = {
         **{table: _constant_rows(table) for table in shapes()["rows"]},
         "pg_namespace": list(_namespaces()),
@@ -143,7 +145,7 @@ def _content(facts: Facts, user: str, name: str) -> dict[tuple[str, str], list[R
 
 
 def _constant_rows(table: str) -> list[Row]:
-    """The rows that every catalog has."""
+    """Returns the rows that every catalog has."""
     columns = columns_of("pg_catalog", table)
     return [dict(zip(columns, row, strict=True)) for row in shapes()["rows"][table]]
 
@@ -212,7 +214,7 @@ def _attributes(facts: Facts) -> Iterator[Row]:
 
 
 def _descriptions(facts: Facts) -> Iterator[Row]:
-    """What a steward declared: it is public."""
+    """Yields what a steward declared, which is public."""
     for oid, fact in enumerate(facts, FIRST_OID):
         if fact.get("protected"):
             yield {"objoid": oid, "classoid": 1259, "objsubid": 0, "description": f"Protected: {fact.get('unit', '')}"}
@@ -229,7 +231,7 @@ def _database(name: str) -> Row:
 
 
 def _roles(user: str) -> Iterator[Row]:
-    """The service, and who looks; nobody else is named."""
+    """Yields the service and the caller; no other person is named."""
     for oid, name in {_OWNER_OID: _OWNER, _CALLER_OID: user}.items():
         flags = ("rolsuper", "rolcreaterole", "rolcreatedb", "rolreplication", "rolbypassrls")
         own = {"oid": oid, "rolname": name, "rolinherit": True, "rolcanlogin": oid == _CALLER_OID, "rolconnlimit": -1}
