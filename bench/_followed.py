@@ -70,8 +70,13 @@ def follow(folder: str, source: str) -> None:
     window = mmap.mmap(file, 1, prot=mmap.PROT_READ)
     seen: set[tuple[Any, ...]] = set()
 
+    dataclasses = (
+        f"{source}dataclass.py"  # as little followed as the module of the standard library for which it stands
+    )
+
     def is_ours(frame: FrameType) -> bool:
-        return frame.f_code.co_filename.startswith(source) and frame.f_code.co_name != "<module>"
+        place = frame.f_code.co_filename
+        return place.startswith(source) and place != dataclasses and frame.f_code.co_name != "<module>"
 
     def name(frame: FrameType) -> str:
         return f"{frame.f_code.co_filename[len(source) :]}:{frame.f_code.co_qualname}"

@@ -3,7 +3,8 @@
 A file counts when one of its functions runs, in any process, between the call and its result. A room change is a
 function of one room (`curator`, `ledger`, ...) that calls one of another, counted once. `ask`, `fit` and `synthesize`
 run in one process; HTTP and wire go through `discreet serve --demo`, whose owner of the ledger and workers are other
-processes. Pass --list to see the files, and --source PATH/src to follow another version.
+processes. Each is followed after another request of its kind, so that what runs when modules are first loaded does not
+count. Pass --list to see the files, and --source PATH/src to follow another version.
 """
 
 from __future__ import annotations
@@ -89,6 +90,9 @@ def run_verbs(folder: Path) -> None:
         "fit": lambda: curator.fit(tree, "SELECT age, ill FROM visits", target="ill"),
         "synthesize": lambda: curator.synthesize("SELECT ward, ill FROM visits", epsilon=1, generator="independent"),
     }
+    curator.ask("SELECT COUNT(*) AS n FROM visits WHERE age > 9", epsilon=0.25)
+    curator.fit(tree, "SELECT age, ill FROM visits WHERE age > 9", target="ill")
+    curator.synthesize("SELECT ward FROM visits", epsilon=1, generator="independent")
     for number, way in enumerate(VERBS, start=1):
         open_window(folder, number)
         ways[way]()

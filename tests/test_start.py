@@ -89,7 +89,9 @@ def test_a_question_loads_its_engine_after_its_command_and_says_nothing_but_its_
     """What is loaded with the command is never searched for garbage, of which DuckDB would complain at the end."""
     write(tmp_path)
     commands(tmp_path, ("protect",))
-    found = python("from discreet.cli.app import loaded; loaded('ask'); print(json.dumps(sorted(sys.modules)))")
+    found = python(
+        "from discreet.cli.app import load_command; load_command('ask'); print(json.dumps(sorted(sys.modules)))"
+    )
     assert not set(found) & {"duckdb", "discreet.engines.memory.engine", "discreet.accounting.pld"}
     line = [sys.executable, "-m", "discreet", "ask", COUNT, "--epsilon", "0.1"]
     ended = subprocess.run(line, capture_output=True, text=True, cwd=tmp_path, check=False)
@@ -140,8 +142,9 @@ DOORS = {
 
 
 _BARE = """
-from discreet.cli.app import COMMANDS, loaded
-print(json.dumps([[loaded(name).name for name in COMMANDS], type(answer.chart()).__name__, list(map(told, {doors!r}))]))
+from discreet.cli.app import COMMANDS, load_command
+names = [load_command(name).name for name in COMMANDS]
+print(json.dumps([names, type(answer.chart()).__name__, list(map(told, {doors!r}))]))
 """
 
 

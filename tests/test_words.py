@@ -240,4 +240,4 @@ def test_the_check_finds_words(text: str, words: list[str]) -> None:
 
 def test_the_check_counts_words_of_sentences() -> None:
     assert too_long((("here", "word " * LONGEST_SENTENCE + ". " + "word " * LONGEST_SENTENCE),)) == []
-    assert len(too_long((("here", "word " * (LONGEST_SENTENCE + 1)),))) == 1
+    assert len(too_long((("here", "word " * (LONGEST_SENTENCE + 1) + "word."),))) == 1

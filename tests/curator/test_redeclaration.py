@@ -371,7 +371,7 @@ def test_two_who_change_at_once_cannot_both_have_seen_the_same(tmp_path: Path) -
     with curator(ledger=str(tmp_path / "book")) as held:
         seen = held._ledger.declaration("visits")
         held.protect(CROWD, **DECLARED | WIDER, change=True)
-        with pytest.raises(DeclarationChanged, match="meanwhile"):
+        with pytest.raises(DeclarationChanged, match="in the meantime"):
             held._catalog.protect(CROWD, **DECLARED | {"max_rows": 5}, replacing=seen)
 
 

@@ -129,7 +129,7 @@ def test_mutant_alike_questions_are_released_apart_for_one_price(monkeypatch: py
 @pytest.mark.parametrize(
     ("sql", "reason"),
     [
-        ("SELECT COUNT(*) AS n FROM visits UNION SELECT COUNT(*) FROM labs", "which numbers are equal"),
+        ("SELECT COUNT(*) AS n FROM visits UNION SELECT COUNT(*) FROM labs", "which rows are equal"),
         ("SELECT COUNT(*) AS n FROM visits UNION ALL SELECT 1, COUNT(*) FROM labs", "columns"),
         ("SELECT COUNT(*) AS n FROM visits UNION ALL SELECT ward FROM labs GROUP BY ward", "two types"),
         ("SELECT COUNT(*) AS n FROM visits UNION ALL SELECT age FROM labs", "neither a key"),

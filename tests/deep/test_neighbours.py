@@ -156,7 +156,7 @@ def test_mutant_shuffled_batches(monkeypatch: pytest.MonkeyPatch) -> None:
         if not getattr(self, "order", []):
             self.order = shuffle_indices(count, bits=bits).tolist()
         piece, self.order = self.order[: count // 3], self.order[count // 3 :]
-        yield self._collated(piece), len(piece), True
+        yield self._collate_batch(piece), len(piece), True
 
     coins = Draws(uniforms((6, 6), bits=SeededBits(2)) < 0.5)
     assert follows_coins(coins)
@@ -171,7 +171,7 @@ def test_mutant_one_coin_for_neighbours(monkeypatch: pytest.MonkeyPatch) -> None
     def broken(self: Any, source: Any = None, *, part: int = 0) -> Iterator[Any]:
         for batch, _, last in honest(self, source, part=part):
             doubled = sorted({place for x in batch[0].tolist() for place in (x - x % 2, x - x % 2 + 1)})
-            yield self._collated(doubled), len(doubled), last
+            yield self._collate_batch(doubled), len(doubled), last
 
     monkeypatch.setattr(PoissonBatches, "draw", broken)
     assert not follows_coins(Draws(uniforms((6, 6), bits=SeededBits(2)) < 0.5))

@@ -144,6 +144,14 @@ def of_texts(postgres_tables: PostgresTables) -> Pair:
     return memory, register(postgres_tables, postgres_tables.give(rows, columns), columns)
 
 
+def is_taken(text: str) -> bool:
+    """Whether a pattern with one group left is still one: without the others, \\b may be next to another letter."""
+    try:
+        return is_certain(text)
+    except PatternError:
+        return False
+
+
 @given(pattern=patterns())
 def test_patterns_are_found_where_others_find_them(of_texts: Pair, pattern: str) -> None:
     memory, made = of_texts
@@ -153,7 +161,7 @@ def test_patterns_are_found_where_others_find_them(of_texts: Pair, pattern: str)
         return
     asked = [call("matches", B, col("a", T), lit(write_pattern(remove_groups(tree)), T))]
     texts = [write_pattern(keep_one_group(tree, number)) for number in range(groups(tree) + 1)]
-    asked += [call("extract", T, col("a", T), lit(text, T)) for text in texts if is_certain(text)]
+    asked += [call("extract", T, col("a", T), lit(text, T)) for text in texts if is_taken(text)]
     for each in map(value_of, asked):
         assert unsealed(made.read(each)) == unsealed(memory.read(each)), pattern
 
@@ -183,7 +191,7 @@ def test_groups_are_found_where_others_find_them(of_texts: Pair) -> None:
         texts = [write_pattern(keep_one_group(tree, number)) for number in range(groups(tree) + 1)]
         assert not all(map(is_certain, texts)), pattern
         for asked in (call("extract", T, col("a", T), lit(text, T)) for text in texts if not is_certain(text)):
-            with pytest.raises(UnsupportedQuery, match="PostgreSQL takes the longest"):
+            with pytest.raises(UnsupportedQuery, match="PostgreSQL then takes the longest"):
                 made.check({"t"}, (asked,))
             differ += unsealed(made.read(value_of(asked))) != unsealed(memory.read(value_of(asked)))
     assert differ >= 5  # the refusal has reasons

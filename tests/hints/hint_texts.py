@@ -38,7 +38,7 @@ PASSED_ON = {
     ("sql/clauses/union_clause.py", "mismatch.hint"),
     ("sql/functions/grammar.py", "mismatch.hint"),
     ("sql/functions/grammar.py", "refusal.hint"),
-    ("sql/functions/recorded.py", "mismatch.hint"),
+    ("sql/functions/recorded_functions.py", "mismatch.hint"),
     ("sql/refusals.py", "fill_examples(hint, self.examples)"),
     ("sql/scope.py", "hint"),
     ("sql/select.py", "refusal.hint"),

@@ -38,7 +38,7 @@ UNREACHED = {
         ("measurement/program/program.py", "counts nothing"),
         ("measurement/releases/", ""),
         ("curator/catalog/catalog.py", "cannot be called"),
-        ("curator/catalog/catalog.py", "beside another one"),
+        ("curator/catalog/catalog.py", "inside another one"),
         ("sql/clauses/from_clause.py", "reads declared tables"),
         ("sql/clauses/histograms.py", "make no such bands"),
         ("sql/clauses/assembly.py", "too large"),

@@ -50,6 +50,13 @@ def test_a_sparse_matrix_that_would_be_too_large_is_refused_with_its_size(monkey
         TREE.fit(sparse.csr_array((2, 1025)), np.zeros(2))
 
 
+def _are_alike(left: Any, right: Any) -> bool:
+    """Whether outputs are the same: scores but for their last digit, since columns are multiplied in another order."""
+    if np.asarray(left).dtype.kind == "f":
+        return np.allclose(left, right, rtol=1e-12, atol=1e-12)
+    return np.array_equal(left, right)
+
+
 @every("specimen", some(SPECIMENS, 6))
 def test_names_of_a_table_are_kept_and_asked_for_again(specimen: Specimen) -> None:
     X, y = specimen.data
@@ -60,7 +67,7 @@ def test_names_of_a_table_are_kept_and_asked_for_again(specimen: Specimen) -> No
         model = specimen.fit(frame, y, epsilon=2.0)
         assert model.feature_names_in_.tolist() == NAMES
         pairs = zip(outputs(model, frame), outputs(wanted, X), strict=True)
-        assert all(np.array_equal(left, right) for left, right in pairs)
+        assert all(_are_alike(left, right) for left, right in pairs)
         again = store.from_json(store.to_json(model))
         assert again.feature_names_in_.tolist() == NAMES
         ask = again.predict if hasattr(again, "predict") else again.transform

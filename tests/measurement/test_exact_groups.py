@@ -184,7 +184,7 @@ def test_errors_lose_what_they_know() -> None:
     assert failed.value.__cause__ is failed.value.__context__ is None
     names = [frame.name for frame in traceback.extract_tb(failed.value.__traceback__)]
     assert "divide" not in names
-    assert names[-1] == "opened"
+    assert names[-1] == "call_without_leaks"
     assert "Ada" not in "".join(traceback.format_exception(failed.value))
 
 
@@ -196,7 +196,7 @@ def test_an_interrupt_stays_one_and_shows_no_frames() -> None:
 
     with pytest.raises(KeyboardInterrupt) as told:
         stopped(made(SECRET))
-    assert [frame.name for frame in traceback.extract_tb(told.value.__traceback__)][-1] == "opened"
+    assert [frame.name for frame in traceback.extract_tb(told.value.__traceback__)][-1] == "call_without_leaks"
 
 
 # -------------------------------------------------------------------------------------------------------------- mutants

@@ -20,7 +20,7 @@ from discreet.privacy import Budget
 from discreet.service.acts import StewardActions
 from discreet.service.api.application import create_api
 from discreet.service.api.route_access import ServiceContext
-from discreet.service.caller import AuthenticatedCaller, ServiceRole
+from discreet.service.caller import ServiceCaller, ServiceRole
 from discreet.service.identity import Identities, RateLimits
 from discreet.service.request_executor import Document, JobRequest, JobState, JobStatus
 from discreet.service.settings import Settings
@@ -44,17 +44,17 @@ class CuratorDesk(FakeDesk):
     curator: Curator = field(default_factory=Curator)
     drop: int = 0
 
-    async def perform(self, caller: AuthenticatedCaller, work: JobRequest) -> Document:
+    async def perform(self, caller: ServiceCaller, work: JobRequest) -> Document:
         self.seen.append((caller, work))
         if self.error is not None:
             raise self.error
         return self.done(caller, work)
 
-    def done(self, caller: AuthenticatedCaller, work: JobRequest) -> Document:
+    def done(self, caller: ServiceCaller, work: JobRequest) -> Document:
         who = {"analyst": caller.name, "project": "", "key": work.key}
         return perform(self.curator, work.operation, work.arguments, who)
 
-    def begin(self, caller: AuthenticatedCaller, work: JobRequest) -> JobStatus:
+    def begin(self, caller: ServiceCaller, work: JobRequest) -> JobStatus:
         status = super().begin(caller, work)
         try:
             ended = replace(status, state=JobState.DONE, document=self.done(caller, work))
@@ -63,7 +63,7 @@ class CuratorDesk(FakeDesk):
         self.jobs[status.id] = caller.name, ended
         return status
 
-    async def follow(self, caller: AuthenticatedCaller, job: str) -> Any:
+    async def follow(self, caller: ServiceCaller, job: str) -> Any:
         ended = self.job(caller, job)
         yield replace(ended, state=JobState.RUNNING, stage="Reading visits", document=None, error=None)
         yield replace(ended, state=JobState.RUNNING, stage="Adding noise", document=None, error=None)
@@ -76,7 +76,7 @@ class CuratorDesk(FakeDesk):
         """Tells that the ledger answers."""
         return True
 
-    def tables(self, caller: AuthenticatedCaller) -> list[Document]:
+    def tables(self, caller: ServiceCaller) -> list[Document]:
         known = [{"name": "visits", "protected": True, "account": "patients", "columns": []}]
         return [each for each in known if caller.sees("visits")]
 

@@ -30,10 +30,10 @@ from discreet.presentation.documents.error_documents import error_document
 from discreet.privacy import Budget
 from discreet.service.acts import StewardActions, recorder
 from discreet.service.api.application import create_api
-from discreet.service.api.metrics import Metrics
 from discreet.service.api.route_access import ServiceContext
-from discreet.service.caller import AuthenticatedCaller, ServiceRole
+from discreet.service.caller import ServiceCaller, ServiceRole
 from discreet.service.identity import Identities, RateLimits
+from discreet.service.metrics import Metrics
 from discreet.service.page import create_page
 from discreet.service.request_executor import OPERATIONS, Document, JobRequest, JobState, JobStatus
 from discreet.service.settings import Settings
@@ -80,11 +80,11 @@ class TapedDesk:
     """Does work at once, as a worker would; `failing` is raised instead, if it is set."""
 
     curator: Curator
-    done: list[tuple[AuthenticatedCaller, JobRequest]] = field(default_factory=list)
+    done: list[tuple[ServiceCaller, JobRequest]] = field(default_factory=list)
     jobs: dict[str, tuple[str, JobStatus]] = field(default_factory=dict)
     failing: Exception | None = None
 
-    async def perform(self, caller: AuthenticatedCaller, work: JobRequest) -> Document:
+    async def perform(self, caller: ServiceCaller, work: JobRequest) -> Document:
         self.done.append((caller, work))
         if self.failing is not None:
             raise self.failing
@@ -101,7 +101,7 @@ class TapedDesk:
             found.pop("tables")
         return found
 
-    def begin(self, caller: AuthenticatedCaller, work: JobRequest) -> JobStatus:
+    def begin(self, caller: ServiceCaller, work: JobRequest) -> JobStatus:
         name, operation = f"{len(self.jobs):032x}", work.operation
         try:
             document = _now(self.perform(caller, work))
@@ -111,23 +111,23 @@ class TapedDesk:
         self.jobs[name] = caller.name, status
         return status
 
-    def job(self, caller: AuthenticatedCaller, job: str) -> JobStatus:
+    def job(self, caller: ServiceCaller, job: str) -> JobStatus:
         owner, status = self.jobs.get(job, ("", None))
         if status is None or owner != caller.name:
             raise UnknownJob
         return status
 
-    async def follow(self, caller: AuthenticatedCaller, job: str) -> AsyncIterator[JobStatus]:
+    async def follow(self, caller: ServiceCaller, job: str) -> AsyncIterator[JobStatus]:
         yield self.job(caller, job)
 
-    def cancel(self, caller: AuthenticatedCaller, job: str) -> JobStatus:
+    def cancel(self, caller: ServiceCaller, job: str) -> JobStatus:
         return self.job(caller, job)
 
     async def check_ledger(self) -> bool:
         """Tells that the ledger answers."""
         return True
 
-    def tables(self, caller: AuthenticatedCaller) -> list[Document]:
+    def tables(self, caller: ServiceCaller) -> list[Document]:
         return [facts for facts in table_facts(self.curator) if caller.sees(facts["name"])]
 
 

@@ -112,6 +112,13 @@ def compare_trials(trials: Iterable[Trial], *, bound: Callable[[float], float]) 
     Args:
         trials: the raw release first, then ad-hoc defences, then private releases.
         bound: of an epsilon, the largest success that it allows.
+
+    >>> from discreet.attacks import uniqueness
+    >>> from discreet.noise import SeededBits
+    >>> people = {"zip": ["10", "11", "20", "21"] * 5, "illness": ["flu", "flu", "asthma", "cancer"] * 5}
+    >>> found = uniqueness.compare(people, ["zip"], sensitive="illness", epsilons=[1], bits=SeededBits(1))
+    >>> compare_trials([found.trials[0], *found.private], bound=right_guess)["epsilon 1"].success
+    1.0
     """
     found = tuple(trials)
     tried = [trial.epsilon for trial in found if trial.epsilon is not None]

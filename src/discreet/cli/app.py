@@ -233,8 +233,7 @@ def _show_version(asked: bool) -> None:
 
 @app.callback()
 def _beside_commands(
-    *,
-    version: Annotated[bool, typer.Option("--version", callback=_show_version, help="Print the version.")] = False,
+    *, version: Annotated[bool, typer.Option("--version", callback=_show_version, help="Print the version.")] = False
 ) -> None:
     del version
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from dataclasses import fields
 from functools import partial
 from inspect import signature
 from pathlib import Path
@@ -12,15 +10,15 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
-from numpy.typing import NDArray
 from typer.core import TyperGroup
 
 from discreet import attacks
-from discreet.attacks.linkage.attacker_tables import Column, Columns, columns_of, select_columns
+from discreet.attacks.linkage.attacker_files import numbers_in, read_numbers, read_ratings
+from discreet.attacks.linkage.attacker_tables import columns_of, select_columns
 from discreet.attacks.reconstruction.linear_reconstruction import Method
 from discreet.cli.output import Html, Json, print_json, stages, with_options, write_page
 from discreet.errors import InvalidParameter
-from discreet.report.attack_finding import Comparison, Finding, finding_page
+from discreet.report.attack_finding import Comparison, Finding, attack_document, finding_page
 
 
 class AttackGroup(TyperGroup):
@@ -65,7 +63,7 @@ def command(prepare: Callable[..., Attack]) -> Callable[..., Attack]:
         if html is not None:
             write_page(finding_page(found), html, "html")
         if json:
-            print_json(_plain(found))
+            print_json(attack_document(found))
         else:
             typer.echo(str(found))
 
@@ -159,7 +157,7 @@ def scoreboard(
     epsilon: Epsilon = EPSILONS,
 ) -> Attack:
     """Find people's records of ratings by a few ratings that are roughly known."""
-    ratings, given = _read_ratings(file, day, seconds), None if known is None else _read_ratings(known, day, seconds)
+    ratings, given = read_ratings(file, day, seconds), None if known is None else read_ratings(known, day, seconds)
     named: dict[str, Any] = {"user": user, "item": item, "rating": rating, "day": day}
     if compare:
         return partial(attacks.scoreboard.compare, ratings, items=items, days=days, epsilons=epsilon, **named)
@@ -188,14 +186,14 @@ def reconstruct(
     epsilon: Epsilon = EPSILONS,
 ) -> Attack:
     """Rebuild a secret bit of each person from answers about subsets of them."""
-    asked, secret = _numbers(file), None if truth is None else _numbers(truth)[:, 0].astype(int)
+    asked, secret = read_numbers(file), None if truth is None else read_numbers(truth)[:, 0].astype(int)
     if compare:
         if secret is None:
             raise InvalidParameter("--truth", None, "to be a file of bits", "Add --truth FILE.")
         return partial(attacks.reconstruct.compare, secret, queries=asked, method=method, epsilons=epsilon)
     if answers is None:
         raise InvalidParameter("ANSWERS", None, "to be a file", "Name the file of answers, or add --compare.")
-    return partial(attacks.reconstruct, asked, _numbers(answers)[:, 0], method=method, truth=secret)
+    return partial(attacks.reconstruct, asked, read_numbers(answers)[:, 0], method=method, truth=secret)
 
 
 @command
@@ -208,7 +206,7 @@ def difference(
 ) -> Attack:
     """Subtract an average without a person from the average with them, in several releases."""
     (cells,) = select_columns(columns_of(file), [column], parameter="--column")
-    return partial(attacks.difference.compare, _floats(cells, column), bounds=bounds, epsilons=epsilon)
+    return partial(attacks.difference.compare, numbers_in(cells, column), bounds=bounds, epsilons=epsilon)
 
 
 @command
@@ -221,7 +219,7 @@ def trace(
     false_positives: Annotated[float, typer.Option(help="Share of strangers that may be accused.")] = 0.05,
 ) -> Attack:
     """Say who took part in a study, from the means it released."""
-    mean, known, judged = _numbers(file)[0], _numbers(reference), _numbers(candidates)
+    mean, known, judged = read_numbers(file)[0], read_numbers(reference), read_numbers(candidates)
     return partial(attacks.trace, mean, known, judged, n=people, false_positives=false_positives)
 
 
@@ -236,7 +234,7 @@ def genome(
     epsilon: Epsilon = EPSILONS,
 ) -> Attack:
     """Release a group's allele frequencies in several ways, and say who is in the group."""
-    group, known, outside = (_numbers(path).astype(int) for path in (file, reference, strangers))
+    group, known, outside = (read_numbers(path).astype(int) for path in (file, reference, strangers))
     return partial(attacks.genome.compare, group, known, outside, epsilons=[float(each) for each in epsilon])
 
 
@@ -251,7 +249,7 @@ def membership(
     """Train models on half of the rows in several ways, and say which half it was."""
     columns = columns_of(file)
     (labels,) = select_columns(columns, [target], parameter="--target")
-    features = np.column_stack([_floats(cells, name) for name, cells in columns.items() if name != target])
+    features = np.column_stack([numbers_in(cells, name) for name, cells in columns.items() if name != target])
     classes, coded = np.unique(labels.astype(str), return_inverse=True)
     if len(classes) != 2:
         raise InvalidParameter("--target", list(classes[:5]), "to have two values", "Name another column.")
@@ -259,45 +257,7 @@ def membership(
     return partial(attacks.membership.compare, features, coded, bounds=bounds, epsilons=tried)
 
 
-def _numbers(file: Path) -> NDArray[np.float64]:
-    """Returns a file of numbers under a header as a matrix; an empty cell is NaN."""
-    return np.column_stack([_floats(cells, name) for name, cells in columns_of(file).items()])
-
-
-def _floats(cells: Column, name: str) -> NDArray[np.float64]:
-    try:
-        return np.array([np.nan if cell is None else float(cell) for cell in cells])
-    except ValueError:
-        raise InvalidParameter(name, "text", "to be a column of numbers", "Repair or drop the column.") from None
-
-
-def _read_ratings(file: Path, day: str, seconds: bool) -> Columns:
-    """Returns a table of ratings with dates in days."""
-    columns = columns_of(file)
-    if seconds:
-        (moments,) = select_columns(columns, [day], parameter="--day")
-        columns[day] = moments.astype(float) / (24 * 60 * 60)
-    return columns
-
-
 def _require_column(given: str | None, name: str) -> str:
     if given is None:
         raise InvalidParameter(f"--{name}", None, "to name a column", f"Add --{name} COLUMN.")
     return given
-
-
-def _plain(value: Any) -> Any:
-    """Returns a value as JSON has it: dataclasses as objects, arrays as lists, what is not finite as null."""
-    if isinstance(value, Comparison):
-        value = {"trials": value.trials, "ceiling": value.ceiling}
-    elif hasattr(value, "__dataclass_fields__"):
-        value = {field.name: getattr(value, field.name) for field in fields(value)}
-    elif isinstance(value, np.ndarray | np.generic):
-        value = value.tolist()
-    if isinstance(value, dict):
-        return {str(name): _plain(part) for name, part in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
-        return [_plain(part) for part in value]
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    return value if value is None or isinstance(value, bool | int | str) else str(value)

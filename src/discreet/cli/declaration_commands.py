@@ -95,7 +95,7 @@ Yes = Annotated[bool, typer.Option("--yes", help="Enter changed declarations wit
 
 
 def protect(*, yes: Yes = False, config: ConfigFile = HERE) -> None:
-    """Open the declared accounts, attach the tables, appoint the analysts; show and enter what is declared anew."""
+    """Open the declared accounts, attach their tables, give analysts access; show and enter what is declared anew."""
     declared = load(config)
     check_sources(declared)
     changes = declared_changes(declared)

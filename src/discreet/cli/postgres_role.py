@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
 from discreet.cli.declaration_commands import HERE, ConfigFile
-from discreet.curator.config.toml_file import Config, ProtectedTable, load
+from discreet.curator.config.server_tables import tables_on_servers
+from discreet.curator.config.toml_file import load
 from discreet.engines.postgres.roles import ROLE, role_statements
 from discreet.errors import InvalidParameter
-from discreet.postgres_url import is_postgres
-from discreet.server_address import ServerAddress, ServerTable
+from discreet.server_address import ServerTable
 
 
 def postgres_role(
@@ -32,7 +31,7 @@ def postgres_role(
     """Print the SQL that makes a role which can read tables of a PostgreSQL server and do nothing else; for psql."""
     if column and len(table or ()) != 1:
         raise InvalidParameter("--column", column[0], "with one TABLE", "Name it; those of a file declare their types.")
-    tables = [(ServerTable.of(url), column or ()) for url in table] if table else _on_servers(load(config))
+    tables = [(ServerTable.of(url), column or ()) for url in table] if table else tables_on_servers(load(config))
     if len({str(each.server) for each, _ in tables}) != 1:
         hint = "Name its tables one by one, like postgresql://db.example/clinic/visits."
         raise InvalidParameter("TABLE", table or str(config), "to name tables of one database", hint)
@@ -45,24 +44,3 @@ def postgres_role(
         if create or not line.startswith("CREATE ROLE"):
             typer.echo(f"{line};")
     typer.echo("COMMIT;")
-
-
-def _on_servers(config: Config) -> list[tuple[ServerTable, Sequence[str]]]:
-    """Returns the declared tables of PostgreSQL servers, and of each with declared types the columns that are named."""
-    declared = [(str(table.source), _columns(table)) for table in config.tables]
-    declared += [(str(table.source), tuple(table.types or ())) for table in config.public]
-    found: list[tuple[ServerTable, Sequence[str]]] = []
-    for source, columns in declared:
-        if is_postgres(source):
-            found.append((ServerTable.of(source), columns))
-        elif is_postgres(config.engine):
-            found.append((ServerTable.within(ServerAddress.of(str(config.engine)), source), columns))
-    return found
-
-
-def _columns(table: ProtectedTable) -> tuple[str, ...]:
-    """Returns the columns that a table's declarations name; none, which means all, if it declares no types."""
-    types = table.declared.get("types")
-    ids = (table.unit.partition("->")[0].strip(),) if isinstance(table.unit, str) else table.unit or ()
-    others = (*ids, *table.declared.get("bounds", ()), *table.declared.get("keys", ()))
-    return tuple(dict.fromkeys((*types, *others))) if types else ()

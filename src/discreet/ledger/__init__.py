@@ -6,6 +6,9 @@ replay and has an interrupted question run again, `policy` says who may do what,
 `store` is all that a database must offer; SQLite and PostgreSQL offer it.
 """
 
+import warnings
+from typing import Any
+
 from discreet.ledger.account import FAILURE_CEILING, FAILURE_CREDITS, Account, AccountState, Balance, Role
 from discreet.ledger.anchor.anchor_actions import accept_missing_anchor, join_anchor
 from discreet.ledger.anchor.anchored_ledger import (
@@ -57,3 +60,23 @@ __all__ += [
     "open_ledger",
 ]
 __all__ += ["require_never_there", "require_there", "restore", "restore_anchored", "restore_by_head"]
+
+_RENAMED = {"AnchoredBook": "AnchoredLedger", "Book": "Ledger", "open_book": "open_ledger"}
+
+
+def __getattr__(name: str) -> Any:
+    """Returns what had another name in version 0.2, with a warning.
+
+    >>> import warnings
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     from discreet.ledger import Book
+    >>> Book is Ledger, str(caught[0].message)
+    (True, 'discreet.ledger.Book is now Ledger. The old name works until version 0.4.')
+    """
+    new = _RENAMED.get(name)
+    if new is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    text = f"discreet.ledger.{name} is now {new}. The old name works until version 0.4."
+    warnings.warn(text, DeprecationWarning, stacklevel=2)
+    return globals()[new]

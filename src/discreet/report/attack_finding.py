@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import fields
 from typing import Any
+
+import numpy as np
 
 from discreet.dataclass import dataclass
 from discreet.report import comparison_charts, page
@@ -290,3 +293,20 @@ def _reading(comparison: Comparison) -> str:
         f"Dots: measured on {raw.targets:,} targets, with 95 % intervals. Dashed: the most any attacker can reach. "
         "Dotted: releases without a guarantee, and a guess."
     )
+
+
+def attack_document(value: Any) -> Any:
+    """Returns a value as JSON has it: dataclasses as objects, arrays as lists, what is not finite as null."""
+    if isinstance(value, Comparison):
+        value = {"trials": value.trials, "ceiling": value.ceiling}
+    elif hasattr(value, "__dataclass_fields__"):
+        value = {field.name: getattr(value, field.name) for field in fields(value)}
+    elif isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, dict):
+        return {str(name): attack_document(part) for name, part in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [attack_document(part) for part in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if value is None or isinstance(value, bool | int | str) else str(value)

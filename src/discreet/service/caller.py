@@ -9,7 +9,7 @@ from discreet.dataclass import dataclass
 from discreet.errors import NotPermitted
 from discreet.requests.verb_table import Permission
 
-__all__ = ["PERMISSIONS", "AuthenticatedCaller", "Permission", "ServiceRole"]
+__all__ = ["PERMISSIONS", "Permission", "ServiceCaller", "ServiceRole"]
 
 
 class ServiceRole(Enum):
@@ -40,7 +40,7 @@ PERMISSIONS: Mapping[ServiceRole, frozenset[Permission]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AuthenticatedCaller:
+class ServiceCaller:
     """A person who has proven who they are, for one request.
 
     Attributes:

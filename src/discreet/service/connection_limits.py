@@ -17,7 +17,7 @@ from dataclasses import field
 from typing import Any
 
 from discreet.dataclass import dataclass
-from discreet.service.caller import AuthenticatedCaller
+from discreet.service.caller import ServiceCaller
 from discreet.service.identity.rate_limits import network
 
 CONNECTION = "discreet.connection"
@@ -105,7 +105,7 @@ class ConnectionLimits:
         self._open.pop(connection, None)
 
 
-def recognise(state: Any, caller: AuthenticatedCaller) -> None:
+def recognise(state: Any, caller: ServiceCaller) -> None:
     """Notes who a request is from, for its log, its connection and the count of what the caller has at once.
 
     Raises:

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from discreet.dataclass import dataclass
 from discreet.requests.verb_table import VERBS, Queue
-from discreet.service.caller import AuthenticatedCaller, Permission
+from discreet.service.caller import Permission, ServiceCaller
 
 Document = dict[str, Any]
 """Plain JSON; `presentation.documents` writes and reads those of answers, explanations and errors."""
@@ -94,7 +94,7 @@ class JobStatus:
 class RequestExecutor(Protocol):
     """Takes work of callers whose permission was checked, and knows the public facts about tables."""
 
-    async def perform(self, caller: AuthenticatedCaller, work: JobRequest) -> Document:
+    async def perform(self, caller: ServiceCaller, work: JobRequest) -> Document:
         """Does work, and returns its document when it may leave.
 
         Raises:
@@ -102,26 +102,26 @@ class RequestExecutor(Protocol):
                 `ServiceUnavailable` if the queues are full.
         """
 
-    def begin(self, caller: AuthenticatedCaller, work: JobRequest) -> JobStatus:
+    def begin(self, caller: ServiceCaller, work: JobRequest) -> JobStatus:
         """Starts work that is waited for elsewhere; raises as `perform` does for what is wrong at once."""
 
-    def job(self, caller: AuthenticatedCaller, job: str) -> JobStatus:
+    def job(self, caller: ServiceCaller, job: str) -> JobStatus:
         """Returns a job of the caller's own.
 
         Raises:
             UnknownJob: for all others, as if there were none.
         """
 
-    def follow(self, caller: AuthenticatedCaller, job: str) -> AsyncIterator[JobStatus]:
+    def follow(self, caller: ServiceCaller, job: str) -> AsyncIterator[JobStatus]:
         """Yields a job now and after each change, until it has ended."""
 
-    def cancel(self, caller: AuthenticatedCaller, job: str) -> JobStatus:
+    def cancel(self, caller: ServiceCaller, job: str) -> JobStatus:
         """Stops a job; what was charged stays charged."""
 
     async def check_ledger(self) -> bool:
         """Returns whether the ledger answers; without it nothing is charged, and nothing is asked."""
 
-    def tables(self, caller: AuthenticatedCaller) -> list[Document]:
+    def tables(self, caller: ServiceCaller) -> list[Document]:
         """Returns the public facts about all tables that the caller may see, protected and public ones.
 
         Of each: ``name``, ``protected``, ``account``, ``unit`` (a sentence), ``neighbours``, ``version``,

@@ -22,11 +22,12 @@ from discreet.errors import InvalidParameter
 from discreet.ledger import Ledger
 from discreet.service.acts import StewardActions, recorder
 from discreet.service.api.application import create_api
-from discreet.service.api.metrics import Metrics, create_metrics_app
+from discreet.service.api.metrics_listener import create_metrics_app
 from discreet.service.api.route_access import ServiceContext
 from discreet.service.connection_limits import ConnectionLimits
 from discreet.service.http_listener import KEEP_ALIVE, LimitedListener, WatchedApp
 from discreet.service.identity import Identities, RateLimits
+from discreet.service.metrics import Metrics
 from discreet.service.owner.worker_executor import WorkerExecutor
 from discreet.service.page import create_page
 from discreet.service.settings import Settings, require_anchor
@@ -76,9 +77,7 @@ async def service(config: Path, settings: Settings) -> AsyncIterator[RunningServ
         stack.callback(identities.close)
         acts = StewardActions(ledger, identities)
         limits = RateLimits(
-            identities,
-            requests_per_minute=settings.requests_per_minute,
-            questions_per_day=settings.questions_per_day,
+            identities, requests_per_minute=settings.requests_per_minute, questions_per_day=settings.questions_per_day
         )
         desk = WorkerExecutor(ledger, settings, config=str(config.absolute()))
         stack.push_async_callback(desk.close, grace=_GRACE)

@@ -34,7 +34,7 @@ from discreet.service.acts.people_actions import (
     RevokeKey,
     RotateKey,
 )
-from discreet.service.caller import AuthenticatedCaller, ServiceRole
+from discreet.service.caller import ServiceCaller, ServiceRole
 from discreet.service.identity import Identities
 from tests.ledger.ledgers import tamper
 from tests.service.identity.helpers import Clock
@@ -67,7 +67,7 @@ class Clinic:
         self.eve = self.person("eve", ServiceRole.AUDITOR)
         self.acts = StewardActions(self.ledger, self.identities)
 
-    def person(self, name: str, role: ServiceRole) -> AuthenticatedCaller:
+    def person(self, name: str, role: ServiceRole) -> ServiceCaller:
         return self.identities.authenticate_key(self.identities.make_key(self.owner, name, role)[1])
 
     def charge(self, who: str, epsilon: str = "0.1", **more: Any) -> int:
@@ -130,7 +130,7 @@ def test_a_ledger_that_takes_no_entries_lets_nobody_be_made(tmp_path: Path) -> N
     ],
 )
 def test_every_act_of_a_steward_is_an_entry_of_theirs(
-    clinic: Clinic, kind: str, act: Callable[[StewardActions, AuthenticatedCaller], Any]
+    clinic: Clinic, kind: str, act: Callable[[StewardActions, ServiceCaller], Any]
 ) -> None:
     for by in (clinic.sam, clinic.owner):
         before = clinic.ledger.head().sequence
@@ -230,7 +230,7 @@ def test_stewards_make_no_stewards_and_change_none(clinic: Clinic) -> None:
     ],
 )
 def test_what_does_not_fit_is_named(
-    clinic: Clinic, act: Callable[[StewardActions, AuthenticatedCaller], Any], name: str
+    clinic: Clinic, act: Callable[[StewardActions, ServiceCaller], Any], name: str
 ) -> None:
     head = clinic.ledger.head()
     with pytest.raises(InvalidParameter) as error:
@@ -242,7 +242,7 @@ def test_what_does_not_fit_is_named(
 # ----------------------------------------------------------------------------------------------------------- budgets
 
 
-def own(clinic: Clinic, caller: AuthenticatedCaller, account: str = "patients") -> dict[str, Any]:
+def own(clinic: Clinic, caller: ServiceCaller, account: str = "patients") -> dict[str, Any]:
     (found,) = [each for each in clinic.acts.budgets(caller) if each["account"] == account]
     return dict(found["own"])
 

@@ -21,10 +21,10 @@ from discreet.privacy.events import Pure
 from discreet.requests.request import Request
 from discreet.service.acts import PEOPLE_VERBS, StewardActions
 from discreet.service.api.application import create_api
-from discreet.service.api.metrics import Metrics
 from discreet.service.api.route_access import ServiceContext
-from discreet.service.caller import AuthenticatedCaller, ServiceRole
+from discreet.service.caller import ServiceCaller, ServiceRole
 from discreet.service.identity import Identities, RateLimits
+from discreet.service.metrics import Metrics
 from discreet.service.request_executor import OPERATIONS, Document, JobRequest, JobState, JobStatus, Operation
 from discreet.service.settings import Settings
 
@@ -52,13 +52,13 @@ class FakeDesk:
 
     error: Exception | None = None
     document: Document = field(default_factory=lambda: ANSWER.write(answer()))
-    seen: list[tuple[AuthenticatedCaller, JobRequest]] = field(default_factory=list)
+    seen: list[tuple[ServiceCaller, JobRequest]] = field(default_factory=list)
     jobs: dict[str, tuple[str, JobStatus]] = field(default_factory=dict)
     hold: asyncio.Event | None = None
     ready: bool = True
     ledger: bool = True
 
-    async def perform(self, caller: AuthenticatedCaller, work: JobRequest) -> Document:
+    async def perform(self, caller: ServiceCaller, work: JobRequest) -> Document:
         self.seen.append((caller, work))
         if self.hold is not None:
             await self.hold.wait()
@@ -66,19 +66,19 @@ class FakeDesk:
             raise self.error
         return self.document
 
-    def begin(self, caller: AuthenticatedCaller, work: JobRequest) -> JobStatus:
+    def begin(self, caller: ServiceCaller, work: JobRequest) -> JobStatus:
         self.seen.append((caller, work))
         status = JobStatus(id=f"job{len(self.jobs)}", operation=work.operation, state=JobState.QUEUED)
         self.jobs[status.id] = caller.name, status
         return status
 
-    def job(self, caller: AuthenticatedCaller, job: str) -> JobStatus:
+    def job(self, caller: ServiceCaller, job: str) -> JobStatus:
         owner, status = self.jobs.get(job, ("", None))
         if status is None or owner != caller.name:
             raise UnknownJob
         return status
 
-    async def follow(self, caller: AuthenticatedCaller, job: str) -> AsyncIterator[JobStatus]:
+    async def follow(self, caller: ServiceCaller, job: str) -> AsyncIterator[JobStatus]:
         status = self.job(caller, job)
         yield status
         yield replace(status, state=JobState.RUNNING, stage="Reading visits")
@@ -89,7 +89,7 @@ class FakeDesk:
         else:
             yield replace(status, state=JobState.DONE, document=self.document)
 
-    def cancel(self, caller: AuthenticatedCaller, job: str) -> JobStatus:
+    def cancel(self, caller: ServiceCaller, job: str) -> JobStatus:
         status = replace(self.job(caller, job), state=JobState.CANCELLED)
         self.jobs[job] = caller.name, status
         return status
@@ -98,7 +98,7 @@ class FakeDesk:
         """Tells whether the ledger answers."""
         return self.ledger
 
-    def tables(self, caller: AuthenticatedCaller) -> list[Document]:
+    def tables(self, caller: ServiceCaller) -> list[Document]:
         known: list[Document] = [{"name": name, "protected": True, "columns": []} for name in ("visits", "wards")]
         return [each for each in known if caller.sees(str(each["name"]))]
 
@@ -113,7 +113,7 @@ class FakeActs:
         self.people = StewardActions(Ledger(), identities)
 
     def __getattr__(self, name: str) -> Any:
-        def told(caller: AuthenticatedCaller, *values: Any, **named: Any) -> Any:
+        def told(caller: ServiceCaller, *values: Any, **named: Any) -> Any:
             if name == "anchor":
                 return "3:" + "ab" * 32
             if name == "budgets":
@@ -124,7 +124,7 @@ class FakeActs:
 
         return told
 
-    def perform(self, caller: AuthenticatedCaller, request: Request[Any]) -> Document:
+    def perform(self, caller: ServiceCaller, request: Request[Any]) -> Document:
         if request.verb in PEOPLE_VERBS:
             return self.people.perform(caller, request)
         if request.verb == "verify":

@@ -14,7 +14,7 @@ from discreet.errors import DiscreetError
 from discreet.presentation.documents.answer_documents import ANSWER
 from discreet.presentation.documents.error_documents import read_error
 from discreet.service.api.http_responses import STATUS, status_of
-from discreet.service.api.metrics import create_metrics_app
+from discreet.service.api.metrics_listener import create_metrics_app
 from discreet.service.caller import ServiceRole
 from discreet.service.request_executor import OPERATIONS, Operation
 from tests.presentation.documents.test_error_documents import SPECIMENS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from discreet.service.caller import AuthenticatedCaller, ServiceRole
+from discreet.service.caller import ServiceCaller, ServiceRole
 from discreet.service.identity import Identities, SessionLimits
 from discreet.service.identity.people import LOCAL
 
@@ -55,7 +55,7 @@ class Office:
         self.ben = self.person("ben", ServiceRole.ANALYST)
         self.eve = self.person("eve", ServiceRole.AUDITOR)
 
-    def person(self, name: str, role: ServiceRole) -> AuthenticatedCaller:
+    def person(self, name: str, role: ServiceRole) -> ServiceCaller:
         """Makes somebody, with a key."""
         _, self.texts[name] = self.identities.make_key(LOCAL, name, role)
         return self.identities.authenticate_key(self.texts[name])

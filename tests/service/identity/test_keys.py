@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from discreet.errors import InvalidParameter, NotAuthenticated, NotPermitted
-from discreet.service.caller import AuthenticatedCaller, ServiceRole
+from discreet.service.caller import ServiceCaller, ServiceRole
 from discreet.service.identity import access_keys, people
 from discreet.service.identity.access_keys import DAY
 from tests.service.identity.helpers import Office
@@ -39,7 +39,7 @@ def test_a_key_tells_who_it_is_for(office: Office) -> None:
         office.sam, "cid", ANALYST, tables=["visits", "wards"], project="flu", expires_days=7, note="nightly"
     )
     caller = office.identities.authenticate_key(text)
-    assert caller == AuthenticatedCaller(
+    assert caller == ServiceCaller(
         name="cid", role=ANALYST, credential=key_id, tables=frozenset({"visits", "wards"}), project="flu"
     )
     assert text.startswith(f"dk_{key_id}_")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from discreet.errors import TooManyRequests
-from discreet.service.caller import AuthenticatedCaller
+from discreet.service.caller import ServiceCaller
 from discreet.service.identity import RateLimits
 from discreet.service.identity.rate_limits import Buckets
 from tests.service.identity.helpers import NOON, Clock, Office
@@ -16,7 +16,7 @@ from tests.service.identity.helpers import NOON, Clock, Office
 DAY = 86400
 
 
-def passed(limits: RateLimits, caller: AuthenticatedCaller, tries: int, *, charging: bool = True) -> int:
+def passed(limits: RateLimits, caller: ServiceCaller, tries: int, *, charging: bool = True) -> int:
     """How many requests pass until one is refused."""
     for count in range(tries):
         try:

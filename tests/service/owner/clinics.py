@@ -10,15 +10,15 @@ from typing import Any
 
 from discreet.ledger import Ledger
 from discreet.privacy import Budget, Unit
-from discreet.service.caller import AuthenticatedCaller, ServiceRole
+from discreet.service.caller import ServiceCaller, ServiceRole
 from discreet.service.owner.worker_executor import WorkerExecutor
 from discreet.service.request_executor import OPERATIONS, JobRequest
 from discreet.service.settings import Settings
 
-ANA = AuthenticatedCaller(name="ana", role=ServiceRole.ANALYST, credential="key of ana")
-BEN = AuthenticatedCaller(name="ben", role=ServiceRole.ANALYST, credential="key of ben")
-STELLA = AuthenticatedCaller(name="stella", role=ServiceRole.STEWARD, credential="key of stella")
-AUDITOR = AuthenticatedCaller(name="otto", role=ServiceRole.AUDITOR, credential="key of otto")
+ANA = ServiceCaller(name="ana", role=ServiceRole.ANALYST, credential="key of ana")
+BEN = ServiceCaller(name="ben", role=ServiceRole.ANALYST, credential="key of ben")
+STELLA = ServiceCaller(name="stella", role=ServiceRole.STEWARD, credential="key of stella")
+AUDITOR = ServiceCaller(name="otto", role=ServiceRole.AUDITOR, credential="key of otto")
 COUNT = "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward"
 TOML = """
 [tables.visits]

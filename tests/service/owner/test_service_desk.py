@@ -23,13 +23,13 @@ from discreet.errors import (
     UnsupportedQuery,
 )
 from discreet.ledger import Ledger
-from discreet.service.caller import AuthenticatedCaller, ServiceRole
+from discreet.service.caller import ServiceCaller, ServiceRole
 from discreet.service.owner.ledger_gateway import LedgerGateway
 from discreet.service.owner.worker_executor import WorkerExecutor
 from discreet.service.request_executor import OPERATIONS, JobRequest, JobState
 from tests.service.owner.clinics import ANA, AUDITOR, BEN, COUNT, STELLA, ask, desk, kinds, run, write
 
-SCOPED = AuthenticatedCaller(name="ana", role=ServiceRole.ANALYST, credential="scoped", tables=frozenset({"staff"}))
+SCOPED = ServiceCaller(name="ana", role=ServiceRole.ANALYST, credential="scoped", tables=frozenset({"staff"}))
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-async def refused(made: WorkerExecutor, caller: AuthenticatedCaller, work: JobRequest) -> DiscreetError:
+async def refused(made: WorkerExecutor, caller: ServiceCaller, work: JobRequest) -> DiscreetError:
     with pytest.raises(DiscreetError) as found:
         await made.perform(caller, work)
     return found.value

@@ -21,10 +21,10 @@ from discreet.presentation.inspection.proposed_config import table_name
 from discreet.privacy import Budget
 from discreet.service.acts import StewardActions, recorder
 from discreet.service.api.http_guard import HttpGuard
-from discreet.service.api.metrics import Metrics
 from discreet.service.api.route_access import ServiceContext
-from discreet.service.caller import AuthenticatedCaller, ServiceRole
+from discreet.service.caller import ServiceCaller, ServiceRole
 from discreet.service.identity import Identities, RateLimits
+from discreet.service.metrics import Metrics
 from discreet.service.page import VERB_PAGES, create_page
 from discreet.service.page.routes.verb_pages import VerbPage
 from discreet.service.request_executor import OPERATIONS, Document, JobRequest
@@ -42,11 +42,11 @@ class FakeDesk:
     curator: Curator
     facts: list[Document]
     sources: dict[str, Any]
-    done: list[tuple[AuthenticatedCaller, JobRequest]] = field(default_factory=list)
+    done: list[tuple[ServiceCaller, JobRequest]] = field(default_factory=list)
     failing: Exception | None = None
     given: Document | None = None
 
-    async def perform(self, caller: AuthenticatedCaller, work: JobRequest) -> Document:
+    async def perform(self, caller: ServiceCaller, work: JobRequest) -> Document:
         self.done.append((caller, work))
         if self.failing is not None:
             raise self.failing
@@ -54,7 +54,7 @@ class FakeDesk:
             return self.given
         return self._perform(caller, work, dict(work.arguments))
 
-    def _perform(self, caller: AuthenticatedCaller, work: JobRequest, given: dict[str, Any]) -> Document:
+    def _perform(self, caller: ServiceCaller, work: JobRequest, given: dict[str, Any]) -> Document:
         own: dict[str, Callable[[], Document]] = {
             "inspect": lambda: _inspected(given["path"]),
             "protect": lambda: self._protect(given),
@@ -71,7 +71,7 @@ class FakeDesk:
         names = ("attack", "goal", "success", "baseline", "targets")
         return {name: getattr(found, name) for name in names} | {"summary": found.summary(), "text": str(found)}
 
-    def _receipt(self, caller: AuthenticatedCaller) -> Document:
+    def _receipt(self, caller: ServiceCaller) -> Document:
         mine = [entry for entry in self.curator.entries() if entry.kind == "charge" and entry.who == caller.name]
         return {"sequence": mine[-1].sequence, "hash": mine[-1].hash}
 
@@ -93,7 +93,7 @@ class FakeDesk:
         """Tells that the ledger answers."""
         return True
 
-    def tables(self, caller: AuthenticatedCaller) -> list[Document]:
+    def tables(self, caller: ServiceCaller) -> list[Document]:
         return [facts for facts in self.facts if caller.sees(facts["name"])]
 
 

@@ -21,7 +21,7 @@ from discreet.presentation.documents.answer_documents import ANSWER
 from discreet.presentation.documents.plan_documents import EXPLANATION
 from discreet.privacy import Budget
 from discreet.service.acts import StewardActions
-from discreet.service.caller import AuthenticatedCaller, ServiceRole
+from discreet.service.caller import ServiceCaller, ServiceRole
 from discreet.service.identity.identities import Identities
 from discreet.service.identity.rate_limits import RateLimits
 from discreet.service.request_executor import OPERATIONS, Document, JobRequest, JobStatus
@@ -91,9 +91,9 @@ class ClinicDesk:
     curator: Curator
     done: list[JobRequest] = field(default_factory=list)
     held: asyncio.Event | None = None
-    callers: list[AuthenticatedCaller] = field(default_factory=list)
+    callers: list[ServiceCaller] = field(default_factory=list)
 
-    async def perform(self, caller: AuthenticatedCaller, work: JobRequest) -> Document:
+    async def perform(self, caller: ServiceCaller, work: JobRequest) -> Document:
         """Asks or explains."""
         self.done.append(work)
         self.callers.append(caller)
@@ -113,19 +113,19 @@ class ClinicDesk:
         """How many questions were asked."""
         return sum(work.operation is OPERATIONS["ask"] for work in self.done)
 
-    def begin(self, caller: AuthenticatedCaller, work: JobRequest) -> JobStatus:
+    def begin(self, caller: ServiceCaller, work: JobRequest) -> JobStatus:
         """The wire begins no jobs."""
         raise NotImplementedError
 
-    def job(self, caller: AuthenticatedCaller, job: str) -> JobStatus:
+    def job(self, caller: ServiceCaller, job: str) -> JobStatus:
         """The wire begins no jobs."""
         raise NotImplementedError
 
-    def follow(self, caller: AuthenticatedCaller, job: str) -> AsyncIterator[JobStatus]:
+    def follow(self, caller: ServiceCaller, job: str) -> AsyncIterator[JobStatus]:
         """The wire begins no jobs."""
         raise NotImplementedError
 
-    def cancel(self, caller: AuthenticatedCaller, job: str) -> JobStatus:
+    def cancel(self, caller: ServiceCaller, job: str) -> JobStatus:
         """The wire begins no jobs."""
         raise NotImplementedError
 
@@ -133,7 +133,7 @@ class ClinicDesk:
         """Tells that the ledger answers."""
         return True
 
-    def tables(self, caller: AuthenticatedCaller) -> list[Document]:
+    def tables(self, caller: ServiceCaller) -> list[Document]:
         """Returns public facts."""
         columns: list[Document] = [{"name": name, "type": kind, "bounds": None} for name, kind in TYPES.items()]
         columns[2]["bounds"] = [0, 120]

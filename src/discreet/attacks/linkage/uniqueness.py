@@ -137,7 +137,7 @@ def uniqueness(table: Any, quasi: Sequence[str], *, cells: int | None = None) ->
     >>> people = {"zip": ["1", "1", "2"], "sex": ["F", "F", "F"]}
     >>> found = uniqueness(people, ["zip", "sex"])
     >>> round(found.success, 4), found.k, found.coarsen[0]
-    (0.3333, 1, Coarsened(column='zip', form='dropped', unique=0.0))
+    (0.3333, 1, CoarseningEffect(column='zip', form='dropped', unique=0.0))
     """
     names, columns = _names(quasi), columns_of(table)
     parts = [number_values(column) for column in select_columns(columns, names, parameter="quasi")]

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from discreet.cli.output import OutputFormat, say
 from discreet.cli.steward.budgets import show
-from discreet.cli.verbs.verb_commands import CommandInvocation, command, print_result
+from discreet.cli.verbs.verb_commands import CommandCall, command, print_result
 from discreet.curator.config.enrolment import declared_ledger, toml_key
 from discreet.curator.config.toml_file import Analyst, Config, load
 from discreet.errors import InvalidParameter
@@ -31,7 +31,7 @@ Seen = TypeVar("Seen")
 
 
 def _run_action(
-    call: CommandInvocation, declared: Config, request: Request[Any], look: Callable[[Ledger], Seen]
+    call: CommandCall, declared: Config, request: Request[Any], look: Callable[[Ledger], Seen]
 ) -> tuple[Seen, Seen] | None:
     """Does an action on the declared ledger, and opens no table: what the file declares about tables may be outdated.
 
@@ -49,7 +49,7 @@ def _run_action(
 
 
 @command(Amend)
-def amend(call: CommandInvocation) -> None:
+def amend(call: CommandCall) -> None:
     """Give an account another budget of its currency; what was spent stays spent, and the ledger keeps both."""
     declared, request = load(call.config), call.request(Amend)
     if seen := _run_action(call, declared, request, lambda ledger: ledger.standing(request.account)):
@@ -59,7 +59,7 @@ def amend(call: CommandInvocation) -> None:
 
 
 @command(Renew)
-def renew(call: CommandInvocation) -> None:
+def renew(call: CommandCall) -> None:
     """Begin a new period of an account with nothing spent; only for data about other people, or a decided renewal."""
     declared, request = load(call.config), call.request(Renew)
     if seen := _run_action(call, declared, request, lambda ledger: ledger.standing(request.account)):
@@ -72,7 +72,7 @@ def renew(call: CommandInvocation) -> None:
 
 
 @command(Unlock)
-def unlock(call: CommandInvocation) -> None:
+def unlock(call: CommandCall) -> None:
     """Give back the failure credits of all people on an account; find out first why questions failed."""
     request = call.request(Unlock)
     if seen := _run_action(call, load(call.config), request, lambda ledger: ledger.standing(request.account)):
@@ -84,7 +84,7 @@ def unlock(call: CommandInvocation) -> None:
 
 
 @command(Appoint, optional=("role",))
-def grant(call: CommandInvocation) -> None:
+def grant(call: CommandCall) -> None:
     """Give a person a role on an account, and perhaps a cap; with the first analyst, all others lose access."""
     declared = load(call.config)
     request = call.request(Appoint, role=call.values["role"] or Role.ANALYST.value)
@@ -98,7 +98,7 @@ def grant(call: CommandInvocation) -> None:
 
 
 @command(Allot)
-def set_cap(call: CommandInvocation) -> None:
+def set_cap(call: CommandCall) -> None:
     """Give a project a cap on an account: questions asked for the project count against both."""
     declared, request = load(call.config), call.request(Allot)
     project, account, cap = request.project, request.account, request.cap

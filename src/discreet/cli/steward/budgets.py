@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Column, Table
 
 from discreet.cli.output import OutputFormat, draw_table, print_json, say
-from discreet.cli.verbs.verb_commands import CommandInvocation, command
+from discreet.cli.verbs.verb_commands import CommandCall, command
 from discreet.curator.config.enrolment import declared_ledger
 from discreet.curator.config.toml_file import load
 from discreet.ledger import Ledger, Standing
@@ -21,7 +21,7 @@ _HEADINGS = ("who", "role", "cap", "spent", "remaining")
 
 
 @command(GetBudget, optional=("name",))
-def budget(call: CommandInvocation) -> None:
+def budget(call: CommandCall) -> None:
     """Show what each account, analyst and project may spend, has spent and has left, and lifetime spending."""
     with read_ledger(call.config) as ledger:
         accounts = [account_of(ledger, call.values["name"])] if call.values["name"] else ledger.accounts()

@@ -17,7 +17,7 @@ from rich.text import Text
 from discreet.cli.declaration_commands import HERE, ConfigFile
 from discreet.cli.output import FAILED, OutputFormat, draw_table, say, stages
 from discreet.cli.steward.budgets import account_of, read_ledger
-from discreet.cli.verbs.verb_commands import CommandInvocation, command, print_result
+from discreet.cli.verbs.verb_commands import CommandCall, command, print_result
 from discreet.curator.config.enrolment import declared_ledger
 from discreet.curator.config.toml_file import load
 from discreet.errors import InvalidParameter
@@ -45,7 +45,7 @@ Since = Annotated[
 
 
 @command(GetHistory)
-def history(call: CommandInvocation, *, since: Since = None) -> None:
+def history(call: CommandCall, *, since: Since = None) -> None:
     """List the entries of the ledger: sequence, time, who, what was asked or done, cost."""
     start, wanted = "" if since is None else _start(since), call.request(GetHistory)
     with read_ledger(call.config) as ledger:
@@ -61,7 +61,7 @@ def history(call: CommandInvocation, *, since: Since = None) -> None:
 
 
 @command(Verify)
-def verify(call: CommandInvocation, *, anchor: Anchor = None) -> None:
+def verify(call: CommandCall, *, anchor: Anchor = None) -> None:
     """Walk the whole ledger and print its head; keep that elsewhere, and pass it as --anchor the next time."""
     kept = None if anchor is None else parsed_head(anchor)
     with read_ledger(call.config) as ledger:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from discreet.cli.output import say, stages
-from discreet.cli.verbs.verb_commands import CommandInvocation, command, print_result
+from discreet.cli.verbs.verb_commands import CommandCall, command, print_result
 from discreet.curator.curator import Curator
 from discreet.errors import InvalidParameter
 from discreet.requests.question_requests import Ask
@@ -30,7 +30,7 @@ _NAMED = ("name", "confidence", "state", "analyst", "json", "csv", "config")
 
 @app.command()
 @command(OpenStream, positional=("name", "sql"), without=("choose_limits", "confidence", "key", "json", "csv"))
-def start(call: CommandInvocation) -> None:
+def start(call: CommandCall) -> None:
     """Start a stream and pay for all of it; again, it changes nothing."""
     whole = call.values["every"].isdigit()
     numbers = {"every": int(call.values["every"]), "start": _first(call.values["start"])} if whole else {}
@@ -44,7 +44,7 @@ def start(call: CommandInvocation) -> None:
 
 @app.command()
 @command(OpenStream, positional=("name",), only=_NAMED)
-def release(call: CommandInvocation, *, period: Period = None) -> None:
+def release(call: CommandCall, *, period: Period = None) -> None:
     """Read the next period and release its totals; a period that was released is shown again, and not read."""
     with stages("Releasing"), Curator.from_config(call.config, opening=False) as curator:
         answer = curator.perform(call.request(OpenStream), call.caller).release(period=period)
@@ -53,7 +53,7 @@ def release(call: CommandInvocation, *, period: Period = None) -> None:
 
 @app.command()
 @command(OpenStream, positional=("name",), only=_NAMED)
-def show(call: CommandInvocation) -> None:
+def show(call: CommandCall) -> None:
     """Show all that was released of a stream; reads no data, costs nothing."""
     with Curator.from_config(call.config, opening=False) as curator:
         answer = curator.perform(call.request(OpenStream), call.caller).answers()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from discreet.cli.output import Html, OutputFormat, write_page
-from discreet.cli.verbs.verb_commands import CommandInvocation, command, perform, print_result
+from discreet.cli.verbs.verb_commands import CommandCall, command, perform, print_result
 from discreet.errors import InvalidParameter
 from discreet.lazy import Module
 from discreet.plan.model.schema import Limits
@@ -32,7 +32,7 @@ _EXAMPLE = """e.g. discreet ask "SELECT COUNT(*) AS n FROM visits" --epsilon 0.1
 
 
 @command(Ask, AskMany, without=("sql", "questions"))
-def ask(call: CommandInvocation, question: Questions = None, *, file: File = None) -> None:
+def ask(call: CommandCall, question: Questions = None, *, file: File = None) -> None:
     """Ask a question and pay for it; the same question again is answered from the ledger for free."""
     texts = _texts(question, file)
     if len(texts) == 1:
@@ -64,7 +64,7 @@ def _texts(questions: list[str] | None, file: Path | None) -> list[str]:
     return found
 
 
-def _check_several(call: CommandInvocation) -> None:
+def _check_several(call: CommandCall) -> None:
     """Refuses what is for one question alone, and one limit of two, which no single table completes.
 
     Raises:
@@ -79,7 +79,7 @@ def _check_several(call: CommandInvocation) -> None:
 
 
 @command(ChooseEpsilon, positional=("sql",), optional=("sql",))
-def choose_epsilon(call: CommandInvocation, *, bounds: Bounds = None, html: Html = None) -> None:
+def choose_epsilon(call: CommandCall, *, bounds: Bounds = None, html: Html = None) -> None:
     """Compare budgets: how wrong an answer would be, what an attacker could learn; reads no data, spends nothing."""
     if call.values["sql"] is None:
         found = _without_question(call, bounds)
@@ -95,7 +95,7 @@ def choose_epsilon(call: CommandInvocation, *, bounds: Bounds = None, html: Html
         print_result(ChooseEpsilon, found, call.form)
 
 
-def _without_question(call: CommandInvocation, bounds: tuple[str, str] | None) -> choices.Choices:
+def _without_question(call: CommandCall, bounds: tuple[str, str] | None) -> choices.Choices:
     """Returns what budgets mean for a plain count, and for a mean of values within bounds."""
     request: ChooseEpsilon = call.request(ChooseEpsilon, sql="")
     if request.limits == "choose":

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from discreet.cli.output import OutputFormat, say, stages, write_page
-from discreet.cli.verbs.verb_commands import CommandInvocation, command, perform, print_result
+from discreet.cli.verbs.verb_commands import CommandCall, command, perform, print_result
 from discreet.errors import InvalidParameter
 from discreet.lazy import load, pq
 from discreet.requests.table_requests import Synthesize, SynthesizeTables
@@ -24,7 +24,7 @@ _FORMS = (".parquet", ".csv")
 
 
 @command(SynthesizeTables, Synthesize, optional=("events",), without=("people",))
-def synthesize(call: CommandInvocation, *, out: Out, events_out: EventsOut = None, report: Report = None) -> None:
+def synthesize(call: CommandCall, *, out: Out, events_out: EventsOut = None, report: Report = None) -> None:
     """Make a synthetic table like a protected one, to hand on; the same again is written from the ledger for free."""
     table, events = call.values["table"], call.values["events"]
     _check_out("--out", out)

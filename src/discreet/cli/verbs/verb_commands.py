@@ -1,6 +1,6 @@
 """Commands of requests: their options, who asks, how a result is printed; and a command for every verb without its own.
 
-A command that does more than to perform a request takes a `CommandInvocation`, and names its further options in its own
+A command that does more than to perform a request takes a `CommandCall`, and names its further options in its own
 signature.
 """
 
@@ -44,7 +44,7 @@ _ROWS = ("answer", "answers", "choices", "entries", "stream")  # documents of re
 
 
 @dataclass(frozen=True, slots=True)
-class CommandInvocation:
+class CommandCall:
     """A command as it was typed.
 
     Attributes:
@@ -81,7 +81,7 @@ class CommandInvocation:
         return {name: value for name, value in read_options(whole, self.values).items() if name not in known.values()}
 
 
-def perform(call: CommandInvocation, kind: type[Request[R]], stage: str = "Working", **others: Any) -> R:
+def perform(call: CommandCall, kind: type[Request[R]], stage: str = "Working", **others: Any) -> R:
     """Returns the result of the request that a call makes, of a curator of the declared tables.
 
     Raises:
@@ -98,7 +98,7 @@ def perform(call: CommandInvocation, kind: type[Request[R]], stage: str = "Worki
         return found
 
 
-def _with_whole_limits(curator: Curator, request: Any, call: CommandInvocation) -> Any:
+def _with_whole_limits(curator: Curator, request: Any, call: CommandCall) -> Any:
     """Completes the limits of a question: of two, the one that is not given is the table's own."""
     given = {name: call.values.get(f"limits_{name}") for name in ("groups", "rows")}
     if list(given.values()).count(None) != 1 or not {"sql", "parameters"} <= {each.name for each in fields(request)}:
@@ -168,7 +168,7 @@ def command(
 
         def run_with_values(**values: Any) -> None:
             chosen = form(as_json=values.get("json", False), as_csv=values.get("csv", False))
-            run(CommandInvocation(values, chosen), **{name: values[name] for name in own})
+            run(CommandCall(values, chosen), **{name: values[name] for name in own})
 
         run_with_values.arguments = {k: v for request in requests for k, v in option_names(request).items()}  # type: ignore[attr-defined]
         return with_options(run_with_values, [made[name] for name in wanted], like=run)
@@ -197,7 +197,7 @@ def verb_command(name: str) -> Callable[..., None]:
     """Returns the command that performs a verb and prints its result."""
     request = VERBS[name.replace("-", "_")].request
 
-    def run(call: CommandInvocation) -> None:
+    def run(call: CommandCall) -> None:
         print_result(request, perform(call, request), call.form)
 
     run.__name__, run.__doc__ = name, request.__doc__

@@ -72,8 +72,7 @@ class Program:
         event: the whole price.
         groupings: if there are several, what is read for each; the noise covers all of them at once.
         beside: what is released together with it, for the same price.
-        alike: for itself and each of those released with it, the place of the first that asks for the same release,
-            which serves both; empty if each has its own.
+        alike: for itself and those released with it, the place of the first with the same release; empty if all differ.
         tables: how the groupings are fitted to each other, where all of them are read at once.
         whole: the aggregates that no limit and no bound leaves anything out of, by declared facts.
         remarks: what bounds mean for these aggregates in particular.
@@ -217,8 +216,7 @@ def _plan_agreeing_groupings(
     """Returns all groupings as sums of one table by all keys, with rows bounded once; None if they are not its sums.
 
     Formal guarantee: each grouping's noise covers what a unit moves of its sums (`QueryContribution.added_up`), for a
-    share of the budget, and the shares add up to it; how the tables are fitted to each other is post-processing
-    (`cube`).
+    share of the budget, and the shares add up to it; to fit the tables to each other is post-processing (`cube`).
     """
     finest = replace(question, keys=tuple(question.keys), sets=())
     keys, cube = public_keys(finest, schema), _cube(question, schema)

@@ -16,7 +16,7 @@ from discreet.presentation.documents.result_documents import DocumentForm, types
 from discreet.requests.argument_kinds import Arg, ArgumentKind
 from discreet.requests.request import Request, arguments
 from discreet.requests.verb_table import Permission, Queue, Verb
-from discreet.service.caller import AuthenticatedCaller, ServiceRole
+from discreet.service.caller import ServiceCaller, ServiceRole
 from discreet.service.identity import AccessKey, Identities, Person
 from discreet.service.identity.access_keys import MOST_DAYS
 from discreet.service.request_executor import Document
@@ -87,7 +87,7 @@ class RotateKey(RevokeKey):
     expires_days: Annotated[int | None, _DAYS] = None
 
 
-def perform(identities: Identities, request: Request[Document], caller: AuthenticatedCaller) -> Document:
+def perform(identities: Identities, request: Request[Document], caller: ServiceCaller) -> Document:
     """Calls the method of `Identities` that has the name and the arguments of the verb, and returns its document."""
     given = {each.name: getattr(request, each.name) for each in arguments(type(request))}
     done = getattr(identities, request.verb)(caller, **given)

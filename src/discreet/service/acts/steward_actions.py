@@ -19,10 +19,7 @@ from discreet import check
 from discreet.errors import InternalError, InvalidParameter, LedgerTampered, NotPermitted, UnknownEntry
 from discreet.ledger import Caller as LedgerCaller
 from discreet.ledger import Entry, Head, Ledger, Role, Share
-from discreet.presentation.documents.ledger_documents import (
-    account_document,
-    history_document,
-)
+from discreet.presentation.documents.ledger_documents import account_document, history_document
 from discreet.presentation.documents.result_documents import result_of
 from discreet.presentation.ledger_view.account_view import ANALYST, AccountView, SpenderView, view_account, view_balance
 from discreet.presentation.ledger_view.ledger_history import AccountHistory, LedgerHistory, anchor_note, read_history
@@ -33,7 +30,7 @@ from discreet.requests.verb_table import VERBS, Queue
 from discreet.service.acts.certificates import certificate
 from discreet.service.acts.people_actions import PEOPLE_VERBS
 from discreet.service.admission import require_listed
-from discreet.service.caller import AuthenticatedCaller, Permission, ServiceRole
+from discreet.service.caller import Permission, ServiceCaller, ServiceRole
 from discreet.service.identity import ActionRecorder, Identities
 from discreet.service.identity.people import require_whole
 from discreet.service.request_executor import Document
@@ -77,7 +74,7 @@ class StewardActions:
 
     # ----------------------------------------------------------------------------------------------------- reading
 
-    def budgets(self, caller: AuthenticatedCaller, name: str | None = None) -> list[Document]:
+    def budgets(self, caller: ServiceCaller, name: str | None = None) -> list[Document]:
         """Returns each account that a caller may see: their own part of it, and all parts for those who see all.
 
         Each has ``account``, ``unit``, ``neighbours``, ``tables``, ``own`` (a balance with ``cap`` and ``spendable``,
@@ -98,7 +95,7 @@ class StewardActions:
                 found.append(account_document(self._ledger.account(account), attached, own=own, standing=standing))
         return found
 
-    def account_view(self, caller: AuthenticatedCaller, account: str) -> AccountView:
+    def account_view(self, caller: ServiceCaller, account: str) -> AccountView:
         """Returns the view of an account for those who see all; only entries since the last reading are read.
 
         Raises:
@@ -110,7 +107,7 @@ class StewardActions:
             view = view_account(self._ledger.standing(account), history, dt.datetime.now(dt.UTC))
         return replace(view, tables={name: told for name, told in view.tables.items() if caller.sees(name)})
 
-    def own_view(self, caller: AuthenticatedCaller, account: str) -> SpenderView:
+    def own_view(self, caller: ServiceCaller, account: str) -> SpenderView:
         """Returns the view of a caller's own part of an account, which reveals nothing about what others did.
 
         Raises:
@@ -122,19 +119,19 @@ class StewardActions:
             balance = self._ledger.balance(account, analyst=caller.name)
             return view_balance(caller.name, ANALYST, balance, spending, dt.datetime.now(dt.UTC))
 
-    def missing_anchors(self, caller: AuthenticatedCaller) -> list[str]:
+    def missing_anchors(self, caller: ServiceCaller) -> list[str]:
         """Returns when the ledger's anchor was missing and who accepted that, or joined another machine's, in words."""
         caller.require(Permission.SEE_ALL)
         with self._reading:
             return [anchor_note(act) for act in reversed(read_history(self._ledger, self._read).missing_anchors)]
 
-    def _history(self, caller: AuthenticatedCaller, account: str) -> AccountHistory:
+    def _history(self, caller: ServiceCaller, account: str) -> AccountHistory:
         """Returns what was read of an account, to be looked at while `_reading` is held."""
         if account not in self._visible(caller):
             raise NotPermitted(caller.name, f"see account {account!r}")
         return read_history(self._ledger, self._read).accounts[account]
 
-    def _own(self, caller: AuthenticatedCaller, account: str) -> Share:
+    def _own(self, caller: ServiceCaller, account: str) -> Share:
         own, whole = self._ledger.balance(account, analyst=caller.name), self._ledger.balance(account)
         limits = [own.remaining.epsilon, whole.remaining.epsilon]
         if caller.project and self._ledger.project_cap(caller.project, account=account) is None:
@@ -146,7 +143,7 @@ class StewardActions:
 
     def history(
         self,
-        caller: AuthenticatedCaller,
+        caller: ServiceCaller,
         *,
         after: int = 0,
         limit: int = 100,
@@ -183,7 +180,7 @@ class StewardActions:
 
     def recent(
         self,
-        caller: AuthenticatedCaller,
+        caller: ServiceCaller,
         *,
         before: int | None = None,
         limit: int = 100,
@@ -213,7 +210,7 @@ class StewardActions:
             end = start + 1
         return found[:limit]
 
-    def certificate(self, caller: AuthenticatedCaller, sequence: int) -> Document:
+    def certificate(self, caller: ServiceCaller, sequence: int) -> Document:
         """Returns the certificate of a charge; see `certificates.certificate`.
 
         Raises:
@@ -227,28 +224,24 @@ class StewardActions:
         raise UnknownEntry
 
     def _visible_entries(
-        self,
-        caller: AuthenticatedCaller,
-        entries: Iterable[Entry],
-        analyst: str | None = None,
-        project: str | None = None,
+        self, caller: ServiceCaller, entries: Iterable[Entry], analyst: str | None = None, project: str | None = None
     ) -> list[Entry]:
         """Returns the entries that a caller may see, about one person or project if given, without idempotency keys."""
         accounts = self._visible(caller)
         mine = (each for each in entries if _sees(caller, each, accounts) and each.concerns(analyst, project))
         return [each._replace(key="") for each in mine]
 
-    def _account_of(self, caller: AuthenticatedCaller, name: str) -> str:
+    def _account_of(self, caller: ServiceCaller, name: str) -> str:
         """Returns the account of a table that a key is for, or else the name itself."""
         return next((at for table, at in self._ledger.tables().items() if table == name and caller.sees(table)), name)
 
-    def _visible(self, caller: AuthenticatedCaller) -> frozenset[str]:
+    def _visible(self, caller: ServiceCaller) -> frozenset[str]:
         """Returns the accounts of the tables that a key is for."""
         if caller.tables is None:
             return frozenset(self._ledger.accounts())
         return frozenset(account for table, account in self._ledger.tables().items() if caller.sees(table))
 
-    def _may_ask(self, caller: AuthenticatedCaller, account: str) -> bool:
+    def _may_ask(self, caller: ServiceCaller, account: str) -> bool:
         if caller.may(Permission.ASK):
             with suppress(NotPermitted):
                 require_listed(self._ledger, caller.name, account)
@@ -257,7 +250,7 @@ class StewardActions:
 
     # ----------------------------------------------------------------------------------------------------- trust
 
-    def verify(self, caller: AuthenticatedCaller) -> Head:
+    def verify(self, caller: ServiceCaller) -> Head:
         """Walks the whole chain, on a connection of its own; call it in a thread, it may take seconds.
 
         Raises:
@@ -272,14 +265,14 @@ class StewardActions:
         except LedgerTampered:
             return self._ledger.verify()  # which stops this process from writing, as it should
 
-    def anchor(self, caller: AuthenticatedCaller) -> str:
+    def anchor(self, caller: ServiceCaller) -> str:
         """Returns the head of the ledger, to be kept elsewhere."""
         caller.require(Permission.VERIFY)
         return str(self._ledger.head())
 
     # ----------------------------------------------------------------------------------------------------- verbs
 
-    def perform(self, caller: AuthenticatedCaller, request: Request[Any]) -> Document:
+    def perform(self, caller: ServiceCaller, request: Request[Any]) -> Document:
         """Does what a verb asks of the ledger, or of people and keys, for a caller, and returns its document.
 
         Raises:
@@ -299,7 +292,7 @@ class StewardActions:
         done = verb.implementation(self._ledger, request, LedgerCaller(analyst=caller.name))
         return result_of(verb).write(done)
 
-    def _check(self, caller: AuthenticatedCaller, request: Request[Any]) -> None:
+    def _check(self, caller: ServiceCaller, request: Request[Any]) -> None:
         """Refuses what the ledger would take and a service does not."""
         for argument in arguments(type(request)):
             if argument.arg.kind is ArgumentKind.TEXT:
@@ -313,7 +306,7 @@ class StewardActions:
                 raise NotPermitted(caller.name, "appoint stewards", "The owner can.")
 
 
-def _sees(caller: AuthenticatedCaller, entry: Entry, accounts: Iterable[str]) -> bool:
+def _sees(caller: ServiceCaller, entry: Entry, accounts: Iterable[str]) -> bool:
     """Returns whether a caller may see an entry: their own charge, or any, within what their key is for."""
     if caller.tables is not None and entry.account not in accounts:
         return False

@@ -15,8 +15,8 @@ from discreet.errors import ServiceUnavailable
 from discreet.service.api import own_routes, verb_routes
 from discreet.service.api.http_guard import HttpGuard
 from discreet.service.api.http_responses import install, json_response
-from discreet.service.api.metrics import Metrics
 from discreet.service.api.route_access import ServiceContext
+from discreet.service.metrics import Metrics
 
 VERSION = "1"
 _SCHEME = {

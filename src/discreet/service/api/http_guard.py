@@ -26,9 +26,9 @@ from discreet.dataclass import dataclass
 from discreet.errors import InternalError, TooManyRequests
 from discreet.noise.tokens import token
 from discreet.service.api.http_responses import error_response, refusal
-from discreet.service.api.metrics import Metrics
-from discreet.service.caller import AuthenticatedCaller
+from discreet.service.caller import ServiceCaller
 from discreet.service.connection_limits import CONNECTION
+from discreet.service.metrics import Metrics
 from discreet.service.settings import Settings
 
 MOST_BODY = 1 << 20  # bytes of a body under /v1
@@ -167,7 +167,7 @@ class _Passage:
             "error": self.error or state.get("error", ""),
         }
 
-    def recognise(self, caller: AuthenticatedCaller) -> None:
+    def recognise(self, caller: ServiceCaller) -> None:
         """Notes who has proven to be the caller: their connection is no stranger's, and has its place.
 
         Raises:

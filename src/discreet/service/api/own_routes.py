@@ -31,7 +31,7 @@ from discreet.service.api.response_models import (
     events_result,
     result,
 )
-from discreet.service.api.route_access import AuthenticatedRequest, Looking, SecuredRoute
+from discreet.service.api.route_access import Looking, RouteCall, SecuredRoute
 from discreet.service.api.verb_routes import LOOK_AGAIN
 from discreet.service.request_executor import JobStatus
 
@@ -112,7 +112,7 @@ async def cancel_job(job: str, call: Looking) -> Response:
     return json_response(JOB.write(call.offices.desk.cancel(call.caller, job)))
 
 
-async def _changes(job: str, call: AuthenticatedRequest) -> AsyncIterator[str]:
+async def _changes(job: str, call: RouteCall) -> AsyncIterator[str]:
     """Yields events until the job has ended, or the key of its caller has."""
     changes = call.offices.desk.follow(call.caller, job)
     coming: asyncio.Future[JobStatus] = asyncio.ensure_future(anext(changes))

@@ -22,7 +22,7 @@ from discreet.ledger.serialization import name as checked_name
 from discreet.requests.verb_table import VERBS
 from discreet.service.acts import PEOPLE_VERBS, StewardActions
 from discreet.service.api.request_bodies import ExactRequest
-from discreet.service.caller import AuthenticatedCaller, Permission
+from discreet.service.caller import Permission, ServiceCaller
 from discreet.service.connection_limits import recognise
 from discreet.service.identity import Identities, RateLimits
 from discreet.service.request_executor import Document, RequestExecutor
@@ -74,7 +74,7 @@ class ServiceContext:
     limits: RateLimits
     settings: Settings
 
-    def table(self, caller: AuthenticatedCaller, name: str) -> Document:
+    def table(self, caller: ServiceCaller, name: str) -> Document:
         """Returns the public facts about a table that a caller may see.
 
         Raises:
@@ -87,7 +87,7 @@ class ServiceContext:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AuthenticatedRequest:
+class RouteCall:
     """A request whose caller was admitted.
 
     Attributes:
@@ -97,7 +97,7 @@ class AuthenticatedRequest:
         key: the idempotency key, if there is one.
     """
 
-    caller: AuthenticatedCaller
+    caller: ServiceCaller
     offices: ServiceContext
     accept: str
     key: str | None = None
@@ -128,7 +128,7 @@ class SecuredRoute(APIRoute):
         return handle_guarded
 
 
-def admit_caller(request: Request, need: RouteRequirement) -> AuthenticatedCaller:
+def admit_caller(request: Request, need: RouteRequirement) -> ServiceCaller:
     """Returns who calls, if they may, and counts the request.
 
     Raises:
@@ -166,10 +166,10 @@ def shown_key(request: Request) -> str:
     return key
 
 
-async def looking(request: Request) -> AuthenticatedRequest:
+async def looking(request: Request) -> RouteCall:
     """Returns the call of a request without an idempotency key, since it only reads."""
     accept = request.headers.get("accept", "*/*")
-    return AuthenticatedRequest(caller=request.state.caller, offices=request.app.state.offices, accept=accept)
+    return RouteCall(caller=request.state.caller, offices=request.app.state.offices, accept=accept)
 
 
 async def calling(
@@ -182,7 +182,7 @@ async def calling(
             max_length=LONGEST_NAME,
         ),
     ] = None,
-) -> AuthenticatedRequest:
+) -> RouteCall:
     """Returns the call of a request, with its idempotency key.
 
     Raises:
@@ -192,5 +192,5 @@ async def calling(
     return replace(await looking(request), key=key)
 
 
-Working = Annotated[AuthenticatedRequest, Depends(calling)]
-Looking = Annotated[AuthenticatedRequest, Depends(looking)]
+Working = Annotated[RouteCall, Depends(calling)]
+Looking = Annotated[RouteCall, Depends(looking)]

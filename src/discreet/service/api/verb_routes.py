@@ -18,8 +18,8 @@ from discreet.service.acts import PEOPLE_VERBS
 from discreet.service.api.http_responses import answer_response, choose_form, has_forms, json_response
 from discreet.service.api.request_bodies import QueryModel, RequestModel, StrictModel, body_of
 from discreet.service.api.response_models import JOB, verb_result
-from discreet.service.api.route_access import OWN_ROUTES, AuthenticatedRequest, Looking, SecuredRoute, Working
-from discreet.service.caller import AuthenticatedCaller
+from discreet.service.api.route_access import OWN_ROUTES, Looking, RouteCall, SecuredRoute, Working
+from discreet.service.caller import ServiceCaller
 from discreet.service.identity import Identities
 from discreet.service.request_executor import OPERATIONS, Document, JobRequest
 
@@ -41,7 +41,7 @@ def add_routes(verbs: Iterable[Verb], routes: APIRouter) -> None:
 def _work_endpoint(verb: Verb) -> Callable[..., Any]:
     """Returns the function behind the route of a verb that workers do."""
 
-    async def endpoint(body: RequestModel, call: AuthenticatedRequest) -> Response:
+    async def endpoint(body: RequestModel, call: RouteCall) -> Response:
         """Returns the outcome of work, or the job that it has become."""
         work = JobRequest(operation=OPERATIONS[verb.name], arguments=body.arguments, key=call.key, project=body.project)
         if not body.wait:
@@ -60,7 +60,7 @@ def _work_endpoint(verb: Verb) -> Callable[..., Any]:
 def _ledger_endpoint(verb: Verb) -> Callable[..., Any]:
     """Returns the function behind the route of a verb that needs no worker; FastAPI runs it in a thread."""
 
-    def endpoint(call: AuthenticatedRequest, body: StrictModel | None = None, **places: str) -> Response:
+    def endpoint(call: RouteCall, body: StrictModel | None = None, **places: str) -> Response:
         given = {} if body is None else body.arguments
         return json_response(call.offices.acts.perform(call.caller, verb.request.read({**given, **places})))
 
@@ -86,11 +86,7 @@ add_routes((*VERBS.values(), *PEOPLE_VERBS.values()), router)
 
 
 async def watch_outcome(
-    outcome: Coroutine[Any, Any, Document],
-    identities: Identities,
-    caller: AuthenticatedCaller,
-    *,
-    again: float = LOOK_AGAIN,
+    outcome: Coroutine[Any, Any, Document], identities: Identities, caller: ServiceCaller, *, again: float = LOOK_AGAIN
 ) -> Document:
     """Waits for an outcome as long as the key of its caller may be used.
 

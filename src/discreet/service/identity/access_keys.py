@@ -17,7 +17,7 @@ from discreet import check
 from discreet.dataclass import dataclass
 from discreet.ledger.serialization import name as checked_name
 from discreet.noise.tokens import token
-from discreet.service.caller import AuthenticatedCaller, ServiceRole
+from discreet.service.caller import ServiceCaller, ServiceRole
 from discreet.service.identity.identity_database import IdentityDatabase
 from discreet.service.identity.scram import Verifier
 
@@ -64,9 +64,9 @@ class AccessKey:
         return self.revoked is None and now < self.expires
 
     @property
-    def caller(self) -> AuthenticatedCaller:
+    def caller(self) -> ServiceCaller:
         """Returns the caller who has this key."""
-        return AuthenticatedCaller(
+        return ServiceCaller(
             name=self.person, role=self.role, credential=self.id, tables=self.tables, project=self.project
         )
 

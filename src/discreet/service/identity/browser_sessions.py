@@ -15,7 +15,7 @@ from dataclasses import replace
 from discreet.dataclass import dataclass
 from discreet.errors import NotAuthenticated
 from discreet.noise.tokens import token
-from discreet.service.caller import AuthenticatedCaller, ServiceRole
+from discreet.service.caller import ServiceCaller, ServiceRole
 from discreet.service.identity.access_keys import find_by_id, hash_secret
 from discreet.service.identity.identity_database import IdentityDatabase
 
@@ -122,9 +122,7 @@ def end_session(connection: sqlite3.Connection, text: object) -> None:
     connection.execute("DELETE FROM sessions WHERE hash = ?", (hash_secret(text if isinstance(text, str) else ""),))
 
 
-def find_session(
-    database: IdentityDatabase, text: object, limits: SessionLimits, now: float
-) -> AuthenticatedCaller | None:
+def find_session(database: IdentityDatabase, text: object, limits: SessionLimits, now: float) -> ServiceCaller | None:
     """Returns whose session a token is, if it may be used now, and notes the use."""
     mark = hash_secret(text if isinstance(text, str) else "")
     row = database.row(f"{_SESSIONS} WHERE s.hash = ?", mark)
@@ -146,11 +144,11 @@ def _lasts(row: sqlite3.Row, limits: SessionLimits, now: float) -> bool:
     return bool(row["disabled"] is None and now < row["expires"] and now < row["used"] + limits.idle)
 
 
-def _caller(database: IdentityDatabase, row: sqlite3.Row, now: float) -> AuthenticatedCaller | None:
+def _caller(database: IdentityDatabase, row: sqlite3.Row, now: float) -> ServiceCaller | None:
     """Returns whose session a row is: within the scope of the key that began it, and only while that may be used."""
     key_id = key_of_session(row["id"])
     key = find_by_id(database, key_id, now) if key_id else None
     if key_id and (key is None or key.person != row["person"]):
         return None
-    caller = AuthenticatedCaller(name=row["person"], role=ServiceRole(row["role"]), credential=f"{SESSION}{row['id']}")
+    caller = ServiceCaller(name=row["person"], role=ServiceRole(row["role"]), credential=f"{SESSION}{row['id']}")
     return caller if key is None else replace(caller, tables=key.tables, project=key.project)

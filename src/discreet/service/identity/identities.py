@@ -17,7 +17,7 @@ from pathlib import Path
 from discreet.errors import InvalidParameter, NotAuthenticated, NotPermitted
 from discreet.ledger import OWNER
 from discreet.noise.tokens import random_bytes
-from discreet.service.caller import AuthenticatedCaller, Permission, ServiceRole
+from discreet.service.caller import Permission, ServiceCaller, ServiceRole
 from discreet.service.identity import access_keys, browser_sessions, people, scram
 from discreet.service.identity.access_keys import AccessKey, KeyScope
 from discreet.service.identity.browser_sessions import SessionLimits
@@ -79,7 +79,7 @@ class Identities:
 
     # ----------------------------------------------------------------------------------------------------- proving
 
-    def authenticate_key(self, text: object) -> AuthenticatedCaller:
+    def authenticate_key(self, text: object) -> ServiceCaller:
         """Returns who shows a key.
 
         Raises:
@@ -87,7 +87,7 @@ class Identities:
         """
         return _require_caller(access_keys.find(self.database, text, self.clock()))
 
-    def caller_of_key(self, key_id: str) -> AuthenticatedCaller:
+    def caller_of_key(self, key_id: str) -> ServiceCaller:
         """Returns who has a key that was proven before, such as at the beginning of a connection.
 
         Raises:
@@ -95,7 +95,7 @@ class Identities:
         """
         return _require_caller(access_keys.find_by_id(self.database, key_id, self.clock()))
 
-    def is_valid(self, caller: AuthenticatedCaller) -> bool:
+    def is_valid(self, caller: ServiceCaller) -> bool:
         """Returns whether what a caller has shown is still valid: for requests that take long."""
         now = self.clock()
         if caller.credential.startswith(browser_sessions.SESSION):
@@ -108,7 +108,7 @@ class Identities:
         found = access_keys.verifiers(self.database, user, salt, scram.ITERATIONS, self.clock())
         return found or [scram.Verifier.of_nobody(salt)]
 
-    def authenticate_session(self, token: object) -> tuple[AuthenticatedCaller, str]:
+    def authenticate_session(self, token: object) -> tuple[ServiceCaller, str]:
         """Returns who has a session, and the token that its forms must show.
 
         Raises:
@@ -130,7 +130,7 @@ class Identities:
 
     # ---------------------------------------------------------------------------------------------------- sessions
 
-    def make_link(self, by: AuthenticatedCaller, name: str) -> str:
+    def make_link(self, by: ServiceCaller, name: str) -> str:
         """Makes a sign-in link for a person, which works once.
 
         Returns:
@@ -192,7 +192,7 @@ class Identities:
 
     # ------------------------------------------------------------------------------------------------------ people
 
-    def people(self, by: AuthenticatedCaller) -> list[Person]:
+    def people(self, by: ServiceCaller) -> list[Person]:
         """Returns all people, in the order of their names.
 
         Raises:
@@ -206,7 +206,7 @@ class Identities:
         row = self.database.row("SELECT role FROM people WHERE name = ?", name)
         return None if row is None else ServiceRole(row["role"])
 
-    def make_person(self, by: AuthenticatedCaller, name: str, role: ServiceRole | str) -> Person:
+    def make_person(self, by: ServiceCaller, name: str, role: ServiceRole | str) -> Person:
         """Adds a person, who can do nothing before they have a key or a link.
 
         Raises:
@@ -232,7 +232,7 @@ class Identities:
         except sqlite3.IntegrityError:  # another process was faster
             raise InvalidParameter("name", person.name, "not to be taken", "Choose another name.") from None
 
-    def disable_person(self, by: AuthenticatedCaller, name: str) -> Person:
+    def disable_person(self, by: ServiceCaller, name: str) -> Person:
         """Ends the keys, sessions and links of a person; their name and history stay.
 
         Returns:
@@ -253,14 +253,14 @@ class Identities:
         self._record("disable person", by=by.name, about=name)
         return replace(person, disabled=person.disabled or now)
 
-    def enable_person(self, by: AuthenticatedCaller, name: str) -> None:
+    def enable_person(self, by: ServiceCaller, name: str) -> None:
         """Enables a disabled person again; their keys and links must be made anew."""
         person = self._person(by, name, "enable a person", alive=False)
         self._record("enable person", by=by.name, about=person.name)
         with self.database.acting() as connection:
             connection.execute("UPDATE people SET disabled = NULL WHERE name = ?", (person.name,))
 
-    def end_sessions(self, by: AuthenticatedCaller, name: str) -> None:
+    def end_sessions(self, by: ServiceCaller, name: str) -> None:
         """Ends all sessions and links of a person, who may be `by`."""
         if by.name != name:
             self._person(by, name, "end sessions", alive=False)
@@ -269,7 +269,7 @@ class Identities:
             connection.execute("DELETE FROM links WHERE person = ?", (name,))
         self._record("end sessions", by=by.name, about=name)
 
-    def _person(self, by: AuthenticatedCaller, name: str, act: str, *, alive: bool = True) -> Person:
+    def _person(self, by: ServiceCaller, name: str, act: str, *, alive: bool = True) -> Person:
         """Returns a person whom `by` manages."""
         by.require(Permission.MANAGE_PEOPLE)
         row = self.database.row("SELECT * FROM people WHERE name = ?", name)
@@ -283,13 +283,13 @@ class Identities:
 
     # -------------------------------------------------------------------------------------------------------- keys
 
-    def keys(self, by: AuthenticatedCaller) -> list[AccessKey]:
+    def keys(self, by: ServiceCaller) -> list[AccessKey]:
         """Returns all keys, in use or not, oldest first; for callers who may not manage people, their own."""
         return access_keys.every(self.database, None if by.may(Permission.MANAGE_PEOPLE) else by.name)
 
     def make_key(
         self,
-        by: AuthenticatedCaller,
+        by: ServiceCaller,
         name: str,
         role: ServiceRole | None = None,
         *,
@@ -332,7 +332,7 @@ class Identities:
             access_keys.insert(connection, text, salt, person=name, scope=scope, now=now, expires=expires)
         return access_keys.id_of(text), text
 
-    def revoke_key(self, by: AuthenticatedCaller, key: str) -> AccessKey:
+    def revoke_key(self, by: ServiceCaller, key: str) -> AccessKey:
         """Ends a key at once, also where it is in use now.
 
         Args:
@@ -351,7 +351,7 @@ class Identities:
         self._record("revoke key", by=by.name, about=found.person, key=found.id)
         return replace(found, revoked=found.revoked or now)
 
-    def rotate_key(self, by: AuthenticatedCaller, key: str, *, expires_days: int | None = None) -> tuple[str, str]:
+    def rotate_key(self, by: ServiceCaller, key: str, *, expires_days: int | None = None) -> tuple[str, str]:
         """Replaces a key by one of the same person and scope, and ends it at once; caps and history are the person's.
 
         Args:
@@ -381,7 +381,7 @@ class Identities:
             access_keys.insert(connection, text, salt, person=found.person, scope=scope, now=now, expires=expires)
         return access_keys.id_of(text), text
 
-    def _key(self, by: AuthenticatedCaller, key_id: str, act: str) -> AccessKey:
+    def _key(self, by: ServiceCaller, key_id: str, act: str) -> AccessKey:
         """Returns a key that `by` may act on; the error for all others is the same, whether they exist or not."""
         key = access_keys.find_any_by_id(self.database, key_id)
         own = key is not None and by.name == key.person
@@ -399,7 +399,7 @@ def _require_new(name: str, known: Iterable[sqlite3.Row]) -> None:
         raise InvalidParameter("name", name, "not to be taken", hint)
 
 
-def _require_caller(key: AccessKey | None) -> AuthenticatedCaller:
+def _require_caller(key: AccessKey | None) -> ServiceCaller:
     if key is None:
         raise NotAuthenticated
     return key.caller

@@ -10,10 +10,10 @@ from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter, NotPermitted
 from discreet.ledger import OWNER
 from discreet.ledger.serialization import name as checked_name
-from discreet.service.caller import AuthenticatedCaller, Permission, ServiceRole
+from discreet.service.caller import Permission, ServiceCaller, ServiceRole
 from discreet.service.identity.look_alikes import look_alike
 
-LOCAL = AuthenticatedCaller(name=OWNER, role=ServiceRole.OWNER, credential="local")
+LOCAL = ServiceCaller(name=OWNER, role=ServiceRole.OWNER, credential="local")
 """The owner, who starts the service on the machine that holds the files."""
 
 MAKES = {
@@ -89,7 +89,7 @@ def check_person_name(name: object, role: ServiceRole) -> str:
     return called
 
 
-def require_whole(by: AuthenticatedCaller, act: str) -> None:
+def require_whole(by: ServiceCaller, act: str) -> None:
     """Refuses a credential that is for some tables or one project: it would make one that is for more.
 
     Raises:
@@ -99,7 +99,7 @@ def require_whole(by: AuthenticatedCaller, act: str) -> None:
         raise NotPermitted(by.name, act, "This key is for some tables or one project. Use another, or the page.")
 
 
-def require_managing(by: AuthenticatedCaller, name: str, role: ServiceRole, act: str) -> None:
+def require_managing(by: ServiceCaller, name: str, role: ServiceRole, act: str) -> None:
     """Checks that a caller may add a person of a role, or act on their keys.
 
     Raises:
@@ -111,6 +111,6 @@ def require_managing(by: AuthenticatedCaller, name: str, role: ServiceRole, act:
         raise NotPermitted(by.name, f"{act} for the role {role.value!r}", "The owner can.")
 
 
-def manages(by: AuthenticatedCaller, name: str, role: ServiceRole) -> bool:
+def manages(by: ServiceCaller, name: str, role: ServiceRole) -> bool:
     """Returns whether a caller may act on the keys of a person: their own, or those of roles that theirs adds."""
     return by.name == name or role in MAKES.get(by.role, ())

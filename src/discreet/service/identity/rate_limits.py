@@ -16,7 +16,7 @@ from datetime import UTC, datetime, timedelta
 
 from discreet.dataclass import dataclass
 from discreet.errors import TooManyRequests
-from discreet.service.caller import AuthenticatedCaller
+from discreet.service.caller import ServiceCaller
 from discreet.service.identity.access_keys import lineage
 from discreet.service.identity.browser_sessions import SESSION, key_of_session
 from discreet.service.identity.identities import Identities
@@ -102,7 +102,7 @@ class RateLimits:
         self._failures = Buckets(failures_per_minute, failures_per_minute / 60, clock)
         self._everybody = Buckets(all_failures_per_minute, all_failures_per_minute / 60, clock)
 
-    def admit(self, caller: AuthenticatedCaller, charging: bool) -> None:
+    def admit(self, caller: ServiceCaller, charging: bool) -> None:
         """Counts a request, and a question of the day if it may be charged.
 
         Raises:
@@ -113,7 +113,7 @@ class RateLimits:
         if charging:
             self._count_question(who)
 
-    def questions_left(self, caller: AuthenticatedCaller) -> int:
+    def questions_left(self, caller: ServiceCaller) -> int:
         """Returns how many questions a caller may still ask today."""
         row = self._database.row(
             "SELECT questions FROM counts WHERE day = ? AND credential = ?", self._today(), counted_identity(caller)
@@ -156,7 +156,7 @@ class RateLimits:
         _refuse(self._everybody.take(EVERYBODY), reason)
 
 
-def counted_identity(caller: AuthenticatedCaller) -> str:
+def counted_identity(caller: ServiceCaller) -> str:
     """Returns what limits count of a caller: a key with those that replaced it, or all sessions of a person.
 
     A session that was begun with a key counts as the key.

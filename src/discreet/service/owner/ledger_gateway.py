@@ -211,13 +211,7 @@ class LedgerGateway:
     # -------------------------------------------------------------------------------------------------------- spending
 
     def charge(
-        self,
-        *,
-        events_by_account: Mapping[str, str],
-        question: str,
-        replay_key: str,
-        terms: str | None,
-        sql: str = "",
+        self, *, events_by_account: Mapping[str, str], question: str, replay_key: str, terms: str | None, sql: str = ""
     ) -> dict[str, Any]:
         """Charges all accounts or none, in the name that was proven; returns the receipt that the answer belongs to."""
         priced = {account: events.from_json(event) for account, event in events_by_account.items()}

@@ -10,7 +10,7 @@ from dataclasses import field
 from discreet.dataclass import dataclass
 from discreet.errors import DiscreetError, ServiceUnavailable
 from discreet.presentation.documents.error_documents import error_document
-from discreet.service.caller import AuthenticatedCaller
+from discreet.service.caller import ServiceCaller
 from discreet.service.request_executor import Document, JobRequest, JobState, JobStatus
 
 
@@ -58,7 +58,7 @@ class OpenRequest:
     """
 
     id: str
-    caller: AuthenticatedCaller
+    caller: ServiceCaller
     work: JobRequest
     tick: float
     outcome: asyncio.Future[Document]

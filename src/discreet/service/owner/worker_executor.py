@@ -18,19 +18,12 @@ from pathlib import Path
 
 from discreet.curator.config.toml_file import load
 from discreet.dataclass import dataclass
-from discreet.errors import (
-    DiscreetError,
-    InternalError,
-    InvalidParameter,
-    NotPermitted,
-    ServiceUnavailable,
-    UnknownJob,
-)
+from discreet.errors import DiscreetError, InternalError, InvalidParameter, NotPermitted, ServiceUnavailable, UnknownJob
 from discreet.ledger import OWNER, Ledger
 from discreet.noise import system_bits
 from discreet.requests.verb_table import Queue
 from discreet.service.admission import check_least
-from discreet.service.caller import AuthenticatedCaller
+from discreet.service.caller import ServiceCaller
 from discreet.service.owner.fork_server import ForkServer
 from discreet.service.owner.job_queue import JobQueue
 from discreet.service.owner.ledger_gateway import LedgerGateway
@@ -239,19 +232,19 @@ class WorkerExecutor:
 
     # ----------------------------------------------------------------------------------------------------- work
 
-    async def perform(self, caller: AuthenticatedCaller, work: JobRequest) -> Document:
+    async def perform(self, caller: ServiceCaller, work: JobRequest) -> Document:
         """Does work and returns its document; a caller who goes away stops nothing."""
         return await asyncio.shield(self._accept_request(caller, work).outcome)
 
-    def begin(self, caller: AuthenticatedCaller, work: JobRequest) -> JobStatus:
+    def begin(self, caller: ServiceCaller, work: JobRequest) -> JobStatus:
         """Starts work and returns its status, without waiting."""
         return self._accept_request(caller, work).status
 
-    def job(self, caller: AuthenticatedCaller, job: str) -> JobStatus:
+    def job(self, caller: ServiceCaller, job: str) -> JobStatus:
         """Returns a job of the caller's own."""
         return self._own(caller, job).status
 
-    async def follow(self, caller: AuthenticatedCaller, job: str) -> AsyncIterator[JobStatus]:
+    async def follow(self, caller: ServiceCaller, job: str) -> AsyncIterator[JobStatus]:
         """Yields a job after each change; it looks only at the moments at which anything may have changed."""
         running, last = self._own(caller, job), None
         while True:
@@ -272,30 +265,30 @@ class WorkerExecutor:
         except TimeoutError:
             return
 
-    def cancel(self, caller: AuthenticatedCaller, job: str) -> JobStatus:
+    def cancel(self, caller: ServiceCaller, job: str) -> JobStatus:
         """Stops a job; what was charged stays charged."""
         running = self._own(caller, job)
         if not running.outcome.done():
             running.abandon()
         return running.status
 
-    def stop_ended(self, valid: Callable[[AuthenticatedCaller], bool]) -> None:
+    def stop_ended(self, valid: Callable[[ServiceCaller], bool]) -> None:
         """Abandons what runs for callers whose key or session is not valid any more; what was charged stays charged."""
         for running in self._jobs.values():
             if not running.outcome.done() and not valid(running.caller):
                 running.abandon()
 
-    def tables(self, caller: AuthenticatedCaller) -> list[Document]:
+    def tables(self, caller: ServiceCaller) -> list[Document]:
         """Returns the public facts about the tables that the caller may see."""
         return [facts for facts in self._facts if caller.sees(facts["name"])]
 
-    def _own(self, caller: AuthenticatedCaller, job: str) -> OpenRequest:
+    def _own(self, caller: ServiceCaller, job: str) -> OpenRequest:
         found = self._jobs.get(job)
         if found is None or not _may_see(caller, found.caller):
             raise UnknownJob
         return found
 
-    def _accept_request(self, caller: AuthenticatedCaller, work: JobRequest) -> OpenRequest:
+    def _accept_request(self, caller: ServiceCaller, work: JobRequest) -> OpenRequest:
         """Returns the request, or the equal one under the same key that is at work already."""
         work = self._check_request(caller, work)
         place = None if work.key is None else (caller.name, work.key)
@@ -312,7 +305,7 @@ class WorkerExecutor:
         running.stop = running.halt = lambda: _cancel(task)
         return running
 
-    def _check_request(self, caller: AuthenticatedCaller, work: JobRequest) -> JobRequest:
+    def _check_request(self, caller: ServiceCaller, work: JobRequest) -> JobRequest:
         caller.require(work.operation.permission)
         if self._stopping:
             raise ServiceUnavailable("The service is stopping", "Ask again later.", retry_after=10)
@@ -331,7 +324,7 @@ class WorkerExecutor:
         if self._ledger.is_stopped:
             raise ServiceUnavailable("The ledger cannot be relied on", "Ask the owner to restart the service.")
 
-    def _register_request(self, caller: AuthenticatedCaller, work: JobRequest) -> OpenRequest:
+    def _register_request(self, caller: ServiceCaller, work: JobRequest) -> OpenRequest:
         """Registers a new request, and forgets the oldest that have ended."""
         now = time.monotonic()
         old = [job for job, each in self._jobs.items() if each.ended is not None and now - each.ended > _KEPT]
@@ -416,7 +409,7 @@ class WorkerExecutor:
             pool.renew()
 
 
-def _may_see(caller: AuthenticatedCaller, other: AuthenticatedCaller) -> bool:
+def _may_see(caller: ServiceCaller, other: ServiceCaller) -> bool:
     """Returns whether a caller may see a request of theirs: a key for some tables sees those for the same tables."""
     return caller.name == other.name and caller.tables in (None, other.tables)
 

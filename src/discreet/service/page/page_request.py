@@ -26,7 +26,7 @@ from discreet.requests.request import Request as Asked
 from discreet.requests.verb_table import Queue, Verb
 from discreet.service.api.http_responses import status_of
 from discreet.service.api.route_access import ServiceContext
-from discreet.service.caller import AuthenticatedCaller, Permission
+from discreet.service.caller import Permission, ServiceCaller
 from discreet.service.connection_limits import recognise
 from discreet.service.page.document_view import KeptAnswers
 from discreet.service.page.request_forms import in_words
@@ -61,7 +61,7 @@ class PageRequest:
 
     site: PageContext
     request: Request
-    caller: AuthenticatedCaller
+    caller: ServiceCaller
     csrf: str
     form: ImmutableMultiDict[str, str]
 

@@ -14,7 +14,7 @@ from typing import Any
 from discreet.dataclass import dataclass
 from discreet.errors import DiscreetError, UnsupportedQuery
 from discreet.requests.question_requests import Explain
-from discreet.service.caller import AuthenticatedCaller, Permission
+from discreet.service.caller import Permission, ServiceCaller
 from discreet.service.identity import Identities, RateLimits
 from discreet.service.request_executor import OPERATIONS, Document, JobRequest, RequestExecutor
 from discreet.service.wire import protocol_messages as pg
@@ -80,7 +80,7 @@ class QueryExecutor:
     database: str
     _explained: dict[tuple[str, str], Document] = field(default_factory=dict)
 
-    def caller(self) -> AuthenticatedCaller:
+    def caller(self) -> ServiceCaller:
         """Returns who asks, if their key is still good."""
         return self.identities.caller_of_key(self.key_id)
 
@@ -112,7 +112,7 @@ class QueryExecutor:
         )
         return _build_result(await self.desk.perform(caller, work))
 
-    def _project(self, caller: AuthenticatedCaller) -> str:
+    def _project(self, caller: ServiceCaller) -> str:
         return caller.project or self.parameters.get(PROJECT)
 
     async def _catalog(self, sql: str, values: Sequence[Any]) -> CatalogRows:

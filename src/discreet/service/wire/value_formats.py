@@ -20,15 +20,7 @@ BOOL, NAME, INT8, INT2, INT4, TEXT, OID = 16, 19, 20, 21, 23, 25, 26
 FLOAT4, FLOAT8, UNKNOWN, VARCHAR, BPCHAR, CHAR = 700, 701, 705, 1043, 1042, 18
 DATE, TIMESTAMP, NUMERIC = 1082, 1114, 1700
 _TEXT_TYPES = (TEXT, VARCHAR, BPCHAR, NAME, CHAR)
-_PACKED = {
-    BOOL: "!?",
-    INT2: "!h",
-    INT4: "!i",
-    INT8: "!q",
-    OID: "!I",
-    FLOAT4: "!f",
-    FLOAT8: "!d",
-}
+_PACKED = {BOOL: "!?", INT2: "!h", INT4: "!i", INT8: "!q", OID: "!I", FLOAT4: "!f", FLOAT8: "!d"}
 
 SIZES = {oid: struct.calcsize(form) for oid, form in _PACKED.items()} | {CHAR: 1, DATE: 4, TIMESTAMP: 8}
 """The bytes of a value of each type; values of all other types differ in size."""
@@ -235,11 +227,10 @@ def _build_unpacker(form: str) -> Callable[[bytes], Any]:
 
 
 def _numeric_from_binary(raw: bytes) -> Any:
-    count, weight, sign, scale = struct.unpack("!hhHH", raw[:8])
+    count, weight, sign, _ = struct.unpack("!hhHH", raw[:8])
     if sign not in (0, 0x4000) or not 0 <= count <= 1000 or len(raw) != 8 + 2 * count:
         raise ValueError("numeric")
     digits = struct.unpack(f"!{count}h", raw[8:])
-    del scale
     value = sum((Decimal(digit).scaleb(4 * (weight - i)) for i, digit in enumerate(digits)), Decimal(0))
     return _number(-value if sign else value)
 

@@ -56,11 +56,7 @@ class WireSession:
             raise WireError("25P02", _LATE)
 
     async def run(self, statement: WireStatement, values: Sequence[Any]) -> Result:
-        """Runs a statement, and returns its result.
-
-        Raises:
-            WireError: if it cannot be done.
-        """
+        """Runs a statement, and returns its result; every error leaves as a `WireError`."""
         try:
             self._admit(statement)
             result = await self._result(statement, values)
@@ -81,11 +77,7 @@ class WireSession:
     async def describe(
         self, statement: WireStatement, values: Sequence[Any] | None, types: Sequence[int] = ()
     ) -> tuple[FieldDescription, ...] | None:
-        """Returns the columns that a statement will give; None if it gives no rows. Nothing is spent.
-
-        Raises:
-            WireError: if it cannot be done.
-        """
+        """Returns the columns that a statement will give; None if it gives no rows. Nothing is spent."""
         try:
             self._admit(statement)
             if statement.kind is StatementKind.SELECT:

@@ -67,7 +67,7 @@ class BeliefPropagation:
 
     >>> from discreet.synthetic.inference.junction_tree import junction_tree
     >>> tree = junction_tree({"a": 2, "b": 2}, [("a", "b")])
-    >>> propagation = BeliefPropagation(tree, [tree.ordered({"a", "b"})])
+    >>> propagation = BeliefPropagation(tree, [tree.order_attributes({"a", "b"})])
     >>> propagation(np.log([1.0, 2.0, 3.0, 4.0]))[1].round(9)
     array([0.1, 0.2, 0.3, 0.4])
     """

@@ -14,7 +14,7 @@ from discreet.plan.expressions.functions.record import Nulls, Signature
 from discreet.plan.model.nodes import ColumnRef, Expression, FunctionCall
 from discreet.plan.model.types import Type
 from discreet.sql import sql_tokens
-from discreet.sql.functions import grammar, recorded
+from discreet.sql.functions import grammar, recorded_functions
 from discreet.sql.functions.grammar import read
 from discreet.sql.grammar_words import FUNCTION_WORDS, RECORDS
 from discreet.sql.refusals import SqlSource
@@ -63,7 +63,7 @@ def test_every_word_is_read_as_its_function() -> None:
 
 
 def test_mutant_arguments_in_another_order_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    turned = recorded._build_place_reader(partial(call, "position"), ["substr", "this"], "STRPOS", (2,))
+    turned = recorded_functions._build_place_reader(partial(call, "position"), ["substr", "this"], "STRPOS", (2,))
     monkeypatch.setitem(grammar._TABLE, exp.StrPosition, grammar.GrammarRule(frozenset(("this", "substr")), turned))
     with pytest.raises(AssertionError):
         test_every_word_is_read_as_its_function()
