@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import re
 from collections import defaultdict
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -118,7 +117,7 @@ def templates() -> tuple[Text, ...]:
 @pytest.fixture(scope="module", autouse=True)
 def _texts() -> None:
     """Reads and parses all files before the first test, whose own time is measured."""
-    strings(), pages(), templates()
+    strings(), pages(), templates(), definitions()
 
 
 def forbidden(texts: tuple[Text, ...]) -> list[str]:
@@ -162,20 +161,20 @@ def test_sentences_of_the_documentation_are_short() -> None:
     assert too_long(pages()) == []
 
 
-def _definitions() -> Iterator[tuple[Path, ast.AST]]:
-    for path, all_nodes in nodes().items():
-        for node in all_nodes:
-            if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-                yield path, node
+Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@cache
+def definitions() -> tuple[tuple[Path, Definition], ...]:
+    """All classes and functions, with the files that they are in."""
+    return tuple((path, node) for path, found in nodes().items() for node in found if isinstance(node, Definition))
 
 
 def test_docstrings_say_something() -> None:
     short = [
         f"{path.as_posix()}:{node.lineno} {text!r}"
-        for path, node in _definitions()
-        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
-        and (text := ast.get_docstring(node)) is not None
-        and len(text.split()) < SHORTEST_DOCSTRING
+        for path, node in definitions()
+        if (text := ast.get_docstring(node, clean=False)) is not None and len(text.split()) < SHORTEST_DOCSTRING
     ]
     assert short == []
 
@@ -194,7 +193,7 @@ def is_bare_participle(name: str) -> bool:
 def test_functions_are_verbs_or_nouns() -> None:
     bare = [
         f"{path.as_posix()}:{node.lineno} {node.name}"
-        for path, node in _definitions()
+        for path, node in definitions()
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and is_bare_participle(node.name)
     ]
     assert len(bare) <= MOST_PARTICIPLES, bare
@@ -217,7 +216,7 @@ def test_no_package_exports_a_bare_participle() -> None:
 
 def test_a_class_has_a_name_of_its_own() -> None:
     places = defaultdict(list)
-    for path, node in _definitions():
+    for path, node in definitions():
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
             places[node.name].append(f"{path.as_posix()}:{node.lineno}")
     twice = {name: where for name, where in places.items() if len(where) > 1}
