@@ -217,8 +217,8 @@ def test_coverage_of_a_question_of_its_own(tmp_path: Path) -> None:
     truths = {}
     for sql, (kept, key) in asked.items():
         of_people = [row for row in kept if row["patient"] is not None]
-        nobodys = len(kept) - len(of_people)
-        truths[sql] = (truly_left(of_people, 9, key) * len(of_people) + nobodys) / len(kept)
+        without_id = len(kept) - len(of_people)
+        truths[sql] = (truly_left(of_people, 9, key) * len(of_people) + without_id) / len(kept)
     for curator in clinics(tmp_path, range(12), max_groups=9, most_rows=9):
         for sql, truth in truths.items():
             found = (curator.ask(sql, epsilon=20, coverage="0.8").coverage or {})["n"]
@@ -342,4 +342,4 @@ def test_rows_without_an_id_are_counted_as_answers_leave_them_out() -> None:
     rows = [{"who": who} for who in (*blank, *(f"p{place}\u3000" for place in range(30)))]
     curator.protect(rows, name="calls", unit="who", types={"who": "text"}, budget=Budget(epsilon=1000), max_rows=1)
     found = curator.profile("calls", epsilon=500)
-    assert round(found.nobodys(Fraction(1, 20)).value) == len(blank) == 85
+    assert round(found.rows_without_id(Fraction(1, 20)).value) == len(blank) == 85

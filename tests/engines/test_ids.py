@@ -13,7 +13,7 @@ import pytest
 
 from discreet.engines.duckdb.dialect import DIALECT, ID_FUNCTION
 from discreet.engines.row_choice import normalize_id
-from discreet.measurement.profile.parts import is_nobodys
+from discreet.measurement.profile.parts import is_without_id
 from discreet.noise import SeededBits, uniform_below
 from discreet.plan.expressions.calls import call
 from discreet.plan.model import unit_ids
@@ -62,7 +62,7 @@ def test_a_profile_counts_the_rows_that_engines_leave_out(bench: Bench) -> None:
     somebody = ["\ufeff", "\u200b", " \x1c", "\x1f", "\u180e"]  # no white space, though some take them for it
     texts = [*spellings(), *somebody, *WHITE_SPACE, *(f"{mark} {mark}" for mark in WHITE_SPACE)]
     bench.load([{"u": text} for text in texts], {"u": T})
-    left_out = Reading(table="t", where=is_nobodys(col("u", T)), statistics=(Statistic(kind="rows"),))
+    left_out = Reading(table="t", where=is_without_id(col("u", T)), statistics=(Statistic(kind="rows"),))
     counted = bench.agreed(Reading(table="t", bounding=LIMITS, statistics=(Statistic(kind="rows"),)))
     assert bench.agreed(left_out) == {(): (len(NOBODY) + 2 * len(WHITE_SPACE),)}
     assert counted == {(): (len(texts) - len(NOBODY) - 2 * len(WHITE_SPACE),)}

@@ -141,7 +141,7 @@ def test_a_profile_of_a_question_is_of_its_own_rows() -> None:
     groups = found.groups(("ward",))
     assert groups is not None
     assert round(groups.people(RISK).value) == len(own)
-    assert round(found.nobodys(RISK).value) == sum(row["patient"] is None for row in kept)
+    assert round(found.rows_without_id(RISK).value) == sum(row["patient"] is None for row in kept)
 
 
 @settings(max_examples=15)
@@ -243,7 +243,7 @@ def test_a_table_of_rows_has_no_limits_and_no_ids() -> None:
     rows = visits(3)
     found = profile(rows, schema(unit=None))
     assert near(found.people(), len(rows))
-    assert found.nobodys(RISK) == Figure(0.0, 0.0, 0.0)
+    assert found.rows_without_id(RISK) == Figure(0.0, 0.0, 0.0)
     assert found.suggest_limits() == Limits()
     assert "people" not in str(found)
 

@@ -137,7 +137,7 @@ class Composition:
     log_roundoff: float  # ln of what rounding may hide at epsilon = 0; it falls with e^(-tilt * epsilon)
     tilt: float
     drift: float
-    terms: int  # of the sum over the whole window, a part of which may have been left out
+    terms: int  # of the sum over the whole window; some may have been left out
 
     def delta(self, epsilon: float) -> float:
         """Returns an upper bound of delta at this epsilon: 1 for one below the part of the window that was summed."""

@@ -16,7 +16,7 @@ from discreet.curator.paid_release import ChargeRequest
 from discreet.curator.synthesis.synthesis_plan import SynthesisPlan, unit_names
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
-from discreet.measurement.program.execution import Reader, nobodys
+from discreet.measurement.program.execution import Reader, note_rows_without_id
 from discreet.measurement.releases.releaser import Releaser
 from discreet.noise import Bits
 from discreet.plan.model.nodes import ColumnRef
@@ -130,7 +130,7 @@ class LinkedPlan:
         unit = self.people.rows.schema.people or "unit"
         said = [f"One row of {people} and at most {most} row(s) of {events} per {unit} are counted."]
         said.append(f"Rows of {events} count for those who have a row of {people}.")
-        said.append(nobodys(unit, "counted"))
+        said.append(note_rows_without_id(unit, "counted"))
         for name, domain in (people, self.linked.people), (events, self.linked.events):
             known = domain.details.items()
             said += [f"{name}.{column}: {detail}." for column, detail in known if detail != "the declared value"]

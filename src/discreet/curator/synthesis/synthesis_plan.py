@@ -29,7 +29,7 @@ from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.hint_text import Hint
 from discreet.measurement.probes.probes import read_by
-from discreet.measurement.program.execution import Reader, cut_notes, nobodys
+from discreet.measurement.program.execution import Reader, cut_notes, note_rows_without_id
 from discreet.measurement.releases.releaser import Releaser
 from discreet.mechanisms import PartitionSelection
 from discreet.noise import Bits
@@ -228,7 +228,7 @@ class SynthesisPlan:
             people = self.rows.schema.people or "unit"
             said.append(f"At most {self.rows_per_unit} row(s) per {people} are counted.")
             said += cut_notes(self.rows.relation, people)
-            said.append(nobodys(people, "counted"))
+            said.append(note_rows_without_id(people, "counted"))
         said += [f"{name}: {detail}." for name, detail in self.domain.details.items() if detail != "the declared value"]
         said += [
             f"{name}: a key is found if the noisy number of those who have it reaches {selection.threshold}."

@@ -26,7 +26,7 @@ from discreet.learn.persistence.store import from_json, read_parameters, to_json
 from discreet.learn.privacy_warnings import in_an_account
 from discreet.ledger.tallies import share_of
 from discreet.measurement.probes.probes import read_by
-from discreet.measurement.program.execution import cut_notes, nobodys
+from discreet.measurement.program.execution import cut_notes, note_rows_without_id
 from discreet.plan.canonical import canonical
 from discreet.plan.model.nodes import Aggregate, ColumnRef, Expression, Key, Output, Question, Value
 from discreet.plan.model.readings import ContributionBounding, Groups, Reading, Statistic
@@ -261,7 +261,7 @@ class TrainingPlan:
             people = self.rows.schema.people or "unit"
             said.append(f"At most {self.rows_per_unit} row(s) per {people} are learned from.")
             said += cut_notes(self.rows.relation, people)
-            said.append(nobodys(people, "learned from"))
+            said.append(note_rows_without_id(people, "learned from"))
         if any(isinstance(feature, FileNumbers) for feature in self.features):
             said.append("Files are read as numbers of their declared shape, clipped; one that cannot be is a blank.")
         if any(isinstance(feature, Number) for feature in self.features):

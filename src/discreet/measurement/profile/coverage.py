@@ -96,9 +96,9 @@ def _count_row_coverage(
     if profile.by_row:
         return ZERO, profile.people(outside)
     limits, risk = program.contribution.limits, outside / 4
-    nobodys = profile.nobodys(risk)
+    without_id = profile.rows_without_id(risk)
     if not keys:
-        return profile.rows.beyond(limits.rows, risk) + nobodys, profile.rows.sum_within_limit(limits.rows, risk)
+        return profile.rows.beyond(limits.rows, risk) + without_id, profile.rows.sum_within_limit(limits.rows, risk)
     groups, beyond = profile.groups(keys), profile.beyond(keys)
     if groups is None or beyond is None or limits.rows != profile.plan.limits.rows:
         return None, None
@@ -110,7 +110,7 @@ def _count_row_coverage(
     )  # of a group that is dropped, one row is, and its limit at most
     most, every = profile.rows.sum_within_limit(limits.rows * limits.groups, risk), profile.rows.beyond(0, risk)
     kept = Figure(max(every.value - value, 0.0), profile.people(risk).low, most.high)
-    return left + nobodys, kept
+    return left + without_id, kept
 
 
 def _count_clipped_values(
@@ -180,7 +180,7 @@ class _Missed:
         """Returns a number of the whole table; None if no declared fact limits how far it can be."""
         if not isinstance(cell, NoisyNumber) or cell.value is None:
             return None
-        left = self.profile.rows.beyond(self.limit, self.risk) + self.profile.nobodys(self.risk)
+        left = self.profile.rows.beyond(self.limit, self.risk) + self.profile.rows_without_id(self.risk)
         if aggregate.kind == "count":
             low, high = math.floor(cell.low + left.low), math.ceil(cell.high + left.high)
             return NoisyNumber(min(max(round(cell.value + left.value), low), high), low, high)

@@ -32,7 +32,7 @@ ROWS = "rows"
 """The part that tells how many rows people have; of a table whose rows are people, how many there are."""
 
 IDS = "ids"
-"""The part that counts the rows that are nobody's."""
+"""The part that counts the rows without an id."""
 
 MOST = 1 << LARGEST_LIMIT
 """The end of the last bucket: whoever has more counts as if they had as much."""
@@ -169,7 +169,7 @@ class ProfilePlan:
         else:
             first = self._sizes((ROWS,), _fold_per_unit(self._rows, _count()))
             others = [part for keys in self.by for part in self._groups(keys)]
-            others += self._of_nobody()
+            others += self._count_rows_without_id()
         values = [part for column in self.columns for part in self._values(column)]
         return (first, *others, *values)
 
@@ -244,21 +244,23 @@ class ProfilePlan:
         )
         return ProfileCount(subject=subject, question=question, schema=describe_counted_rows(question, self.schemas))
 
-    def _of_nobody(self) -> list[ProfileCount]:
+    def _count_rows_without_id(self) -> list[ProfileCount]:
         """Returns the count of rows without an id: they belong to no person, so each is a unit of its own.
 
-        A row counts only if engines find that it has no id (`is_nobodys`).
+        A row counts only if engines find that it has no id (`is_without_id`).
         """
         schema, source = self.schemas[self.table], None if self.question is None else self.question.source
         if source is not None or schema.unit is None or schema.unit not in schema.stored_columns:
             return []  # rows that were joined or computed, an id made of parts, or found in another table
-        nobody = is_nobodys(ColumnRef(schema.unit, schema.columns[schema.unit].type))
+        without_id = is_without_id(ColumnRef(schema.unit, schema.columns[schema.unit].type))
         return [
-            ProfileCount(subject=(IDS,), question=self._build_count_query(nobody), schema=replace(schema, unit=None))
+            ProfileCount(
+                subject=(IDS,), question=self._build_count_query(without_id), schema=replace(schema, unit=None)
+            )
         ]
 
 
-def is_nobodys(id_: ColumnRef) -> Expression:
+def is_without_id(id_: ColumnRef) -> Expression:
     """Returns the condition that an id is missing, just as engines leave its row out.
 
     It is NULL, or a text of nothing but white space of any kind: NFC makes no white space of another sign, nor another

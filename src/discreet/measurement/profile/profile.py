@@ -77,7 +77,7 @@ class Profile(DisplayMixin):
         found = self.parts.get(("beyond", *keys))
         return None if found is None else Sizes(found, self.most_rows)
 
-    def nobodys(self, outside: Fraction) -> Figure:
+    def rows_without_id(self, outside: Fraction) -> Figure:
         """Returns how many rows have no id; none where each row is a person."""
         return ZERO if (IDS,) not in self.parts else self._count((IDS,), outside)
 
@@ -162,7 +162,7 @@ class Profile(DisplayMixin):
             ("people", str(self.people())),
             ("rows per person", ends),
             (f"rows beyond max_rows={limit}", _percents(left)),
-            ("rows without an id", str(self.nobodys(outside))),
+            ("rows without an id", str(self.rows_without_id(outside))),
         ]
 
     def _of_groups(self) -> list[tuple[str, Value]]:

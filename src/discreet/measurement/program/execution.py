@@ -339,7 +339,11 @@ def _whose_rows(program: Program) -> list[str]:
     each = " of each grouping" if program.groupings and program.tables is None else ""
     most = f", in at most {_times(limits.groups, 'group')}{each}" if _leaves_out_groups(program) else ""
     counted = f"At most {_times(limits.rows, 'row')} per {program.people} and group are counted{most}."
-    return [counted, *cut_notes(program.reading.source, program.people), nobodys(program.people, "counted")]
+    return [
+        counted,
+        *cut_notes(program.reading.source, program.people),
+        note_rows_without_id(program.people, "counted"),
+    ]
 
 
 def _is_told(expression: Expression) -> bool:
@@ -370,10 +374,10 @@ def cut_notes(source: Relation | None, people: str) -> list[str]:
     return [f"Up to {most} rows per {people} of each joined table are used{fewer}."]
 
 
-def nobodys(people: str, used: str) -> str:
+def note_rows_without_id(people: str, used: str) -> str:
     """Says that rows without an id are left out, as every answer about rows of people does.
 
-    >>> nobodys("patient", "counted")
+    >>> note_rows_without_id("patient", "counted")
     'Rows without patient (NULL or blank) are not counted.'
     """
     return f"Rows without {people} (NULL or blank) are not {used}."

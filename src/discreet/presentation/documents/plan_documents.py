@@ -103,7 +103,7 @@ def _portrait(profile: Profile) -> Document:
     found = {
         "confidence": CONFIDENCE,
         "people": profile.people(),
-        "without_id": profile.nobodys(1 - CONFIDENCE),
+        "without_id": profile.rows_without_id(1 - CONFIDENCE),
         "rows_per_person": None if profile.by_row else {write_amount(q): profile.rows.quantile(q) for q in QUANTILES},
         "groups": [GroupsAbove(keys, limit, sizes.share_above(limit)) for keys, sizes in known if sizes is not None],
         "values": {

@@ -106,7 +106,7 @@ class Identities:
         """Returns what proves the keys of a name, for `scram.Exchange`; at least one, for every name."""
         salt = scram.salt_for(user, self._salts)
         found = access_keys.verifiers(self.database, user, salt, scram.ITERATIONS, self.clock())
-        return found or [scram.Verifier.of_nobody(salt)]
+        return found or [scram.Verifier.of_unknown_person(salt)]
 
     def authenticate_session(self, token: object) -> tuple[ServiceCaller, str]:
         """Returns who has a session, and the token that its forms must show.

@@ -58,7 +58,7 @@ class Verifier:
         return cls(salt=salt, iterations=iterations, stored_key=stored, server_key=made, key_id=key_id)
 
     @classmethod
-    def of_nobody(cls, salt: bytes) -> Verifier:
+    def of_unknown_person(cls, salt: bytes) -> Verifier:
         """Returns a verifier that no proof fits, except by guessing 256 bits."""
         nothing = bytes(32)
         return cls(salt=salt, iterations=ITERATIONS, stored_key=nothing, server_key=nothing, key_id="")

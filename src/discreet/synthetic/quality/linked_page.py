@@ -33,8 +33,8 @@ def linked_page(model: LinkedModel, *, rows: tuple[int, int] | None = None, note
     people, events = model.domain.names
     first, second = rows if rows is not None else (None, None)
     parts = [
-        ModelPart(model=model.people, rows=first, notes=notes, name=people, nobody=_PEOPLE),
-        ModelPart(model=model.events, rows=second, notes=(), name=events, nobody=_EVENTS),
+        ModelPart(model=model.people, rows=first, notes=notes, name=people, no_person=_PEOPLE),
+        ModelPart(model=model.events, rows=second, notes=(), name=events, no_person=_EVENTS),
     ]
     named = f"{printable(people)} and {printable(events)}"
     lead = (

@@ -94,14 +94,14 @@ class ModelPart:
         rows: how many were drawn; None for a page on the model alone.
         notes: what limits and domains mean for the rows.
         name: of the table, on a page about several.
-        nobody: why no row is a real person's.
+        no_person: why no row is a real person's.
     """
 
     model: Model
     rows: int | None
     notes: Sequence[str]
     name: str = ""
-    nobody: str = _NOBODY
+    no_person: str = _NOBODY
 
     @property
     def contents(self) -> dict[str, str]:
@@ -113,7 +113,7 @@ class ModelPart:
         """Returns a warning if it is due, facts, and the sections."""
         columns, pairs, unknown = column_shares(self.model), pair_errors(self.model), unmeasured_pairs(self.model)
         warned = NOTHING if self.model.private else page.paragraph(_SEEDED, kind="refusal")
-        use = _use(_good(columns, pairs, self.rows), [*_bad(self.model, unknown), self.nobody])
+        use = _use(_good(columns, pairs, self.rows), [*_bad(self.model, unknown), self.no_person])
         bodies = {
             "use": [use],
             "columns": _columns(columns),
