@@ -18,8 +18,7 @@ from discreet.cli.verbs.request_options import _FORMS, offered_arguments, option
 from discreet.curator import curator as curators
 from discreet.curator.curator import Curator
 from discreet.errors import InternalError
-from discreet.requests.argument_kinds import Arg, ArgumentKind, check_kinds
-from discreet.requests.request import Request, arguments
+from discreet.requests.request import Arg, ArgumentKind, Request, arguments, check_kinds
 from discreet.requests.verb_table import VERBS, Permission, Queue, Verb
 from tests.cli.clinic import BY_WARD, COUNT, TOML, run, write
 

@@ -13,7 +13,7 @@ from discreet.curator.asking.choices import choose_epsilon
 from discreet.errors import DiscreetError, InvalidParameter
 from discreet.plan.model.schema import Limits
 from discreet.privacy import ApproxDP, Budget, Neighbours, PureDP, events
-from discreet.requests.argument_kinds import CANDIDATES
+from discreet.requests.request import CANDIDATES
 from tests.curator.spies import BY_WARD, COUNT, Spy, clinic
 
 

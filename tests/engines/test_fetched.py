@@ -13,7 +13,7 @@ import pytest
 
 from discreet.engines import DuckDB, Memory
 from discreet.engines.sql import statement
-from discreet.engines.sql.fetched import FetchedRows, FetchedTable
+from discreet.engines.sql.statement import FetchedRows, FetchedTable
 from discreet.exact.integer_columns import objects
 from discreet.plan.model.group_columns import PublicKeys
 from discreet.plan.model.nodes import Value

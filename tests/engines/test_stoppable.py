@@ -18,9 +18,9 @@ import pytest
 from discreet.engines import DuckDB
 from discreet.engines.duckdb import engine as duckdb
 from discreet.engines.duckdb import source_tables
-from discreet.engines.stoppable_work import _IDLE, _MOST_IDLE, stoppable
 from discreet.errors import QueryFailed
 from discreet.plan.model.readings import Reading, Statistic
+from discreet.progress import _IDLE, _MOST_IDLE, stoppable
 from tests.engines.tables import N, col
 from tests.open_groups import unsealed
 

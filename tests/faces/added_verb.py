@@ -23,7 +23,7 @@ from typing import Annotated, Any, ClassVar
 
 from discreet.ledger import Caller
 from discreet.privacy import Loss
-from discreet.requests.argument_kinds import Arg, ArgumentKind
+from discreet.requests.request import Arg, ArgumentKind
 from discreet.requests.question_requests import Ask
 from discreet.requests.request import Request
 

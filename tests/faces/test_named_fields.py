@@ -14,8 +14,7 @@ import pytest
 import discreet
 from discreet.errors import InvalidParameter
 from discreet.noise import SeededBits
-from discreet.requests.argument_kinds import ArgumentKind, check_kinds
-from discreet.requests.request import Argument, arguments
+from discreet.requests.request import Argument, ArgumentKind, arguments, check_kinds
 from discreet.requests.verb_table import VERBS, Queue, Verb
 from tests.cli.clinic import COUNT, TOML, run
 from tests.cli.clinic import write as write_clinic
@@ -149,7 +148,7 @@ IN_PYTHON: Mapping[str, tuple[str, ...]] = {
         "synthetic/",
     ),
     "what is no budget at all is an object": (
-        "requests/argument_kinds.py",
+        "requests/request.py",
         "ledger/tallies.py",
         "stream/gaussian_factor.py",
         "stream/running_sum.py",

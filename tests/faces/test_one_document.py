@@ -16,8 +16,7 @@ from discreet.learn import DecisionTreeClassifier
 from discreet.ledger import Caller
 from discreet.presentation.documents.result_documents import result_of
 from discreet.privacy import Budget
-from discreet.requests.argument_kinds import read_budget
-from discreet.requests.request import Request
+from discreet.requests.request import Request, read_budget
 from discreet.requests.verb_table import VERBS, Permission, Queue
 from discreet.service.acts import StewardActions
 from discreet.service.api.application import create_api

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from discreet import accounting
 from discreet.check import LARGEST_EXPONENT
 from discreet.errors import InsufficientBudget, UnsupportedEvent
-from discreet.ledger import Ledger, ratios
+from discreet.ledger import Ledger
 from discreet.ledger.account import AccountMember, AccountState, Role
-from discreet.ledger.serialization import by_identity, canonical
+from discreet.ledger.serialization import add_pairs, by_identity, canonical, is_at_most, pair_of, remainder
 from discreet.ledger.store.ledger_store import Kept, Place
 from discreet.ledger.store.sqlite import SqliteTransaction
 from discreet.ledger.tallies import ChargePrice, Tallies, prices
@@ -179,11 +179,11 @@ AMOUNTS = st.fractions(0, 9, max_denominator=99) | st.sampled_from([Fraction(1, 
 
 @given(one=AMOUNTS, other=AMOUNTS)
 def test_pairs_are_added_compared_and_taken_away_as_fractions(one: Fraction, other: Fraction) -> None:
-    first, second = ratios.amount(one), ratios.amount(other)
-    assert ratios.plus(first, second) == ratios.amount(short(one + other))
-    assert ratios.at_most(first, second) == (one <= other)
+    first, second = pair_of(one), pair_of(other)
+    assert add_pairs(first, second) == pair_of(short(one + other))
+    assert is_at_most(first, second) == (one <= other)
     rest = one - other
-    assert ratios.rest(first, second) == ratios.amount(rest if rest * 10**LARGEST_EXPONENT >= 1 else Fraction(0))
+    assert remainder(first, second) == pair_of(rest if rest * 10**LARGEST_EXPONENT >= 1 else Fraction(0))
 
 
 def test_what_is_found_by_identity_belongs_to_the_object() -> None:

@@ -8,9 +8,9 @@ from typing import Any
 
 from discreet.measurement.program.execution import finish_rows
 from discreet.plan.expressions.calls import call
+from discreet.plan.model.group_columns import ColumnarRows
 from discreet.plan.model.nodes import Aggregate, ColumnRef, Literal, Output, Question, SortKey
 from discreet.plan.model.types import Type
-from discreet.plan.post.columns import ColumnarRows
 from discreet.plan.post.outputs import Cell, NoisyNumber
 
 MEAN, COUNT = ColumnRef("#1", Type.FLOAT), ColumnRef("#2", Type.INT)

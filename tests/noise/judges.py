@@ -21,7 +21,7 @@ from discreet.noise import (
     laplace,
     uniform_below,
 )
-from discreet.noise.exponential_coin import accept_many, accept_one
+from discreet.noise.coin import accept_many, accept_one
 from tests.exact.reference import exp_minus, leading
 from tests.noise.tape import LANES, Branching, Cell, Tape, cells, law_of, spread
 from tests.statistical.laws import FALSE_ALARM, WRONG, Law, p_value

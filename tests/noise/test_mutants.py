@@ -12,7 +12,6 @@ import pytest
 
 from discreet.exact import grid
 from discreet.noise import Bits, SecureBits, SeededBits, coin, gaussian, laplace, rng, uniform
-from discreet.noise import exponential_coin as exponential
 from tests.exact.test_grid import judge_rounding_pairs
 from tests.noise.forks import draws_of_children
 from tests.noise.judges import (
@@ -178,7 +177,7 @@ def test_every_proposal_is_accepted(bits: SeededBits, monkeypatch: pytest.Monkey
 
 # ---------------------------------------------------------------------------------------------- approximate exponential
 def test_no_margin_around_the_float(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exponential, "_MARGIN", 0.0)
+    monkeypatch.setattr(coin, "_MARGIN", 0.0)
 
     def judge() -> None:
         for n in range(1, 200):
@@ -188,7 +187,7 @@ def test_no_margin_around_the_float(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_undecided_draws_settled_by_the_float(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exponential, "_settle", lambda drawn, x, _bits: drawn < int(np.exp(-float(x)) * 2.0**64))
+    monkeypatch.setattr(coin, "_settle", lambda drawn, x, _bits: drawn < int(np.exp(-float(x)) * 2.0**64))
     rejected(lambda: judge_accept_near_threshold(Fraction(1)))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from discreet.plan.post.columns import ColumnarRows
+from discreet.plan.model.group_columns import ColumnarRows
 from discreet.plan.post.outputs import NoisyColumn, NoisyNumber
 
 ROWS: list[dict[str, Any]] = [

@@ -20,9 +20,8 @@ from discreet.plan.model.schema import Limits
 from discreet.privacy import ApproxDP, Budget, PureDP
 from discreet.remote.remote_curator import RemoteCurator
 from discreet.requests import FACES
-from discreet.requests.argument_kinds import ArgumentKind, check_kinds
 from discreet.requests.question_requests import Ask, AskMany, ChooseEpsilon, Explain
-from discreet.requests.request import Argument, Request, arguments
+from discreet.requests.request import Argument, ArgumentKind, Request, arguments, check_kinds
 from discreet.requests.table_requests import BuyProfile, Fit, Synthesize, SynthesizeTables
 from discreet.requests.verb_table import VERBS, Verb
 from discreet.requests.verbs import Verbs

@@ -10,7 +10,7 @@ import pytest
 from discreet.errors import InvalidParameter, NotPermitted
 from discreet.ledger import Ledger
 from discreet.privacy import ZCDP, ApproxDP, Budget, PureDP, Unit
-from discreet.requests.argument_kinds import read_budget
+from discreet.requests.request import read_budget
 from discreet.service.admission import check_least, require_listed
 
 LEAST = Fraction(1, 1000)

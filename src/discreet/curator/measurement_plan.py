@@ -35,9 +35,8 @@ from discreet.measurement.program.program import Program, ReleaseFormat, choose
 from discreet.mechanisms.mechanism import Law
 from discreet.plan.analysis.value_bounds import bounds
 from discreet.plan.canonical import canonical, origin, replay, replay_order
-from discreet.plan.model.identity import IdentityKey
 from discreet.plan.model.nodes import Aggregate, Question, columns
-from discreet.plan.model.schema import ColumnBounds, Limits, TableSchema
+from discreet.plan.model.schema import ColumnBounds, IdentityKey, Limits, TableSchema
 from discreet.plan.post.steps import UnionAll
 from discreet.privacy import events
 from discreet.sql.clauses.histograms import with_edges

@@ -19,8 +19,8 @@ from discreet.ledger import changes, policy
 from discreet.ledger.account import Account, AccountMember, AccountState
 from discreet.ledger.entry import Entry, digest
 from discreet.ledger.policy import require_credit
-from discreet.ledger.ratios import Amounts, rests
 from discreet.ledger.serialization import (
+    Amounts,
     amounts_text,
     at_most,
     canonical,
@@ -29,6 +29,7 @@ from discreet.ledger.serialization import (
     parse_canonical,
     quoted,
     read_loss,
+    remainders,
     text,
 )
 from discreet.ledger.store.ledger_store import Kept, Place, Transaction
@@ -280,7 +281,7 @@ def _charge_one(rows: Transaction, asked: PricedRequest, place: int) -> Receipt:
     after, (rule, spent, limits), written = _weigh_charge(rows, asked, order)
     rows.put(*written)
     cost, cost_text = _cost(order.price_text, type(rule.cap))
-    rest = amounts_text(type(rule.cap), rests(limits, spent))
+    rest = amounts_text(type(rule.cap), remainders(limits, spent))
     key = "" if place else asked.key
     mark = f',"request":"{asked.digest}"' if key else ""
     project = f'"project":{quoted(asked.project)},' if asked.project else ""

@@ -22,9 +22,20 @@ from discreet.accounting.composition import terms
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter, UnsupportedEvent
 from discreet.exact import root_below
-from discreet.ledger import ratios
-from discreet.ledger.ratios import Amount, Amounts, plus, within
-from discreet.ledger.serialization import NAMES, by_identity
+from discreet.ledger.serialization import (
+    NAMES,
+    ZERO,
+    Amount,
+    Amounts,
+    add_pairs,
+    are_within,
+    by_identity,
+    read_pairs,
+    remainder,
+    remainders,
+    repeat_pair,
+    write_pairs,
+)
 from discreet.privacy import ZCDP, ApproxDP, Loss, Neighbours, PureDP
 from discreet.privacy.events import Event
 
@@ -61,7 +72,7 @@ class Tallies:
 
     def write(self) -> dict[str, str | None]:
         """Returns the sums as JSON fields: for each rule its amounts, with spaces between them."""
-        return {kind: None if spent is None else ratios.write(spent) for kind, spent in self.sums.items()}
+        return {kind: None if spent is None else write_pairs(spent) for kind, spent in self.sums.items()}
 
     @property
     def text(self) -> str:
@@ -89,7 +100,7 @@ class Tallies:
     def is_covered_by(self, promise: Tallies) -> bool:
         """Returns whether these sums are at most those promised, under every rule that has a sum for the promise."""
         return all(
-            cap is None or (spent is not None and within(spent, cap))
+            cap is None or (spent is not None and are_within(spent, cap))
             for spent, cap in ((self.sums[kind], cap) for kind, cap in promise.sums.items())
         )
 
@@ -102,7 +113,7 @@ class Tallies:
         """Returns the same rule with its sum and its cap."""
         for kind, rule, limits in _limits(budget):
             spent = self.sums[kind]
-            if spent is not None and within(spent, limits):
+            if spent is not None and are_within(spent, limits):
                 return rule, spent, limits
         return None
 
@@ -125,7 +136,7 @@ class Tallies:
     def remaining_under(self, rule: filters.Rule) -> Loss:
         """Returns what one rule leaves; never negative, and below the smallest amount there is it counts as nothing."""
         limits = _amounts(rule.cap)
-        return loss(type(rule.cap), ratios.rests(limits, self._sum(rule) or limits))
+        return loss(type(rule.cap), remainders(limits, self._sum(rule) or limits))
 
     def largest_pure(self, budget: Loss) -> Fraction:
         """Returns the largest epsilon that a single pure question may still have; rounded down where it is irrational.
@@ -135,8 +146,8 @@ class Tallies:
         largest = Fraction(0)
         for kind, rule, limits in _limits(budget):
             spent = self.sums[kind]
-            if spent is not None and within(spent, limits):
-                rest = Fraction(*ratios.rest(limits[0], spent[0]))
+            if spent is not None and are_within(spent, limits):
+                rest = Fraction(*remainder(limits[0], spent[0]))
                 concentrated = isinstance(rule.cap, ZCDP) and rest > 0
                 largest = max(largest, root_below(2 * rest) if concentrated else rest)
         return largest
@@ -232,13 +243,13 @@ def loss(currency: type[Loss], spent: Amounts) -> Loss:
 
 @lru_cache(maxsize=256)
 def _read(fields: tuple[tuple[str, str | None], ...]) -> Tallies:
-    return Tallies({kind: None if text is None else ratios.read(text) for kind, text in fields})
+    return Tallies({kind: None if text is None else read_pairs(text) for kind, text in fields})
 
 
 @lru_cache(maxsize=256)
 def _zero(currency: type[Loss], budget: Amounts) -> Tallies:
     limits = _limits(loss(currency, budget))
-    nothing: dict[str, Amounts | None] = {kind: (ratios.ZERO,) * len(cap) for kind, _, cap in limits}
+    nothing: dict[str, Amounts | None] = {kind: (ZERO,) * len(cap) for kind, _, cap in limits}
     return Tallies(dict(sorted(nothing.items())))
 
 
@@ -255,18 +266,18 @@ def _amounts(amount: Loss) -> Amounts:
 def _sum(spent: Amounts | None, more: Amounts | None) -> Amounts | None:
     if spent is None or more is None:
         return None
-    first = plus(spent[0], more[0])
+    first = add_pairs(spent[0], more[0])
     if len(spent) == 1:
         return (first,)
     delta = more[1]
-    return _bound_amounts(first, plus(spent[1], delta)) if delta[0] else (first, spent[1])
+    return _bound_amounts(first, add_pairs(spent[1], delta)) if delta[0] else (first, spent[1])
 
 
 def _times(spent: Amounts | None, count: int) -> Amounts | None:
     if spent is None:
         return None
-    first = ratios.times(spent[0], count)
-    return (first,) if len(spent) == 1 else _bound_amounts(first, ratios.times(spent[1], count))
+    first = repeat_pair(spent[0], count)
+    return (first,) if len(spent) == 1 else _bound_amounts(first, repeat_pair(spent[1], count))
 
 
 def _bound_amounts(first: Amount, delta: Amount) -> Amounts | None:

@@ -13,7 +13,7 @@ from discreet.dataclass import dataclass
 from discreet.mechanisms.mechanism import add
 from discreet.mechanisms.private_selection import Selection
 from discreet.noise import Bits, discrete_laplace, uniform_below
-from discreet.noise.exponential_coin import accept_many
+from discreet.noise.coin import accept_many
 from discreet.privacy import events
 
 _STEEP = 128.0  # rates above it change no float decision: one step already gives e^-128, and ties are settled exactly

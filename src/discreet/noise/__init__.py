@@ -5,8 +5,7 @@ or an array. `bits=None` means the secure source; `SeededBits` is for tests and 
 """
 
 from discreet.noise.categorical import choose_exponential
-from discreet.noise.coin import Coin
-from discreet.noise.exponential_coin import bernoulli_exp
+from discreet.noise.coin import Coin, bernoulli_exp
 from discreet.noise.gaussian import discrete_gaussian
 from discreet.noise.laplace import discrete_laplace, geometric, truncated_laplace
 from discreet.noise.real import LazyUniform, exponential_deviate, normal_deviate, round_real

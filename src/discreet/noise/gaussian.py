@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from discreet import check
 from discreet.dataclass import dataclass
-from discreet.noise.coin import LARGEST
-from discreet.noise.exponential_coin import accept_many, accept_one
+from discreet.noise.coin import LARGEST, accept_many, accept_one
 from discreet.noise.laplace import discrete_laplace, laplace_drawer
 from discreet.noise.rng import TURNS, Bits, Shape, endless, shape_of, source_of
 

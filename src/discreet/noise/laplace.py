@@ -22,8 +22,7 @@ from numpy.typing import NDArray
 from discreet import check
 from discreet.dataclass import dataclass
 from discreet.exact import Enclosure
-from discreet.noise.coin import Coin, exponential, exponential_coin
-from discreet.noise.exponential_coin import accept_many, accept_one
+from discreet.noise.coin import Coin, accept_many, accept_one, exponential, exponential_coin
 from discreet.noise.rng import TURNS, Bits, Shape, endless, shape_of, source_of
 from discreet.noise.uniform import uniform_below
 

@@ -16,7 +16,6 @@ from discreet.plan.expressions.evaluation import INT_HIGH, INT_LOW, repeat_last_
 from discreet.plan.expressions.functions import FUNCTIONS, Signature
 from discreet.plan.expressions.pattern_grammar import PatternError, parse
 from discreet.plan.expressions.patterns import groups, write_pattern
-from discreet.plan.model.identity import MANY, IdentityKey
 from discreet.plan.model.nodes import UNIT, ColumnRef, Expression, FunctionCall, Literal, Relation, Value
 from discreet.plan.model.readings import ContributionBounding, Reading, Split, Spread, Statistic
 from discreet.plan.model.relations import (
@@ -36,6 +35,7 @@ from discreet.plan.model.relations import (
     cuts,
     shape,
 )
+from discreet.plan.model.schema import MANY, IdentityKey
 from discreet.plan.model.types import Type
 
 LARGEST_STEPS = 1 << 62

@@ -8,7 +8,7 @@ from typing import Any
 
 from discreet.errors import InvalidParameter
 from discreet.hint_text import Hint
-from discreet.requests.argument_kinds import Arg, ArgumentKind, check_kinds, read_argument
+from discreet.requests.request import Arg, ArgumentKind, check_kinds, read_argument
 
 _LONGEST_COUNT = 30  # digits; longer ones are refused before they are read
 

@@ -12,8 +12,7 @@ from discreet.dataclass import dataclass
 from discreet.errors import UnknownTable
 from discreet.ledger import Appointment, Balance, Caller, Entry, Head, Ledger, Role, Share, Standing
 from discreet.privacy import Loss
-from discreet.requests.argument_kinds import Arg, ArgumentKind
-from discreet.requests.request import Request
+from discreet.requests.request import Arg, ArgumentKind, Request
 
 _ROLES = tuple(role.value for role in Role)
 

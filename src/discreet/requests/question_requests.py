@@ -10,8 +10,7 @@ from discreet.mechanisms.mechanism import CONFIDENCE
 from discreet.plan.model.nodes import Question, Value
 from discreet.plan.model.schema import Limits
 from discreet.privacy import ApproxDP, PureDP
-from discreet.requests.argument_kinds import CANDIDATES, Arg, ArgumentKind
-from discreet.requests.request import Request
+from discreet.requests.request import CANDIDATES, Arg, ArgumentKind, Request
 
 if TYPE_CHECKING:  # bases of requests name results, which ruff does not see
     from discreet.curator.asking.answer import Answer  # noqa: F401

@@ -10,9 +10,8 @@ from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.mechanisms.mechanism import CONFIDENCE
 from discreet.plan.model.schema import Limits
-from discreet.requests.argument_kinds import Arg, ArgumentKind
 from discreet.requests.question_requests import Delta
-from discreet.requests.request import Request
+from discreet.requests.request import Arg, ArgumentKind, Request
 
 if TYPE_CHECKING:  # bases of requests name results, which ruff does not see
     from discreet.curator.streams.curated_stream import CuratedStream  # noqa: F401

@@ -16,7 +16,6 @@ from discreet.plan.model.nodes import Question, Value
 from discreet.plan.model.schema import Limits
 from discreet.privacy import ApproxDP, Loss, PureDP
 from discreet.progress import Progress
-from discreet.requests.argument_kinds import CANDIDATES
 from discreet.requests.ledger_requests import Allot, Amend, Appoint, GetBudget, GetHistory, Renew, Unlock, Verify
 from discreet.requests.question_requests import (
     IMAGINED,
@@ -26,7 +25,7 @@ from discreet.requests.question_requests import (
     Explain,
     Rehearse,
 )
-from discreet.requests.request import R, Request
+from discreet.requests.request import CANDIDATES, R, Request
 from discreet.requests.verb_table import VERBS
 from discreet.sql.parameters import Parameters
 

@@ -14,7 +14,7 @@ from discreet.errors import AnchorMismatch, LedgerError, LedgerTampered, NotPerm
 from discreet.ledger import AnchoredLedger, Ledger, RestoreReport, restore_anchored
 from discreet.ledger.anchor.anchor_actions import UncheckedLedger
 from discreet.ledger.anchor.anchor_file import read_anchor
-from discreet.ledger.ratios import within
+from discreet.ledger.serialization import are_within
 from discreet.ledger.tallies import Tallies
 from discreet.privacy import Budget, events
 from tests.ledger.ledgers import PATIENTS, tamper
@@ -48,7 +48,7 @@ def lose(folder: Path) -> None:
 def covers(now: Tallies, then: Tallies) -> bool:
     """Tells whether sums are at least others under every rule; what is not bounded is at least everything."""
     pairs = ((then.sums[kind], more) for kind, more in now.sums.items())
-    return all(more is None or (less is not None and within(less, more)) for less, more in pairs)
+    return all(more is None or (less is not None and are_within(less, more)) for less, more in pairs)
 
 
 @pytest.fixture

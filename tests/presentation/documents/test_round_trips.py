@@ -21,8 +21,8 @@ from discreet.presentation.documents.model_documents import FIT_PLAN, MODEL
 from discreet.presentation.documents.plan_documents import CHOICES, EXPLANATION, PROFILE
 from discreet.presentation.documents.result_documents import RESULTS, Document, form_named, read_value, write_value
 from discreet.privacy import Budget
-from discreet.requests.argument_kinds import read_parameters, write_parameters
 from discreet.requests.learner_arguments import read_learner, write_learner
+from discreet.requests.request import read_parameters, write_parameters
 from tests.curator.clinic import DECLARED, visits
 
 QUESTIONS = [

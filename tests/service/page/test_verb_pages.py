@@ -17,9 +17,8 @@ import pytest
 
 from discreet.ledger import Caller
 from discreet.privacy import Loss
-from discreet.requests.argument_kinds import Arg, ArgumentKind
 from discreet.requests.question_requests import Ask
-from discreet.requests.request import Argument, Request, arguments
+from discreet.requests.request import Arg, Argument, ArgumentKind, Request, arguments
 from discreet.requests.verb_table import VERBS, Permission, Queue, Verb
 from discreet.service.page import OWN, ROUTES, VERB_PAGES
 from discreet.service.page.document_view import view_document

@@ -8,9 +8,8 @@ import pytest
 from discreet.errors import InvalidParameter
 from discreet.hint_text import Hint
 from discreet.presentation.documents.error_documents import error_document, read_error
-from discreet.requests.argument_kinds import ArgumentKind
 from discreet.requests.question_requests import Ask, Explain
-from discreet.requests.request import arguments
+from discreet.requests.request import ArgumentKind, arguments
 from discreet.service.wire.session_parameters import ASKING, KEY, PROJECT, SessionParameters
 from discreet.service.wire.sqlstates import wire_error
 

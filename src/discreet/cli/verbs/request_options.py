@@ -17,9 +17,8 @@ from discreet.dataclass import dataclass
 from discreet.errors import InternalError, InvalidParameter
 from discreet.hint_text import Hint
 from discreet.presentation.documents.result_documents import write_amount
-from discreet.requests.argument_kinds import ArgumentKind, check_kinds, write_argument
 from discreet.requests.domain_arguments import EXAMPLES
-from discreet.requests.request import Argument, Request, arguments
+from discreet.requests.request import Argument, ArgumentKind, Request, arguments, check_kinds, write_argument
 
 
 class OptionPart(NamedTuple):

@@ -23,9 +23,9 @@ from discreet.measurement.profile.coverage import Coverage, complete_rows, cover
 from discreet.measurement.profile.profile import Profile
 from discreet.measurement.program.execution import TOTAL, ReleasedStatistics, notes
 from discreet.measurement.program.program import Program
+from discreet.plan.model.group_columns import ColumnarRows
 from discreet.plan.model.nodes import Output, Question
 from discreet.plan.model.nodes import columns as columns_of
-from discreet.plan.post.columns import ColumnarRows
 from discreet.plan.post.outputs import Cell, NoisyColumn, NoisyNumber, NoisyTime
 from discreet.plan.post.steps import find_measured_columns, noisy_columns
 from discreet.privacy import Loss

@@ -24,7 +24,7 @@ from discreet.privacy.amounts import below_one
 from discreet.report import charts, render
 from discreet.report.charts import Spec
 from discreet.report.display import Display, DisplayMixin, amount, error, percent
-from discreet.requests.argument_kinds import CANDIDATES
+from discreet.requests.request import CANDIDATES
 from discreet.sql.select import parse
 
 _LEAST_CHANCE, _LARGEST_CHANCE = Fraction(1, 10**6), Fraction(1, 2)

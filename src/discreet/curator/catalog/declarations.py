@@ -26,9 +26,8 @@ from discreet.hint_text import Hint
 from discreet.ledger.redeclaration import LONGEST_LIST
 from discreet.ledger.serialization import LONGEST_TEXT, canonical
 from discreet.plan.expressions.functions.date_functions import day_number
-from discreet.plan.model.identity import IdentityKey
 from discreet.plan.model.nodes import UNIT, Value
-from discreet.plan.model.schema import ColumnBounds, ColumnSchema, Limits, TableSchema
+from discreet.plan.model.schema import ColumnBounds, ColumnSchema, IdentityKey, Limits, TableSchema
 from discreet.plan.model.types import Type
 from discreet.plan.validation import are_plainly, check_value
 from discreet.privacy import ZCDP, ApproxDP, Loss, Neighbours, PureDP

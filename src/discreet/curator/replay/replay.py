@@ -54,9 +54,8 @@ from discreet.measurement.program.execution import ReleasedStatistics
 from discreet.measurement.program.program import Program, ReleaseFormat
 from discreet.mechanisms.mechanism import Law
 from discreet.plan.canonical import recall
-from discreet.plan.model.identity import IdentityKey
 from discreet.plan.model.nodes import Question
-from discreet.plan.model.schema import Limits, TableSchema
+from discreet.plan.model.schema import IdentityKey, Limits, TableSchema
 from discreet.privacy import events
 
 

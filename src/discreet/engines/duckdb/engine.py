@@ -33,17 +33,16 @@ from discreet.engines.duckdb.source_tables import (
 )
 from discreet.engines.duckdb.sources import ArrowFrame, Csv, DuckDBColumn, FileTable, Parquet, Source, source_of
 from discreet.engines.sql.dialect import Dialect
-from discreet.engines.sql.fetched import Fetched, FetchedRows, FetchedTable
 from discreet.engines.sql.printer import Access
 from discreet.engines.sql.relation_printer import StoredTable
-from discreet.engines.sql.statement import Statement, translate_reading
-from discreet.engines.stoppable_work import stoppable
+from discreet.engines.sql.statement import Fetched, FetchedRows, FetchedTable, Statement, translate_reading
 from discreet.errors import InternalError, InvalidParameter
 from discreet.plan.model.group_columns import GroupColumns
 from discreet.plan.model.readings import Reading
 from discreet.plan.model.relations import tables
 from discreet.plan.model.types import Type
 from discreet.plan.model.unit_ids import id_text
+from discreet.progress import stoppable
 
 _FEW, _MANY, _BYTES_A_PLACE = 12, 22, 64
 _BYTES_KEPT = 1 << 29  # of a text file, whose cells take eight times as much at most where they are kept

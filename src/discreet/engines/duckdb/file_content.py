@@ -19,10 +19,10 @@ from discreet.engines.duckdb.cell_forms import IS_MARK, CellFormat, Mend, form_o
 from discreet.engines.duckdb.dialect import DIALECT, ID_FUNCTION
 from discreet.engines.duckdb.source_tables import csv_scan, describe_source, fetch_rows, open_database, put
 from discreet.engines.duckdb.sources import Csv, rename_columns, source_of
-from discreet.engines.stoppable_work import stoppable
 from discreet.errors import InvalidParameter
 from discreet.plan.model.types import Type
 from discreet.plan.model.unit_ids import id_text
+from discreet.progress import stoppable
 
 Cell = str | int | float | bool | dt.date
 

@@ -20,10 +20,8 @@ from discreet.engines.postgres.posix_patterns import CERTAINLY, UNCERTAIN, is_ce
 from discreet.engines.postgres.sessions import Sessions, fetch_rows
 from discreet.engines.postgres.table_description import TableDescription, describe_source
 from discreet.engines.sql.dialect import Dialect
-from discreet.engines.sql.fetched import FetchedRows
 from discreet.engines.sql.relation_printer import StoredTable
-from discreet.engines.sql.statement import Statement, translate_reading
-from discreet.engines.stoppable_work import stoppable
+from discreet.engines.sql.statement import FetchedRows, Statement, translate_reading
 from discreet.errors import InvalidParameter, UnsupportedQuery
 from discreet.plan.model.group_columns import GroupColumns
 from discreet.plan.model.nodes import Expression, FunctionCall, Literal, parts_of
@@ -31,6 +29,7 @@ from discreet.plan.model.readings import Reading
 from discreet.plan.model.relations import tables
 from discreet.plan.model.types import Type
 from discreet.postgres_url import is_postgres
+from discreet.progress import stoppable
 from discreet.server_address import ServerAddress, ServerTable
 
 _PARAMETER = re.compile(r"\$(q[0-9]+)")

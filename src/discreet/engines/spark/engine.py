@@ -19,14 +19,13 @@ from discreet.engines.spark import python_functions, session
 from discreet.engines.spark.dialect import DIALECT
 from discreet.engines.spark.sources import SourceDescription, SparkColumn, describe_source, origins_of, source_of
 from discreet.engines.sql.dialect import Dialect
-from discreet.engines.sql.fetched import FetchedTable
 from discreet.engines.sql.relation_printer import StoredTable
-from discreet.engines.sql.statement import Statement, translate_reading
-from discreet.engines.stoppable_work import stoppable
+from discreet.engines.sql.statement import FetchedTable, Statement, translate_reading
 from discreet.errors import DiscreetError, InvalidParameter
 from discreet.plan.model.group_columns import GroupColumns
 from discreet.plan.model.readings import Reading
 from discreet.plan.model.types import Type
+from discreet.progress import stoppable
 
 _UNREADABLE = "Its type, or some value of it, cannot be read: convert the column, or see schema_of."
 

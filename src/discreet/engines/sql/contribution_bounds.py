@@ -35,6 +35,7 @@ The first half of the module is what every strategy starts from (`BoundedRows`):
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 
 from discreet.engines.row_choice import BUCKET, P, Salt
 from discreet.engines.sql.group_ranks import PLACES, GroupRank
@@ -66,11 +67,15 @@ class BoundedRows:
         salt = Salt(bounding.salt)
         self.numbered = _PublicGroups(parts, salt) if parts.keys and parts.public_keys is not None else None
         self.k = parts.k if self.numbered is None else ["g"]
-        kinds = None if self.numbered else [kind for _, kind in parts.keys]
-        self.rank = GroupRank(parts.dialect, salt, self.kind, kinds)
         raw = parts.printer.raw(parts.named_terms)
         self._after = not self.late and parts.heavy is None and 0 < len(raw) <= len(parts.columns)
         self.carried = raw if self._after else parts.columns
+
+    @cached_property
+    def rank(self) -> GroupRank:
+        """Returns the rank of groups; few bounds need one."""
+        kinds = None if self.numbered else [kind for _, kind in self.parts.keys]
+        return GroupRank(self.parts.dialect, Salt(self.limits.salt), self.kind, kinds)
 
     @property
     def carrying(self) -> list[str]:
@@ -328,7 +333,7 @@ class BoundedQuery:
     def __init__(self, parts: PrintedReading, bounding: ContributionBounding) -> None:
         self._rows = BoundedRows(parts, bounding)
         self._parts, self._limits, self._kind = parts, bounding, self._rows.kind
-        self._k, self._rank, self._placing = self._rows.k, self._rows.rank, PlacedTable(self._rows)
+        self._k, self._placing = self._rows.k, PlacedTable(self._rows)
         self._ceiled = bool(parts.keys) and bounding.groups <= _LADDER
 
     def sql(self) -> str:
@@ -354,7 +359,8 @@ class BoundedQuery:
         """Returns the rows of a query with r, if there are keys."""
         if not self._parts.keys:
             return base
-        ranked = self._rank.of(self._rank.number("u"), print_subquery(base, "b"), ["u", *self._k, *carried])
+        rank = self._rows.rank
+        ranked = rank.of(rank.number("u"), print_subquery(base, "b"), ["u", *self._k, *carried])
         return select("*", source=ranked)
 
     def _light(self) -> str:
@@ -450,7 +456,7 @@ class BoundedQuery:
         """Prints columns of rows with v, and r."""
         if self._parts.keys:
             return print_subquery(select(*columns, "r", source=source))
-        return self._rank.of(self._rank.number("v"), source, columns)
+        return self._rows.rank.of(self._rows.rank.number("v"), source, columns)
 
     def _print_placed_rows(self) -> str:
         names = self._placing.names

@@ -32,8 +32,7 @@ from discreet.ledger.anchor.anchor_file import (
 from discreet.ledger.anchor.anchored_ledger import AnchoredLedger, id_of, mismatch, read_known
 from discreet.ledger.entry import Entry, Head
 from discreet.ledger.ledger import Ledger
-from discreet.ledger.ratios import Amounts
-from discreet.ledger.serialization import canonical, name, parse_canonical, text, write_loss
+from discreet.ledger.serialization import Amounts, canonical, name, parse_canonical, text, write_loss
 from discreet.ledger.stewardship import new_salt
 from discreet.ledger.store.ledger_store import VERSIONS, Transaction
 from discreet.ledger.tallies import Tallies

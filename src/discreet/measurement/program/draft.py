@@ -21,9 +21,8 @@ from discreet.measurement.releases.layouts import Layout, Requirements, build_ce
 from discreet.measurement.selection import Selection
 from discreet.mechanisms.mechanism import Law
 from discreet.plan.analysis.stability import QueryContribution
-from discreet.plan.model.identity import IdentityKey
 from discreet.plan.model.nodes import Aggregate, Question
-from discreet.plan.model.schema import TableSchema
+from discreet.plan.model.schema import IdentityKey, TableSchema
 from discreet.privacy import events
 
 LAYOUTS = {"laplace": (build_paired_layout, build_centred_layout), "gaussian": (build_centred_layout,)}

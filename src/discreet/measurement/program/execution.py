@@ -26,13 +26,12 @@ from discreet.measurement.releases.grids import CLIPPED
 from discreet.measurement.releases.releaser import Releaser
 from discreet.measurement.selection import OptimalGroupSelection, Threshold, WeightedGroupSelection, release_shown
 from discreet.plan.analysis.group_keys import rest_of
-from discreet.plan.model.group_columns import Key, KeyRows
+from discreet.plan.model.group_columns import ColumnarRows, Key, KeyRows
 from discreet.plan.model.nodes import ColumnRef, Expression, Output, Relation, columns, grouping, is_grouping
 from discreet.plan.model.readings import Reading
 from discreet.plan.model.relations import cuts
 from discreet.plan.model.schema import TableSchema
 from discreet.plan.model.types import Type
-from discreet.plan.post.columns import ColumnarRows
 from discreet.plan.post.outputs import Cell, NoisyNumber, finish
 from discreet.plan.validation import check_reading
 

@@ -26,8 +26,8 @@ from discreet.mechanisms.sums import (
     repeated_gaussian_reach,
     repeated_laplace_reach,
 )
+from discreet.plan.model.group_columns import ColumnarRows
 from discreet.plan.model.nodes import PostProcessingStep, Question
-from discreet.plan.post.columns import ColumnarRows
 from discreet.plan.post.outputs import Cell, NoisyColumn, NoisyNumber, NoisyTime, finish
 from discreet.plan.post.step_evaluation import StepContext, apply_steps
 from discreet.plan.post.steps import (

@@ -23,9 +23,8 @@ from discreet.plan.expressions.calls import call
 from discreet.plan.expressions.evaluation import evaluate
 from discreet.plan.expressions.functions import FUNCTIONS, LAST_DAY
 from discreet.plan.expressions.interval_arithmetic import Span
-from discreet.plan.model.identity import MANY, IdentityKey
 from discreet.plan.model.nodes import ColumnRef, Expression, FunctionCall, Literal, Value, columns, parts_of
-from discreet.plan.model.schema import ColumnSchema, TableSchema
+from discreet.plan.model.schema import MANY, ColumnSchema, IdentityKey, TableSchema
 from discreet.plan.model.types import Type
 
 MOST_VALUES = 500

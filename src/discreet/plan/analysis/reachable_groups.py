@@ -24,7 +24,6 @@ from discreet.dataclass import dataclass
 from discreet.plan.analysis.value_sets import Sets, ValueSet, possible
 from discreet.plan.expressions.evaluation import evaluate
 from discreet.plan.expressions.interval_arithmetic import INT_HIGH, INT_LOW
-from discreet.plan.model.identity import MANY, IdentityKey
 from discreet.plan.model.nodes import (
     ColumnRef,
     Expression,
@@ -37,6 +36,7 @@ from discreet.plan.model.nodes import (
     substitute,
 )
 from discreet.plan.model.relations import Cut, Join, MarkJoin, Select, SemiJoin, UnitAggregation, WindowedRelation
+from discreet.plan.model.schema import MANY, IdentityKey
 from discreet.plan.model.types import Type
 
 MOST_POINTS, MOST_CELLS = 100, 2_000

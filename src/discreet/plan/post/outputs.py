@@ -22,9 +22,9 @@ from discreet.plan.expressions.evaluation import evaluate
 from discreet.plan.expressions.functions import LAST_DAY
 from discreet.plan.expressions.functions.date_functions import DAY, day_number
 from discreet.plan.expressions.interval_arithmetic import EVERYTHING, End, Span
+from discreet.plan.model.group_columns import ColumnarRows, list_values
 from discreet.plan.model.nodes import ColumnRef, Expression, FunctionCall, Literal, Question, SortKey, Value, columns
 from discreet.plan.model.types import Type
-from discreet.plan.post.columns import ColumnarRows, list_values
 
 Numbers = NDArray[np.int64] | NDArray[np.float64]
 

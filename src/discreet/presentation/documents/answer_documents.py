@@ -10,9 +10,9 @@ from typing import Any
 from discreet.curator.asking.answer import Answer
 from discreet.dataclass import dataclass
 from discreet.measurement.profile.coverage import Coverage
+from discreet.plan.model.group_columns import ColumnarRows, list_values
 from discreet.plan.model.nodes import Question, Value
 from discreet.plan.model.types import Type
-from discreet.plan.post.columns import ColumnarRows, list_values
 from discreet.presentation.documents.result_documents import (
     RELEASED,
     Document,

@@ -20,10 +20,10 @@ from discreet.errors import DiscreetError
 from discreet.ledger.stewardship import Blocks, no_blocks
 from discreet.measurement.program.execution import ReleasedStatistics
 from discreet.plan.canonical import recall
+from discreet.plan.model.group_columns import ColumnarRows
 from discreet.plan.model.nodes import Question, Value
 from discreet.plan.model.schema import ColumnBounds, ColumnSchema, Limits, TableSchema
 from discreet.plan.model.types import Type
-from discreet.plan.post.columns import ColumnarRows
 from discreet.presentation.ledger_view.ledger_history import TableDeclaration
 
 CONFIDENCE = Fraction(95, 100)

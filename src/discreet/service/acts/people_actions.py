@@ -13,8 +13,7 @@ from typing import Annotated, Any, ClassVar
 
 from discreet.dataclass import dataclass
 from discreet.presentation.documents.result_documents import DocumentForm, types_of
-from discreet.requests.argument_kinds import Arg, ArgumentKind
-from discreet.requests.request import Request, arguments
+from discreet.requests.request import Arg, ArgumentKind, Request, arguments
 from discreet.requests.verb_table import Permission, Queue, Verb
 from discreet.service.caller import ServiceCaller, ServiceRole
 from discreet.service.identity import AccessKey, Identities, Person

@@ -23,9 +23,8 @@ from discreet.presentation.documents.ledger_documents import account_document, h
 from discreet.presentation.documents.result_documents import result_of
 from discreet.presentation.ledger_view.account_view import ANALYST, AccountView, SpenderView, view_account, view_balance
 from discreet.presentation.ledger_view.ledger_history import AccountHistory, LedgerHistory, anchor_note, read_history
-from discreet.requests.argument_kinds import ArgumentKind
 from discreet.requests.ledger_requests import Appoint
-from discreet.requests.request import Request, arguments
+from discreet.requests.request import ArgumentKind, Request, arguments
 from discreet.requests.verb_table import VERBS, Queue
 from discreet.service.acts.certificates import certificate
 from discreet.service.acts.people_actions import PEOPLE_VERBS

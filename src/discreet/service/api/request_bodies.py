@@ -21,8 +21,7 @@ from starlette.requests import Request as HttpRequest
 from discreet.errors import ServiceError
 from discreet.hint_text import Hint, Spelling
 from discreet.ledger.serialization import LONGEST_NAME
-from discreet.requests.argument_kinds import Arg, ArgumentKind, check_kinds, write_argument
-from discreet.requests.request import Argument, arguments
+from discreet.requests.request import Arg, Argument, ArgumentKind, arguments, check_kinds, write_argument
 from discreet.requests.request import Request as Asked
 from discreet.service.acts.steward_actions import MOST_ENTRIES
 

@@ -17,9 +17,8 @@ from discreet.dataclass import dataclass
 from discreet.errors import DiscreetError, explain_error
 from discreet.hint_text import Hint, Spelling
 from discreet.privacy.amounts import decimal
-from discreet.requests.argument_kinds import Arg, ArgumentKind, check_kinds, read_argument
 from discreet.requests.argument_texts import read_text
-from discreet.requests.request import Argument, R, Request, arguments
+from discreet.requests.request import Arg, Argument, ArgumentKind, R, Request, arguments, check_kinds, read_argument
 
 Posted = ImmutableMultiDict[str, str]
 NOTHING: Posted = ImmutableMultiDict()

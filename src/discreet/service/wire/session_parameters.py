@@ -9,10 +9,9 @@ from typing import Any
 from discreet import check
 from discreet.errors import InvalidParameter
 from discreet.hint_text import Spelling
-from discreet.requests.argument_kinds import ArgumentKind
 from discreet.requests.argument_texts import read_fitting
 from discreet.requests.question_requests import Ask
-from discreet.requests.request import Argument, Request, arguments
+from discreet.requests.request import Argument, ArgumentKind, Request, arguments
 from discreet.service.wire.protocol_messages import WireError
 from discreet.service.wire.statement_kinds import Token, WireStatement
 
