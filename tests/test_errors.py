@@ -43,7 +43,7 @@ def test_fields_and_sentences() -> None:
     assert str(event) == "zCDP has no price for 'event'. Use PLD."
     assert isinstance(budget, errors.InsufficientBudget)
     assert (budget.requested, budget.remaining) == (Fraction(1, 2), Fraction(1, 5))
-    assert str(budget) == "The charge needs 1/2; 1/5 remain. Ask for less."
+    assert str(budget) == "The charge needs 1/2. Remaining: 1/5. Ask for less."
 
 
 def test_builtin_families() -> None:

@@ -24,7 +24,7 @@ QUESTIONS = {
     "SELECT ward, AVG(charge) AS c FROM visits GROUP BY ward": _READ,
     "SELECT ward, COUNT(DISTINCT id) AS c FROM visits GROUP BY ROLLUP (ward)": _READ,
     "SELECT MEDIAN(charge) AS c FROM visits": _READ,
-    "SELECT SUM(free) AS s FROM visits": "Finding out bounds and limits, then reading visits and adding noise",
+    "SELECT SUM(free) AS s FROM visits": "Choosing bounds and limits, then reading visits and adding noise",
 }
 _BEFORE, _AFTER = ["Reading the question", "Planning", "Charging the account"], ["Working out intervals"]
 

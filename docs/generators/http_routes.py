@@ -1,4 +1,4 @@
-"""Writes the table of verbs in docs/http_api.md from `VERBS`: run it after a verb was added."""
+"""Writes the table of verbs in docs/http_api.md from `VERBS`. Run it after you add a verb."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from discreet.requests.verb_table import VERBS, Permission
 PAGE = Path(__file__).parents[1] / "http_api.md"
 BEGIN, END = "<!-- verbs: docs/generators/http_routes.py -->", "<!-- end of verbs -->"
 _WHO = {
-    Permission.ASK: "who may ask",
-    Permission.PLAN: "who may ask",
+    Permission.ASK: "analysts, stewards",
+    Permission.PLAN: "analysts, stewards",
     Permission.SEE_OWN: "everyone",
     Permission.VERIFY: "auditors, stewards",
     Permission.STEWARD: "stewards",

@@ -40,32 +40,33 @@ SECTIONS: Mapping[str, tuple[Entry, ...]] = {
 _TOP = """\
 # SQL reference
 
-After this page you know which SQL a question may use, what each piece costs, and what to write instead of what is refused. The page is written from the registries that
-the gate itself reads (`python -m docs.generators.sql_reference`), and a test compares both, in both directions. Every accepted example was planned, every refused one refused, on the same small
-clinic: `visits(patient, ward, age, charge, urgent, day, arrived, note)` and `people(patient, born, sex)` about the same patients, and the public table `wards(ward, floor)`. Bounds are declared for
-`age`, `charge`, `day` and `born`, keys for `ward` and `sex`; one patient counts in at most two groups, with one row in each.
+This page lists the SQL that a query may use, what each part costs, and what to write instead of SQL that is refused. The gate decides which SQL is accepted. This page is written from the
+lists that the gate reads (`python -m docs.generators.sql_reference`), and a test compares both, in both directions. Every accepted example was planned, and every refused example was refused,
+on the same small clinic. The clinic has `visits(patient, ward, age, charge, urgent, day, arrived, note)` and `people(patient, born, sex)` about the same patients, and the public table
+`wards(ward, floor)`. Bounds are declared for `age`, `charge`, `day` and `born`, and keys for `ward` and `sex`. One patient counts in at most two groups, with one row in each.
 
-**Price.** You choose the epsilon of a question. *Price* says what a piece takes of it. Aggregates of one question share it, and what they need in common is measured once: `COUNT(*)` next to
-`AVG(x)` leaves the error of the mean as it is. Expressions inside an aggregate, and everything that is done with released numbers (arithmetic between aggregates, HAVING, ORDER BY, LIMIT), cost
-nothing. Private group keys need a delta. `curator.explain` and `discreet explain` show the price and the error of your own question before anything is spent.
+**Price.** You choose the epsilon of a query. *Price* says how much of it a part takes. The aggregates of one query share the epsilon, and numbers that several of them need are measured
+once: `COUNT(*)` next to `AVG(x)` does not change the error of the mean. Expressions inside an aggregate cost nothing. Everything that is done with released numbers also costs nothing:
+arithmetic between aggregates, HAVING, ORDER BY, LIMIT. Private group keys need a delta. `curator.explain` and `discreet explain` show the price and the error of your own query before
+anything is spent.
 
-**Arguments.** In what a function means, a, b and c are its arguments in their order. One of them that is NULL makes the result NULL, unless the meaning says otherwise.
+**Arguments.** In the meaning of a function, a, b and c are its arguments, in order. If one of them is NULL, the result is NULL, unless the meaning says otherwise.
 
-**Total.** No expression fails on any row: a division by zero, a cast that does not fit, the logarithm of zero are NULL, and NULL counts for nothing.
+**No failures.** No expression fails on any row. A division by zero, a cast that does not fit and the logarithm of zero are NULL, and NULL counts for nothing.
 
 """
 
 _WORDS = """\
 ## Refused words
 
-The gate refuses whatever it does not know. For these words it also knows why. Reason and advice are those that the error shows for the example.
+The gate refuses everything that it does not know. For these words it also knows why. The reason and the advice are those in the error for the example.
 
 """
 
 _SHAPES = """\
 ## Refused shapes
 
-The words are accepted, and the question is not.
+In these queries, every word is accepted, but the query is not.
 
 """
 
@@ -91,21 +92,22 @@ def _joined() -> str:
     return f"""\
 ## Joined rows
 
-A join multiplies the rows that a person has in its tables. So each table is cut to a public number of rows per person before it is joined.
-Then no person decides whether a question is answered, how long it takes and how much memory it needs. The answer's notes say so, even if no person has more. What is counted of the joined rows is bounded as in every question, and that alone
-sets the noise.
+A join multiplies the rows that a person has in its tables. Each table is therefore cut to a public number of rows per person before the join.
+No person then decides whether a query is answered, how long it takes or how much memory it needs. The notes of the answer say so, even if no person has more rows. The contribution
+limits apply to the joined rows as in every query, and they alone set the noise.
 
 {table}
-More tables are refused, before anything is charged: {MOST_PAIRS:,} joined rows of a person is the most. A public table in which several rows agree in what the join compares counts with the largest number
-of such rows, as they were when it was declared; then fewer rows of the other tables may be used: 500 each of two tables, if a public one repeats rows twice. Branches of UNION ALL share the most, too. A public table in which no two rows agree
-repeats nothing.
+Joins of more tables are refused before anything is charged: a person may have at most {MOST_PAIRS:,} joined rows. In a public table, several rows may agree in what the join compares.
+The table then counts with the largest number of such rows at the time when it was declared, and fewer rows of the other tables may be used. For example, two tables may use 500 rows each
+if a public one repeats rows twice. A public table in which no two rows agree repeats nothing. Branches of UNION ALL also share the maximum.
 
-**Which rows stay.** Conditions that read one table alone are true of the rows that are cut, and rows without a value to compare are left out. Rows stay by a secret rank of the person and of
-the values that the join compares, the same in both tables: of a person with too many rows, the same days, orders or visits stay on both sides of a join on these.
-In a LEFT JOIN, a row of the left may lose its matches to the cut and is shown without one.
+**Which rows stay.** Conditions that read one table alone are applied before the cut, and rows without a value to compare are left out. A secret rank decides which rows stay. It depends
+on the person and on the values that the join compares, and is the same in both tables. If a person has too many rows, the same days, orders or visits stay on both sides of a join on these.
+In a LEFT JOIN, a row of the left table may lose its matches to the cut, and is then shown without one.
 
-**What is not cut.** A SELECT that puts rows of each person together (GROUP BY the id, or the id and all that is compared), DISTINCT, ORDER BY ... LIMIT 1 in LATERAL, IN and EXISTS: they repeat no row. EXISTS with one
-condition like `b.day < a.day` looks at all rows, too; with other conditions than `=`, EXISTS and subqueries look at pairs of rows, which are joined rows.
+**What is not cut.** These parts repeat no row, and are not cut: a SELECT that puts the rows of each person together (GROUP BY the id, or the id and all that is compared), DISTINCT,
+ORDER BY ... LIMIT 1 in LATERAL, IN and EXISTS. EXISTS with one condition like `b.day < a.day` also looks at all rows. With other conditions than `=`, EXISTS and subqueries look at pairs
+of rows, which are joined rows.
 
 """
 
@@ -114,8 +116,8 @@ def _limits() -> str:
     return f"""\
 ## Limits of a text
 
-A question has at most {LONGEST:,} characters and {sql_tokens.MOST_TOKENS:,} words and signs, with at most {sql_tokens.DEEPEST} brackets and CASE inside each other.
-Names of types that a cast does not take: {", ".join(refused.TYPES)}. Parameters are written as `?`, `$1`, `$name` or `:name`, and you pass their values with the text.
+A query has at most {LONGEST:,} characters and {sql_tokens.MOST_TOKENS:,} words and signs. Brackets and CASE can be nested at most {sql_tokens.DEEPEST} deep.
+A cast does not take these types: {", ".join(refused.TYPES)}. Write parameters as `?`, `$1`, `$name` or `:name`, and pass their values with the text.
 """
 
 
@@ -132,8 +134,8 @@ def _table(title: str, entries: tuple[Entry, ...], asked: Curator) -> str:
 
 
 _ERRORS = """\
-Errors are those of the example at 95 %, as `explain` shows them for 1,000 rows in the middle of their bounds. Where one depends on the values, the answer itself has an interval.
-SUM, AVG and the rest need bounds: declared ones, or such as are chosen privately for a fifth of the epsilon and then remembered.
+Errors are those of the example, with 95 % confidence, as `explain` shows them for 1,000 rows in the middle of their bounds. Where an error depends on the values, the answer itself has
+an interval. SUM, AVG and the rest need bounds. The steward declares them, or they are chosen privately for a fifth of the epsilon and then remembered.
 
 """
 
@@ -205,7 +207,7 @@ def _refused_words(asked: Curator) -> str:
 
 def _refused_shapes(asked: Curator) -> str:
     rows = [[f"`{_cell(question)}`", *_advice(refusal_of(question, asked))] for question in refused.SHAPES]
-    return _lines(["question", "why", "instead"], rows)
+    return _lines(["query", "why", "instead"], rows)
 
 
 def _advice(error: DiscreetError) -> list[str]:

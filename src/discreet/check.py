@@ -50,7 +50,7 @@ def rational(*, floats: Floats = "decimal", **parameter: object) -> Fraction:
     if top and not (bottom <= top * _LARGEST and top <= bottom * _LARGEST):  # in integers: fractions are slow
         raise InvalidParameter(name, value, "between 1e-300 and 1e300 in size", "Use a number within this range.")
     if max(top.bit_length(), bottom.bit_length()) > LARGEST_BITS:
-        raise InvalidParameter(name, "a fraction of thousands of digits", "of reasonable length", "Round it first.")
+        raise InvalidParameter(name, "a fraction of thousands of digits", "to have fewer digits", "Round it first.")
     return result
 
 
@@ -245,7 +245,7 @@ def _finite(name: str, value: numbers.Real | Decimal | str, floats: Floats) -> F
     if decimal and abs(decimal.adjusted()) > LARGEST_EXPONENT:  # before the exponent is written out as digits
         raise InvalidParameter(name, value, "between 1e-300 and 1e300 in size", "Use a number within this range.")
     if len(decimal.as_tuple().digits) > LARGEST_DIGITS:  # before the time for a common divisor is spent
-        raise InvalidParameter(name, "a number of thousands of digits", "of reasonable length", "Round it first.")
+        raise InvalidParameter(name, "a number of thousands of digits", "to have fewer digits", "Round it first.")
     return Fraction(decimal)
 
 

@@ -100,7 +100,7 @@ class InsufficientBudget(DiscreetError):
 
     def __init__(self, requested: Any, remaining: Any, hint: str = "") -> None:
         self.requested, self.remaining, self.hint = requested, remaining, hint
-        super().__init__(f"The charge needs {requested}; {remaining} remain." + (f" {hint}" if hint else ""))
+        super().__init__(f"The charge needs {requested}. Remaining: {remaining}." + (f" {hint}" if hint else ""))
 
 
 class LedgerError(DiscreetError):
@@ -166,7 +166,7 @@ class AccountLocked(LedgerError):
         who = f"Names without a role, such as {_short(analyst)}," if shared else _short(analyst)
         super().__init__(
             f"{who} may ask no new questions on account {_short(account)}: {failures} of their questions failed, "
-            f"{total} of all people together",
+            f"and {total} of all people together",
             f"Ask a steward to find out why and to call unlock({_short(account)}). You can still repeat earlier "
             "questions.",
         )
@@ -213,7 +213,7 @@ class RunsUsedUp(LedgerError):
         self.sequence, self.runs = sequence, runs
         super().__init__(
             f"Charge {sequence} was run {runs} times without an answer, and is not run again",
-            "The charge stays. If one of its runs is still at work, ask later with the same key. "
+            "The charge stays. If one of its runs is still running, ask later with the same key. "
             "Otherwise ask with a new key, which is charged again.",
         )
 
@@ -224,12 +224,12 @@ class NotPermitted(LedgerError):
     >>> from discreet.ledger import Ledger
     >>> Ledger().stewardship.appoint("ben", "steward", by="ana")
     Traceback (most recent call last):
-    discreet.errors.NotPermitted: 'ana' may not appoint. Only a steward may.
+    discreet.errors.NotPermitted: 'ana' may not appoint people. Only a steward may.
     """
 
     def __init__(self, who: str, act: str, hint: str = "") -> None:
         self.who, self.act = who, act
-        super().__init__(f"{_short(who)} may not {act}", hint or "A steward can appoint them.")
+        super().__init__(f"{_short(who)} may not {act}", hint or "A steward can give them a role.")
 
 
 class LedgerTampered(LedgerError):
@@ -423,7 +423,7 @@ class RandomnessUnavailable(DiscreetError):
     >>> Stuck = type("Stuck", (Bits,), {"fill": lambda _, a: a.fill(-1), "lanes": lambda _, n: [0xFFFF] * n})
     >>> uniform_below(6, bits=Stuck())
     Traceback (most recent call last):
-    discreet.errors.RandomnessUnavailable: The random bits do not end a draw, as honest ones do; nothing was released.
+    discreet.errors.RandomnessUnavailable: The random bits never end a draw, as genuine ones do; nothing was released.
     """
 
 

@@ -38,7 +38,7 @@ def without(url: str, *names: str, called: str = "url") -> tuple[str, dict[str, 
     ('postgresql://host/clinic?sslmode=require', {'schema': 'audit'})
     >>> without("postgresql://ana:secret@host/clinic")
     Traceback (most recent call last):
-    discreet.errors.InvalidParameter: Expected url='an address' without a password in it. Put it into ...
+    discreet.errors.InvalidParameter: Expected url='an address' to have no password in it. Put the password ...
     """
     scheme, _, rest = url.partition("://")
     place, _, query = rest.partition("?")
@@ -46,10 +46,10 @@ def without(url: str, *names: str, called: str = "url") -> tuple[str, dict[str, 
     given = parse_qsl(query, keep_blank_values=True)
     user, at, _ = server.rpartition("@")
     if (at and ":" in user) or any(name in _SECRETS for name, _ in given):
-        hint = "Put it into ~/.pgpass, PGPASSWORD or a service file."
-        raise InvalidParameter(called, "an address", "without a password in it", hint)
+        hint = "Put the password into ~/.pgpass, PGPASSWORD or a service file."
+        raise InvalidParameter(called, "an address", "to have no password in it", hint)
     if "@" in user + database or "#" in url:  # perhaps a part of a password
-        hint = "Write it like postgresql://host/database, other characters as %40 and so on."
-        raise InvalidParameter(called, "an address", "to be one of a PostgreSQL database", hint)
+        hint = "Write it like postgresql://host/database, with special characters escaped, such as %40 for @."
+        raise InvalidParameter(called, "an address", "to be that of a PostgreSQL database", hint)
     kept = urlencode([(name, value) for name, value in given if name not in names], quote_via=quote)
     return f"{scheme}://{server}{slash}{database}{kept and '?'}{kept}", dict(pair for pair in given if pair[0] in names)

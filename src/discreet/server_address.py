@@ -43,7 +43,7 @@ class ServerAddress:
         netloc, parts, options = _taken_apart(url, "server")
         if len(parts) > 1:
             raise InvalidParameter(
-                "server", hide_secrets(url), f"to be like {_FORM}", "Leave out what follows the database."
+                "server", hide_secrets(url), f"to be like {_FORM}", "Remove what follows the database."
             )
         return cls(netloc, parts[0] if parts else "", options)
 

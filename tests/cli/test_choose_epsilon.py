@@ -62,7 +62,7 @@ def test_bounds_and_limits_nobody_declared(folder: Path) -> None:
     sql = "SELECT AVG(charge) AS cost FROM visits"
     told = run("explain", sql, "--epsilon", "40", "--choose-limits")
     assert "Bounds of charge will be chosen privately for epsilon 4, then remembered." in told.out
-    assert "its scale by what is chosen" in told.out
+    assert "a scale that depends on what is chosen" in told.out
     answered = run("ask", sql, "--epsilon", "40", "--choose-limits")
     assert answered.code == 0
     assert "bounds that were chosen privately" in answered.out

@@ -47,7 +47,7 @@ def test_a_script_says_yes(clinic: Path) -> None:
     done = run("protect", "--yes")
     assert (done.code, NARROWER in done.out) == (0, True)
     shown = run("history")
-    assert f"attach visits 1, declared anew: {NARROWER}; max_groups: 2 -> 3" in shown.out
+    assert f"attach visits 1, new declaration: {NARROWER}; max_groups: 2 -> 3" in shown.out
     assert run("verify").code == 0
     assert run("ask", BY_WARD, "--epsilon", "0.5").code == 0
     again = run("protect")

@@ -26,7 +26,7 @@ DECLARATIONS = [
     ('unit = "patient_id"\n', "", "tables.visits.unit", "Name the column"),
     ('unit = "patient_id"', 'unit = "person"', "tables.visits.unit", "patient_id"),
     ('unit = "patient_id"', "unit = 3", "tables.visits.unit", "quotes"),
-    ('unit = "patient_id"', 'unit = "charge"', "tables.visits.unit", "whole or text ids"),
+    ('unit = "patient_id"', 'unit = "charge"', "tables.visits.unit", "whole numbers or texts as ids"),
     ('source = "visits.csv"\n', "", "tables.visits.source", "Name the file"),
     ('"visits.csv"', '"missing.csv"', "tables.visits.source", "Name one file"),
     ('"visits.csv"', '"discreet.toml"', "tables.visits.source", "Convert the file"),
@@ -45,7 +45,7 @@ DECLARATIONS = [
     ('["A", "B", "C"]', '"wards.ward"', "tables.visits.keys['ward']", "public table"),
     ("[budgets", '[public.wards]\nsource = "no.csv"\n[budgets', "public.wards.source", "Name one file"),
     ("[budgets", "[public.wards]\n[budgets", "public.wards.source", "Name the file"),
-    ("[budgets", '[public.wards]\nsource = "visits.csv"\n[budgets', "public.wards.types", "carries no types"),
+    ("[budgets", '[public.wards]\nsource = "visits.csv"\n[budgets', "public.wards.types", "no column types"),
     ("[budgets", '[public.wards]\nsource = "visits.csv"\nunit = ""\n[budgets', "public.wards.unit", "Known here"),
     ("[budgets", '[public.Visits]\nsource = "visits.csv"\n[budgets', "tables.visits", "another name"),
 ]
@@ -137,7 +137,7 @@ def test_csv_without_types_gets_a_line_to_paste_from_the_header_alone(folder: Pa
 def test_a_file_that_is_there_is_not_overwritten(folder: Path) -> None:
     refused = run("init")
     assert refused.code == 2
-    assert "left as it is" in refused.error["Hint"]
+    assert "The existing file is unchanged." in refused.error["Hint"]
     assert (folder / "discreet.toml").read_text() == TOML
 
 

@@ -43,6 +43,6 @@ def test_a_ledger_that_lacks_its_anchor_ends_with_5_and_is_told(folder: Path) ->
     assert run("protect").code == 0
     told = run("report", "--anchor", f"1:{'f' * 64}")
     assert told.code == 5
-    assert "Not this ledger" in (folder / "report.html").read_text(encoding="utf-8")
+    assert "Anchor not found" in (folder / "report.html").read_text(encoding="utf-8")
     assert run("budget").code == 0  # nothing is frozen by looking
     assert run("report", "--anchor", "nothing").code == 2

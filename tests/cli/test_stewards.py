@@ -50,9 +50,9 @@ def test_every_act_tells_what_was_and_is_and_is_an_entry() -> None:
     assert "Write" not in back.out
     run("ask", COUNT, "--epsilon", "0.5")
     renewed = run("renew", "patients", "--note", "a new year")
-    assert "had spent epsilon=0.5 in period 1; period 2 begins with nothing" in renewed.out
+    assert "spent epsilon=0.5 in period 1. Period 2 begins with nothing spent" in renewed.out
     assert "spent in its lifetime        epsilon=0.5" in renewed.out
-    assert "now all may ask again" in run("unlock", "patients", "--note", "a full disk").out
+    assert "Now all may ask again" in run("unlock", "patients", "--note", "a full disk").out
     first = run("grant", "ana", "--account", "patients")
     assert "'ana' was without a role and is analyst with no cap on account 'patients'" in first.out
     assert (

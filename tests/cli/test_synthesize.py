@@ -22,7 +22,7 @@ def told_history() -> str:
 def test_a_page_is_written_beside_the_table(clinic: Path) -> None:
     told = run(*QUICK, "--out", "fake.csv", "--report", "fake.html")
     assert told.code == 0, told.err
-    assert "What they are good for, and what not: fake.html." in told.out
+    assert "What the tables are good for, and what not: fake.html." in told.out
     page = Page((clinic / "fake.html").read_text(encoding="utf-8"))
     assert all(link.startswith("#") for link in page.fetched)
     assert "Synthetic table visits" in page.text("h1")

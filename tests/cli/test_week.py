@@ -22,5 +22,5 @@ def test_the_transcript_shows_how_each_command_ended() -> None:
     codes = [int(line[1]) for line in text.splitlines() if line in ("[0]", "[2]", "[3]", "[4]", "[5]")]
     assert [code for code in codes if code] == [2, 4, 3, 2, 5, 5, 5]
     assert (len(codes), codes[-1]) == (len(typed), 0)
-    assert "Account 'patients': counted as spent for them: epsilon=0.2." in text
+    assert "Account 'patients': for the missing entries, epsilon=0.2 counts as spent." in text
     assert text.count("spent epsilon=1.05") == 1  # 0.85 of the copy, and what the anchor knew beyond it

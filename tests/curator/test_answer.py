@@ -50,7 +50,7 @@ def test_a_notebook_shows_values_intervals_cost_and_notes_as_text() -> None:
         "2.5 (no bound to 4.0)",
     ]
     assert "95 %" in read.text("caption")
-    assert read.text("p") == "Cost: epsilon=0.5. Remaining: epsilon=1.5. Intervals are about: what was counted."
+    assert read.text("p") == "Cost: epsilon=0.5. Remaining: epsilon=1.5. Intervals cover: what was counted."
     assert read.text("li") == f"At most {EVIL}."
     assert len(read.named("svg")) == 4
     assert len(read.named("circle")) == 3  # one number has no value
@@ -61,7 +61,7 @@ def test_printed_it_is_a_table_with_intervals_cost_and_notes() -> None:
     lines = str(answer(ROW, EMPTY)).splitlines()
     assert lines[0].endswith("n (95 % interval)   cost (95 % interval)")
     assert lines[2].endswith("3 (1 to 5)  2.5 (no bound to 4.0)")
-    scope = "Intervals are about: what was counted"
+    scope = "Intervals cover: what was counted"
     assert lines[4:] == ["Cost: epsilon=0.5", "Remaining: epsilon=1.5", scope, f"- At most {EVIL}."]
     seeded = str(answer(replayed=True, private=False)).splitlines()
     assert seeded[0] == "NOT PRIVATE: the noise was seeded, for tests. No group was large enough to be shown."

@@ -267,9 +267,9 @@ def test_questions_about_people_of_two_accounts_are_refused() -> None:
     curator = clinic()
     rows = [{"x": 1}]
     curator.protect(rows, name="others", types={"x": "int"}, budget=Budget(epsilon=1))
-    with pytest.raises(UnsupportedQuery, match="Question 2: It is about the people of another account") as caught:
+    with pytest.raises(UnsupportedQuery, match="Question 2: It is about people of another account") as caught:
         curator.ask_many([COUNT, "SELECT COUNT(*) FROM others"], epsilon=1, delta=0)
-    assert "batch of its own" in caught.value.hint
+    assert "one batch for each account" in caught.value.hint
 
 
 # ------------------------------------------------------------------------------------------------ stopped and run again

@@ -26,7 +26,7 @@ def test_a_count_needs_no_table() -> None:
     (choice,) = choose_epsilon([1]).choices
     assert choice.errors == {"count": 3.0}  # P(|Z| > 3) = 2 e^-4 / (1 + e^-1) = 0.027 <= 0.05 < P(|Z| > 2) = 0.073
     assert choice.risk == risk(events.Pure(1))
-    assert "at most 13.6 in 100" in choice.words
+    assert "at most 13.6 %" in choice.words
     assert "73.2" in choice.words  # 73.11 in 100, rounded up
 
 
@@ -38,14 +38,14 @@ def test_printed_they_are_a_table() -> None:
         "error",
         "of",
         "count",
-        "found,",
+        "found",
         "of",
         "100",
-        "suspicion",
-        "of",
+        "people",
         "50",
-        "%,",
-        "then",
+        "%",
+        "suspicion",
+        "becomes",
     ]
     assert [line.split()[:3] for line in lines[2:4]] == [["epsilon=0.1", "±", "30"], ["epsilon=1", "±", "3"]]
     assert lines[-1] == "- Nothing was read and nothing was spent."
@@ -71,7 +71,7 @@ def test_a_delta_makes_the_budget_approximate() -> None:
     (same,) = choose_epsilon([Budget(epsilon=1, delta=1e-6)]).choices
     assert one == same
     assert one.budget == ApproxDP(1, "1e-6")
-    assert "but for a chance of 1e-05" in one.words
+    assert "except with a probability of 1e-05" in one.words
 
 
 def test_a_question_is_compared_as_it_would_be_explained() -> None:

@@ -288,7 +288,7 @@ OWN = "WHERE w.patient = v.patient"
         (COUNT.format("(SELECT SUM(l.result + v.age) FROM labs AS l WHERE l.person = v.patient) > 3"), "outside"),
         (COUNT.format("(SELECT l.result + COUNT(*) FROM labs AS l WHERE l.person = v.patient) > 3"), "aggregate"),
         (COUNT.format("(SELECT MEDIAN(l.result) FROM labs AS l WHERE l.person = v.patient) > 3"), "quantile"),
-        (COUNT.format("v.age > (SELECT AVG(age) FROM visits)"), "inside the question"),
+        (COUNT.format("v.age > (SELECT AVG(age) FROM visits)"), "A subquery is answered only"),
         (
             "SELECT (SELECT COUNT(*) FROM labs AS l WHERE l.person = v.patient) AS k, COUNT(*) AS n FROM visits AS v",
             "neither a key",
@@ -303,7 +303,7 @@ OWN = "WHERE w.patient = v.patient"
         (LATERAL.format("LEFT ", OWN, "b", "b.age > 3"), "ON TRUE"),
         (LATERAL.format("RIGHT ", OWN, "b", "TRUE"), "RIGHT"),
         (LATERAL.format("", OWN, "v", "TRUE"), "Two tables"),
-        (LATERAL.format('JOIN labs AS "b.x" ON "b.x".person = v.patient ', OWN, "b", "TRUE"), "begin alike"),
+        (LATERAL.format('JOIN labs AS "b.x" ON "b.x".person = v.patient ', OWN, "b", "TRUE"), "begin in the same way"),
         ("SELECT COUNT(*) AS n FROM visits AS v CROSS JOIN labs AS l", "JOIN or LEFT JOIN"),
     ],
 )

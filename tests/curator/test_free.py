@@ -181,13 +181,13 @@ def test_explaining_offers_what_is_free() -> None:
     one(curator, BY_BOTH, "0.5")
     free = curator.explain(sql, epsilon="0.001").free
     assert free is not None
-    assert "nothing is charged" in free
+    assert "costs nothing" in free
     assert free in str(curator.explain(sql, epsilon="0.001"))
     offered = curator.explain(sql, epsilon=2).free
     assert offered is not None
-    (cheaper,) = re.findall(r"ask with an epsilon of (\S+) or less", offered)
+    (cheaper,) = re.findall(r"Ask with an epsilon of (\S+) or less", offered)
     assert one(curator, sql, cheaper).replayed
     one(curator, sql, 2)
     again = curator.explain(sql, epsilon=2).free
     assert again is not None
-    assert "nothing is charged" in again
+    assert "costs nothing" in again

@@ -106,7 +106,7 @@ REFUSED = {
     "PIVOT visits ON kind USING COUNT(*) GROUP BY ward": "not public",
     "PIVOT visits ON ward || kind USING COUNT(*) GROUP BY age": "not public",
     "PIVOT visits ON kind IN (kind) USING COUNT(*) GROUP BY ward": "texts, numbers or days",
-    "PIVOT visits ON kind IN (SELECT kind FROM visits) USING COUNT(*) GROUP BY ward": "inside the question",
+    "PIVOT visits ON kind IN (SELECT kind FROM visits) USING COUNT(*) GROUP BY ward": "A subquery is answered only",
     "PIVOT visits ON ward USING age GROUP BY kind": "USING takes aggregates",
     "PIVOT visits ON ward USING COUNT(*) GROUP BY age + 1": "grouped by columns",
     "PIVOT visits ON ward USING COUNT(*) GROUP BY patient": "publish rows",

@@ -109,7 +109,7 @@ def test_too_few_people_pay_the_same_and_keep_the_tables_limits() -> None:
     answer = made.ask(COUNT, epsilon=1, limits="choose")
     assert (answer.cost, spy.reads) == (PureDP(1), 2)
     assert answer.notes[0].startswith("At most 7 rows")
-    assert "Too few people for limits" in answer.notes[-1]
+    assert "Too few people to choose limits" in answer.notes[-1]
     assert made.ask(COUNT, epsilon=1, limits="choose").replayed
 
 

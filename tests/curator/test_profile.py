@@ -320,7 +320,7 @@ def test_with_a_fact_a_count_is_of_the_whole_table(tmp_path: Path) -> None:
         assert record["n_low"] <= record["n"] <= record["n_high"]
         misses += not record["n_low"] <= len(rows) <= record["n_high"]
     assert misses <= 6
-    assert any("missing ids leave out is added" in note for note in answer.notes)
+    assert any("bounds and missing ids leave out" in note for note in answer.notes)
     assert curator.ask(f"{COUNT} WHERE age > 3", epsilon=1).scope == "what was counted"
 
 
@@ -330,8 +330,8 @@ def test_columns_of_the_whole_table_are_named_where_others_are_not() -> None:
     answer = rows.ask("SELECT COUNT(*) AS n, SUM(age) AS s FROM visits", epsilon=1)
     for shown in (str(answer), answer._repr_html_()):
         assert "what was counted; of n: whole table" in shown
-    assert answer.descriptions["n"].endswith("interval about the whole table")
-    assert b"about what was counted" in answer.to_arrow().schema.field("s").metadata[b"description"]
+    assert answer.descriptions["n"].endswith("interval for the whole table")
+    assert b"for what was counted" in answer.to_arrow().schema.field("s").metadata[b"description"]
 
 
 def test_rows_without_an_id_are_counted_as_answers_leave_them_out() -> None:

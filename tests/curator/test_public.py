@@ -126,7 +126,7 @@ def test_a_public_table_that_cannot_be_read_is_no_failed_question() -> None:
     curator = opened(engine=Broken())
     with pytest.raises(InvalidParameter) as refused:
         protect(curator)
-    assert "nothing was charged" in refused.value.hint
+    assert "Nothing was charged" in refused.value.hint
 
 
 def test_questions_about_public_tables_are_refused_and_cost_nothing() -> None:

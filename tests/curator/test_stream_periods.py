@@ -210,7 +210,7 @@ def test_a_stream_that_believed_an_id_before_does_not_go_on(tmp_path: Path) -> N
     for content in (whole, whole.rstrip()[:-1] + ',"units":[]}\n'):  # as it is written now, and as it was before
         assert all(json.loads(line) for line in content.splitlines())
         path.write_text(content)
-        with declared(unit, rows_of(1), tmp_path / "book") as again, pytest.raises(StreamError, match="memory"):
+        with declared(unit, rows_of(1), tmp_path / "book") as again, pytest.raises(StreamError, match="record"):
             started(again, "turn", source, name="daily")
 
 

@@ -138,7 +138,7 @@ def test_a_page_on_both_tables_reads_nothing_and_is_the_same_when_they_are_repla
     words = " ".join(read.text("li").split())
     assert "each person is synthetic" in words
     assert "events are generated one by one" in words
-    assert "no two rows belong to one person" not in words  # which is true of one table only
+    assert "no two rows belong to the same person" not in words  # which is true of one table only
     with pytest.raises(InvalidParameter, match="can be written"):
         found.report(tmp_path / "no" / "where.html")
 

@@ -133,9 +133,9 @@ def test_mutant_alike_questions_are_released_apart_for_one_price(monkeypatch: py
         ("SELECT COUNT(*) AS n FROM visits UNION ALL SELECT 1, COUNT(*) FROM labs", "columns"),
         ("SELECT COUNT(*) AS n FROM visits UNION ALL SELECT ward FROM labs GROUP BY ward", "two types"),
         ("SELECT COUNT(*) AS n FROM visits UNION ALL SELECT age FROM labs", "neither a key"),
-        ("SELECT COUNT(*) AS n FROM visits UNION ALL (SELECT COUNT(*) FROM labs LIMIT 1)", "belong to the end"),
+        ("SELECT COUNT(*) AS n FROM visits UNION ALL (SELECT COUNT(*) FROM labs LIMIT 1)", "belong at the end"),
         ("SELECT COUNT(*) AS n FROM visits EXCEPT SELECT COUNT(*) FROM labs", "several questions"),
-        ("SELECT SUM(n) AS s FROM (SELECT COUNT(*) AS n FROM visits UNION ALL SELECT COUNT(*) FROM labs)", "not put"),
+        ("SELECT SUM(n) AS s FROM (SELECT COUNT(*) AS n FROM visits UNION ALL SELECT COUNT(*) FROM labs)", "combined"),
         ("SELECT COUNT(*) AS n FROM visits" + " UNION ALL SELECT COUNT(*) FROM labs" * 8, "More than 8"),
         ("SELECT 1 AS n FROM visits UNION ALL SELECT 2 FROM labs", "Nothing is counted"),
         (

@@ -48,7 +48,7 @@ def test_wrong_values_cost_nothing_and_read_nothing() -> None:
                 with pytest.raises(InvalidParameter, match="parameters"):
                     door(OLDER.format("?"), parameters=parameters, epsilon=1)
         plan = curator.table("visits").agg(n=count()).question
-        with pytest.raises(InvalidParameter, match="to accompany a text"):
+        with pytest.raises(InvalidParameter, match="to come with a SQL text"):
             curator.ask(plan, parameters=[1], epsilon=1)
         assert len(curator.history("visits")) == entries
         assert engine.reads == 0

@@ -136,8 +136,8 @@ def test_an_optimizer_of_other_parameters_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("compute", "message"),
     [
-        (lambda net, batch: losses(net, batch).mean(), 'Losses stay apart: pass reduction="none"'),
-        (lambda net, batch: losses(net, batch).sum(), 'Losses stay apart: pass reduction="none"'),
+        (lambda net, batch: losses(net, batch).mean(), 'Keep losses apart: pass reduction="none"'),
+        (lambda net, batch: losses(net, batch).sum(), 'Keep losses apart: pass reduction="none"'),
         (lambda net, batch: losses(net, batch).mean().expand(len(batch[0])), "Examples must not depend on each other"),
         (lambda net, batch: losses(net, batch) / len(batch[0]), "Examples must not depend on each other"),
         (lambda net, batch: cross_entropy(net(batch[0]), batch[1]).repeat(1, 1), "reduction"),

@@ -287,7 +287,7 @@ def test_layers_without_a_rule_are_told(caplog: pytest.LogCaptureFixture) -> Non
     with caplog.at_level("INFO", logger="discreet.deep"):
         gradients(seeded(Position), values((2, 5, 4)))
     assert [record.getMessage() for record in caplog.records] == [
-        "Position has no rule of its own: its gradients are computed example by example."
+        "Position has no clipping rule: its gradients are computed example by example."
     ]
 
 

@@ -93,7 +93,7 @@ def test_many_steps_on_small_samples_cost_what_the_whole_costs() -> None:
     assert float(paid.delta) == 1e-6
     assert isinstance(model.event_, events.Repeated)
     assert model.event_.count == 400
-    assert any("epsilon and the delta of the whole fit" in note for note in model.notes_)
+    assert any("epsilon and delta of the whole fit" in note for note in model.notes_)
     assert str(curator.budget("visits").remaining).startswith("epsilon=18")
 
 
@@ -169,7 +169,7 @@ def test_several_rows_of_a_person_are_priced() -> None:
     model = curator.fit(network(), WARD, target="ward", rows_per_unit=2)
     assert model.rows_per_unit == 2
     assert model.event_ == model.plan_event(2)
-    assert any("At most 2 row(s) per patient" in note for note in model.notes_)
+    assert any("at most 2 row(s) per patient" in note for note in model.notes_)
 
 
 # ------------------------------------------------------------------------------------------------------------- files

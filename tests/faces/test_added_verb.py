@@ -58,7 +58,9 @@ def test_python_commands_http_openapi_remote_and_docs_offer_it(tmp_path: Path) -
     listed, own = told["commands"]
     assert "count-rows" in listed
     assert "Count the rows of a table, and pay for it." in own
-    assert told["docs"] == ["| `POST /v1/count-rows` | who may ask | Count the rows of a table, and pay for it. |"]
+    assert told["docs"] == [
+        "| `POST /v1/count-rows` | analysts, stewards | Count the rows of a table, and pay for it. |"
+    ]
 
 
 PAGE = """

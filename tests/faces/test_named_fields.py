@@ -179,7 +179,7 @@ PRIVATE = TOML.replace('keys = { ward = ["A", "B", "C"] }\n', "")
 GROUPS = "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward"
 CAPPED = ("--max-epsilon", "1")
 REFUSED: Mapping[str, list[str]] = {
-    "--within knows COUNT": ["ask", "SELECT VARIANCE(age) AS v FROM visits", "--within", "1", *CAPPED],
+    "--within works for COUNT": ["ask", "SELECT VARIANCE(age) AS v FROM visits", "--within", "1", *CAPPED],
     "Ask for plain COUNT, SUM and AVG columns with --within": [
         "ask",
         "SELECT 2 * COUNT(*) AS n FROM visits",

@@ -40,7 +40,7 @@ UNREACHED = {
         ("curator/catalog/catalog.py", "cannot be called"),
         ("curator/catalog/catalog.py", "inside another one"),
         ("sql/clauses/from_clause.py", "reads declared tables"),
-        ("sql/clauses/histograms.py", "make no such bands"),
+        ("sql/clauses/histograms.py", "cut into bands"),
         ("sql/clauses/assembly.py", "too large"),
         ("sql/clauses/subqueries.py", "JOIN or LEFT JOIN"),
         ("sql/functions/casts.py", "without a place in the order"),
@@ -52,7 +52,7 @@ UNREACHED = {
     "files, servers and accounts that this world does not have": (
         ("curator/training/column_features.py", ""),
         ("curator/training/learners.py", "neighbours='replace'"),
-        ("curator/training/learners.py", "no files"),
+        ("curator/training/learners.py", "not files"),
         ("curator/training/learners.py", "takes at most"),
     ),
 }

@@ -118,7 +118,7 @@ def test_columns_that_were_scaled_by_their_own_moments_are_seen() -> None:
 def test_labels_outside_the_classes_are_told_to_whoever_holds_them(labels: Any) -> None:
     seeded = learn.DecisionTreeClassifier(bounds=(-3, 3), classes=[0, 1], random_state=1)
     said = told(lambda: seeded.fit(X, np.array(labels, dtype=object)))
-    assert [text[:33] for text in said] == ["Some labels are none of classes=."]
+    assert [text[:33] for text in said] == ["Some labels are not in classes=.."]
 
 
 def test_missing_labels_and_classes_to_be_found_are_no_mistake() -> None:

@@ -78,8 +78,8 @@ def test_an_entry_tells_how_many_keys_there_are_and_their_digest() -> None:
         ("UPDATE answers SET charge = -9", "list of keys was changed"),
         ("UPDATE answers SET replay_key = 'keys:'", "list of keys was changed"),
         ("DELETE FROM answers", "list of keys is missing"),
-        ("UPDATE entries SET body = replace(body, '1000', '1001') WHERE kind = 'keys'", "does not fit its hash"),
-        ("UPDATE states SET text = replace(text, '1000', '1001') WHERE scope = 'keys'", "does not fit its seal"),
+        ("UPDATE entries SET body = replace(body, '1000', '1001') WHERE kind = 'keys'", "does not match its hash"),
+        ("UPDATE states SET text = replace(text, '1000', '1001') WHERE scope = 'keys'", "does not match its seal"),
     ],
 )
 def test_altered_keys_are_found(tmp_path: Path, statement: str, said: str) -> None:

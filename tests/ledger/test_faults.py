@@ -123,7 +123,7 @@ def test_unreachable_and_foreign_files_are_refused(tmp_path: Path, path: Path) -
     with closing(sqlite3.connect(tmp_path / "other")) as connection:
         connection.execute("CREATE TABLE t (a)")
     before = (tmp_path / "other").read_bytes()
-    with pytest.raises(LedgerError, match="no ledger"):
+    with pytest.raises(LedgerError, match="not a ledger"):
         Ledger(str(tmp_path / "other"))
     assert (tmp_path / "other").read_bytes() == before
     with closing(sqlite3.connect(path)) as connection:

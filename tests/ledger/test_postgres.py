@@ -184,7 +184,7 @@ def test_a_state_that_no_entry_made_is_found_and_one_without_its_seal_never_used
         with pytest.raises(LedgerTampered, match="seal"):
             ledger.balance("patients")
         run_sql(place, f"UPDATE states SET seal = '{_seal('standing', name, less)}' WHERE scope = 'standing'")
-        with pytest.raises(LedgerTampered, match="not what the entries amount to"):
+        with pytest.raises(LedgerTampered, match="does not follow from the entries"):
             ledger.verify()
         with pytest.raises(LedgerTampered):
             ledger.charge("patients", TENTH)
@@ -238,7 +238,7 @@ def test_what_cannot_be_used_is_told(ledgers: str, place: str, monkeypatch: pyte
         Ledger(place, read_only=True)
     with pytest.raises(LedgerError, match="cannot be used"):
         Ledger("postgresql://postgres@127.0.0.1:1/postgres")
-    with pytest.raises(LedgerError, match="is no ledger"):
+    with pytest.raises(LedgerError, match="is not a ledger"):
         Ledger(f"{ledgers}?schema=public")
     with pytest.raises(InvalidParameter, match="plain name"):
         Ledger(f"{ledgers}?schema=a;b")
@@ -457,7 +457,7 @@ def test_a_commit_of_which_nothing_is_known_is_told(proxy: Proxy, postgres_serve
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(PostgresStore, "_commit", cut)
-        with pytest.raises(LedgerError, match="whether entry 2 is in the ledger is not known"):
+        with pytest.raises(LedgerError, match="Whether entry 2 is in the ledger is not known"):
             ledger.charge("patients", TENTH, key="k")
     ledger.close()
     with Ledger(place) as later:

@@ -108,7 +108,7 @@ def test_a_change_is_one_entry_that_tells_what_it_replaces() -> None:
     assert ledger.head().sequence == before + 1
     entry = ledger.history("patients")[-1]
     assert (entry.kind, entry.content["before"], entry.content["declaration"]) == ("attach", FIRST, WIDER)
-    assert describe_attachment(entry.content) == "visits 2, declared anew: bounds of age: 0 to 120 -> 0 to 200"
+    assert describe_attachment(entry.content) == "visits 2, new declaration: bounds of age: 0 to 120 -> 0 to 200"
     assert ledger.declaration("visits") == WIDER
     assert ledger.origins()["visits"]["versions"] == ["1", "2"]
     attach(ledger, WIDER, None, version="2")  # again, also by somebody who knows nothing of a change

@@ -29,7 +29,7 @@ def test_with_one_report_later_values_leave_no_trace(bits: SeededBits) -> None:
     first = client.report("b", bits=bits).to_json()
     assert all(client.report(value, bits=NoBits()).to_json() == first for value in ("c", "a", "b"))
     assert client.event == ORACLE.event
-    assert "later values are not reported" in client.promise
+    assert "Later values are not reported" in client.promise
 
 
 def test_no_more_reports_are_drawn_than_promised(bits: SeededBits) -> None:
@@ -40,7 +40,7 @@ def test_no_more_reports_are_drawn_than_promised(bits: SeededBits) -> None:
     for again in (client, restarted):
         assert [again.report(value, bits=NoBits()).to_json() for value in (1, 3, 2, 3)] == [a, b, b, b]
     assert client.event == events.Repeated(events.Pure(1), 2)
-    assert "when, can be seen" in client.promise
+    assert "Others can see that a value changed" in client.promise
 
 
 def test_bad_input_is_refused(bits: SeededBits) -> None:

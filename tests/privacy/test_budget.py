@@ -49,7 +49,7 @@ def test_wrong_mixtures_are_refused(arguments: dict[str, Any], name: str) -> Non
 
 def test_a_refusal_reads_well() -> None:
     text = str(InsufficientBudget(requested=PureDP(0.5), remaining=PureDP(0.2)))
-    assert text == "The charge needs epsilon=0.5; epsilon=0.2 remain."
+    assert text == "The charge needs epsilon=0.5. Remaining: epsilon=0.2."
 
 
 def test_neighbours_accept_their_names_and_nothing_else() -> None:

@@ -96,7 +96,7 @@ REFUSED: list[tuple[Any, str]] = [
     (lambda: visits.agg(s="age").question, "neither a key"),
     (lambda: visits.group_by("ward").agg(ward=count()).question, "Two columns"),
     (lambda: visits.agg(n=count()).order_by("n LIMIT 3"), "LIMIT"),
-    (lambda: TableFrame(schema=ROWS).agg(n=count_units()).question, "unit of its own"),
+    (lambda: TableFrame(schema=ROWS).agg(n=count_units()).question, "separate unit"),
 ]
 
 

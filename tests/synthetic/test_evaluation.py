@@ -17,7 +17,7 @@ from discreet.noise.experiment import uniforms
 from discreet.privacy import Budget
 from discreet.synthetic import Domain, Evaluation, evaluate
 
-SAYS = "reads the real rows without noise: not to be released"
+SAYS = "reads the real rows without noise. Do not release it."
 DOMAIN = {"a": ["x", "y", "z"], "b": range(0, 8, 2), "c": [0, 1], "d": [0, 1, 2, 3]}
 
 

@@ -137,7 +137,7 @@ def test_what_was_not_measured_is_said_to_be_so() -> None:
     (left,) = pair_errors.unmeasured_pairs(tree)
     assert pair_errors.implied_pairs(tree, [left]) == [left]
     text = " ".join(Page(quality_page.quality_page(tree)).text("p").split())
-    assert "1 pair of columns were not measured. The model has them only as far as what was measured implies" in text
+    assert "1 pair of columns were not measured. The model has them only as far as the measurements imply" in text
     assert f"Related in the model, through other columns (1): {left[0]} with {left[1]}." in text
 
 
@@ -238,7 +238,7 @@ def test_a_page_says_what_the_table_is_good_for(evil: Model) -> None:
     assert "spread evenly within its bin" in read.text("td")
     assert "gives no privacy" in read.text("p")
     assert "gives no privacy" not in quality_page.quality_page(replace(evil, private=True))
-    assert "2 columns were measured at a time" in said.replace("no more than ", "")
+    assert "2 columns were measured at a time" in said.replace("at most ", "")
 
 
 @pytest.mark.ci
@@ -256,7 +256,7 @@ def test_a_page_says_how_places_within_bins_and_keys_were_found() -> None:
 @pytest.mark.ci
 def test_one_column_has_a_page_as_well() -> None:
     model = Independent(epsilon=1, delta=1e-6, random_state=1).fit({"a": [0, 1] * 50}, domain={"a": [0, 1]})
-    assert "There is one column only." in model.to_html()
+    assert "There is only one column." in model.to_html()
     assert model.to_html() == Model.from_json(model.to_json()).to_html()
 
 

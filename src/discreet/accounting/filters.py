@@ -118,7 +118,7 @@ class Filter:
     ...     account.charge(events.Pure(0.1))
     >>> account.charge(events.Pure(0.1))
     Traceback (most recent call last):
-    discreet.errors.InsufficientBudget: The charge needs epsilon=0.1; epsilon=0 remain. ...
+    discreet.errors.InsufficientBudget: The charge needs epsilon=0.1. Remaining: epsilon=0. ...
     """
 
     def __init__(self, budget: Loss, *, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> None:
@@ -175,7 +175,7 @@ class Filter:
                 return InsufficientBudget(tally.rule.price(released), _difference(tally), "Nothing was spent.")
             except (UnsupportedEvent, InvalidParameter):
                 continue
-        hint = f"A budget of {self.budget} has no price for it; open the account with a rho or a delta."
+        hint = f"A budget of {self.budget} cannot price it. Open the account with a rho or a delta."
         return UnsupportedEvent(next(iter(released)), "This account", hint)
 
 

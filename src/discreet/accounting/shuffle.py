@@ -104,7 +104,7 @@ def _clones(event: Event, reports: int) -> tuple[_Clones, ...]:
     if not isinstance(event, Pure | RandomizedResponse):
         raise UnsupportedEvent(event, "shuffling", "Pass the Pure or RandomizedResponse event of one report.")
     if event.epsilon > 64:
-        raise InvalidParameter("epsilon", event.epsilon, "<= 64", "Shuffling does not help there.")
+        raise InvalidParameter("epsilon", event.epsilon, "<= 64", "Shuffling does not help a larger epsilon.")
     epsilon = float_above(event.epsilon)
     general = _Clones(epsilon, math.exp(-epsilon) * (1 - _SLACK), 1.0, count - 1)
     if isinstance(event, Pure):

@@ -291,9 +291,9 @@ def labels_under_lies(
     return Robustness(
         found=_measure_models(_models(epsilons), shares, right, runs),
         allowed={},
-        headline="Lying labels mislead private and public models alike; bounded gradients delay it a little",
+        headline="Wrong labels mislead private and public models alike; bounded gradients delay it a little",
         title="accuracy on honest rows",
-        across="share of training rows whose label lies, all in one direction",
+        across="share of training rows whose label is wrong, all in one direction",
         shares=True,
     )
 
@@ -324,7 +324,8 @@ def backdoor_under_privacy(
     {'plain': (0.1, 1.0), 'bounded gradients': (0.1, 1.0), 'private, epsilon 0.1': (0.2, 0.5)}
     """
     if list(planted[:1]) != [0]:
-        raise InvalidParameter("planted", planted, "to begin with 0", "What happens without planted rows is compared.")
+        hint = "The comparison needs a case without planted rows."
+        raise InvalidParameter("planted", planted, "to begin with 0", hint)
     source = source_of(bits)
     (X, y), (clean, truth) = _separable(rows, source), _separable(rows, source)
     victims = with_trigger(clean[truth == 0], _PATTERN)
@@ -339,7 +340,7 @@ def backdoor_under_privacy(
         allowed={
             name: _allowed_rates(e, rows, max(planted), _above(found[name][0], runs)) for e, name in _names(epsilons)
         },
-        headline="A backdoor needs more rows against a small epsilon, and opens all the same",
+        headline="A backdoor needs more rows against a small epsilon, but still opens",
         title="rows that the pattern turns",
         across="rows with the pattern, as a share of the honest ones",
         shares=True,

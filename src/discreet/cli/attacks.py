@@ -113,7 +113,7 @@ def linkage(
 def k_anonymity(
     file: Table, *, on: On, sensitive: Needed, compare: Compare = False, epsilon: Epsilon = EPSILONS
 ) -> Attack:
-    """Measure k-anonymity, l-diversity and t-closeness, and whose secret is revealed in spite of them."""
+    """Measure k-anonymity, l-diversity and t-closeness, and how many secrets are still revealed."""
     if compare:
         return partial(attacks.k_anonymity.compare, file, quasi=on, sensitive=sensitive, epsilons=epsilon)
     return partial(attacks.k_anonymity, file, quasi=on, sensitive=sensitive)
@@ -130,7 +130,7 @@ def intersection(
     compare: Compare = False,
     epsilon: Epsilon = EPSILONS,
 ) -> Attack:
-    """Lay one release over another and intersect what they say about the same people."""
+    """Intersect what two releases say about the same people."""
     if compare:
         return partial(attacks.intersection.compare, file, quasi=on, sensitive=sensitive, epsilons=epsilon)
     if other is None:
@@ -156,7 +156,7 @@ def scoreboard(
     compare: Annotated[bool, typer.Option("--compare", help="Say who is in the data, from several releases.")] = False,
     epsilon: Epsilon = EPSILONS,
 ) -> Attack:
-    """Find people's records of ratings by a few ratings that are roughly known."""
+    """Find a person's record of ratings from a few ratings that are roughly known."""
     ratings, given = read_ratings(file, day, seconds), None if known is None else read_ratings(known, day, seconds)
     named: dict[str, Any] = {"user": user, "item": item, "rating": rating, "day": day}
     if compare:

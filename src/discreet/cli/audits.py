@@ -24,19 +24,19 @@ from discreet.report.display import amount, percent, printable
 
 def audit(
     table: Annotated[
-        str | None, typer.Argument(metavar="[TABLE]", help="A declared table; all of them unless given.")
+        str | None, typer.Argument(metavar="[TABLE]", help="A declared table. Default: all declared tables.")
     ] = None,
     *,
     sql: Annotated[list[str] | None, typer.Option(help="A question to audit. Repeatable.")] = None,
     epsilon: Annotated[str, typer.Option(help="What each question may cost.")] = "1",
     delta: Annotated[str | None, typer.Option(help="Delta of questions with private groups.")] = None,
     neighbours: Annotated[int, typer.Option(help="Pairs of neighbouring tables to try.")] = 20,
-    rows: Annotated[int, typer.Option(help="Rows to take of a larger table, with all rows of each unit.")] = 2000,
+    rows: Annotated[int, typer.Option(help="Rows to take from a larger table, with all rows of each unit.")] = 2000,
     json: Json = False,
     report: Annotated[Path | None, typer.Option(help="Also write a page for all readers.", dir_okay=False)] = None,
     config: ConfigFile = HERE,
 ) -> None:
-    """Try to tell neighbouring tables apart by the answers; charges nothing, shows no data, ends with 5 if it can."""
+    """Test whether answers give a person away. Charges nothing and shows no data. Ends with 5 if they do."""
     found = audit_tables(config, table, sql or (), epsilon=epsilon, delta=delta, neighbours=neighbours, rows=rows)
     passed = all(each.passed for each in found)
     if report is not None:
@@ -80,7 +80,7 @@ def _select_tables(config: Config, table: str | None, sql: Sequence[str]) -> lis
     if not sql:
         return names
     if len({each.account for each in config.tables}) > 1:
-        raise InvalidParameter("TABLE", None, "to be named with --sql", f"Declared are: {', '.join(names)}.")
+        raise InvalidParameter("TABLE", None, "to be named with --sql", f"Name one of: {', '.join(names)}.")
     return names[:1]
 
 
@@ -88,7 +88,7 @@ def _show(audit: QueryAudit, console: Console) -> None:
     """Prints the verdict, the questions, and what was found against them."""
     style = "bold green" if audit.passed else "bold red"
     console.print(Text(f"{printable(audit.table)}: {audit.headline}.", style=style), soft_wrap=True)
-    numbers = [Column(heading, justify="right") for heading in ("used of what was paid", "epsilon at least")]
+    numbers = [Column(heading, justify="right") for heading in ("share of price used", "epsilon at least")]
     rows = (
         (each.sql, percent(each.share) if each.answered else each.status, amount(round(each.epsilon_lower, 4)))
         for each in audit.questions

@@ -41,8 +41,8 @@ ledger = "discreet.ledger"      # the ledger; made by `discreet protect`, readab
 #                               # ["person", "day"] if the id is in several columns;
 #                               # "order_id -> orders.id" if the id is in another table, found by that key
 # account = "patients"          # tables about the same people share one account; default: the table's own name
-# max_groups = 3                # at most so many groups of an answer count one person ...
-# max_rows = 1                  # ... with at most so many rows each
+# max_groups = 3                # one person counts in at most this many groups of an answer ...
+# max_rows = 1                  # ... with at most this many rows in each group
 # identity = "visits of 2026"   # a name for the data. Tables of one identity share an account. Another identity says
 #                               # that a file, which another table was read from, now holds other people.
 # neighbours = "add_remove"     # or "replace"
@@ -54,7 +54,7 @@ ledger = "discreet.ledger"      # the ledger; made by `discreet protect`, readab
 # age = "int"
 # charge = "float"
 #
-# [tables.visits.bounds]        # public limits of numbers and dates; without them, a question pays to find some
+# [tables.visits.bounds]        # public limits of numbers and dates; without them, a question pays to find bounds
 # age = [0, 120]
 # charge = [0, 50000]
 #
@@ -73,7 +73,7 @@ ledger = "discreet.ledger"      # the ledger; made by `discreet protect`, readab
 
 # --- Analysts: without any, every name may ask ------------------------------------------------------------------------
 # [analysts.ana.patients]       # ana may ask on the account "patients" ...
-# epsilon = "0.5"               # ... and spend at most this of it; leave the amounts out for no cap of her own
+# epsilon = "0.5"               # ... and spend at most this; without amounts, she has no cap
 # delta = "1e-7"
 
 # --- Projects: questions asked with --project count against these caps, too -------------------------------------------
@@ -85,8 +85,8 @@ ledger = "discreet.ledger"      # the ledger; made by `discreet protect`, readab
 
 
 def init(*, config: ConfigFile = HERE) -> None:
-    """Write a commented discreet.toml to fill in; an existing one is never overwritten."""
-    hint = "Edit it, or name another file with --config."
+    """Write a commented discreet.toml to fill in. An existing file is never overwritten."""
+    hint = "Edit that file, or name another file with --config."
     create_file(config, TEMPLATE, mode=0o666, name="config", hint=hint)
     say(f"Wrote {config}. Declare your tables in it, then run: discreet protect")
 
@@ -95,7 +95,7 @@ Yes = Annotated[bool, typer.Option("--yes", help="Enter changed declarations wit
 
 
 def protect(*, yes: Yes = False, config: ConfigFile = HERE) -> None:
-    """Open the declared accounts, attach their tables, give analysts access; show and enter what is declared anew."""
+    """Open accounts, attach tables and give analysts access, as declared. Shows and enters changed declarations."""
     declared = load(config)
     check_sources(declared)
     changes = declared_changes(declared)
@@ -136,10 +136,10 @@ def _confirm(tables: int) -> None:
         Exit: if the answer is no.
     """
     if not is_asked():
-        hint = "Nothing was changed. Look at the difference; to enter it in the ledger, run: discreet protect --yes"
-        raise InvalidParameter("--yes", None, "to be given where there is no terminal to ask at", hint)
+        hint = "Nothing was changed. Review the difference. To enter it in the ledger, run: discreet protect --yes"
+        raise InvalidParameter("--yes", None, "to be given where no terminal can ask you", hint)
     what = "this declaration" if tables == 1 else f"these {tables} declarations"
-    if not typer.confirm(f"Enter {what} in the ledger? Answers that were stored before stay as they were."):
+    if not typer.confirm(f"Enter {what} in the ledger? Stored answers stay as they are."):
         say("Nothing was changed.")
         raise typer.Exit(WRONG_USAGE)
 

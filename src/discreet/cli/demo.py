@@ -13,6 +13,6 @@ from discreet.demo import FOLDER, show
 _REPORT = Path(FOLDER)
 
 
-def demo(*, out: Annotated[Path, typer.Option(help="The folder of report.html.", file_okay=False)] = _REPORT) -> None:
+def demo(*, out: Annotated[Path, typer.Option(help="The folder for the pages.", file_okay=False)] = _REPORT) -> None:
     """Make a small clinic, protect it, ask, attack exact and private answers, and write an HTML report."""
     show(Console(), out)

@@ -22,7 +22,7 @@ Unit = Annotated[str | None, typer.Option(help="The column of people's ids; '' i
 Name = Annotated[str | None, typer.Option(help="The table's name in questions. Default: the file's name.")]
 Mended = Annotated[Path | None, typer.Option("--mend", metavar="COPY", help="Write a repaired copy, and check it.")]
 Account = Annotated[
-    str, typer.Option(help="With --write: the account whose budget the table shares. Default: a new one.")
+    str, typer.Option(help="With --write: the account whose budget the table shares. Default: a new account.")
 ]
 Write = Annotated[
     bool, typer.Option("--write", help="Write a discreet.toml, or add the table or its types to an existing one.")
@@ -39,7 +39,7 @@ def check(
     account: Account = "",
     config: ConfigFile = HERE,
 ) -> None:
-    """Look into a file before it is protected, for the steward's eyes only: what is read, what is not, whose rows."""
+    """Inspect a file before you protect it, for the steward's eyes only: types, unreadable cells, and whose rows."""
     with stages("Reading"):
         path = file if mend is None else mend_file(file, mend)
         found = check_file(path, unit=unit)
@@ -48,7 +48,7 @@ def check(
         say(f"Wrote {path}, readable by its owner only.")
     elif found.mends:
         again = f"discreet check {shlex.quote(str(file))} --mend {_copy_name(file)}{' --write' if write else ''}"
-        say(f"To write a copy that is read, run: {again}")
+        say(f"To write a repaired copy, run: {again}")
     if write:
         _write(config, found, name, account or _account_of_original(config, file, path))
     elif found.columns:
@@ -64,7 +64,7 @@ def _write(config: Path, found: FileCheck, name: str | None, account: str) -> No
         more = addition(_read(config), found, folder=folder, name=name, account=account)
         write_addition(config, more)
         shown = " Only its owner may read the file now." if more.private else ""
-        say(f"Added {more.what} of {config}.{shown} Read it, change it, then run: discreet protect")
+        say(f"Added {more.what} in {config}.{shown} Read it, change it, then run: discreet protect")
         return
     text = proposed_config(found, name=name or table_name(found.path), folder=folder, account=account)
     create_file(config, text, mode=0o600, name="config", hint="Run it again.")
@@ -77,7 +77,7 @@ def _account_of_original(config: Path, original: Path, path: Path) -> str:
         return ""
     shared = account_of(_read(config), original, config.absolute().parent)
     if shared:
-        say(f"The copy shares the budget of account {shared!r}, since {original} is declared there: same people.")
+        say(f"The copy shares the budget of account {shared!r}, because {original} is declared there: same people.")
     return shared
 
 

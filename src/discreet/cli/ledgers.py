@@ -17,7 +17,7 @@ app = typer.Typer(no_args_is_help=True, add_completion=False)
 
 @app.callback()
 def ledger() -> None:
-    """Keep the ledger on a PostgreSQL server: print the SQL that makes one, move a ledger there, copy it."""
+    """Keep the ledger on a PostgreSQL server: print the SQL for it, move a ledger there, or copy a ledger."""
 
 
 Source = Annotated[str, typer.Argument(metavar="FROM", help="A ledger file, or postgresql://host/database.")]
@@ -35,7 +35,7 @@ def roles(
     writer: Writers = None,
     reader: Readers = None,
 ) -> None:
-    """Print the SQL that makes roles and a database, and keeps questions out of the log; for a superuser with psql."""
+    """Print the SQL that makes roles and a database, and keeps questions out of the log. A superuser runs it."""
     others = [postgres_tables.check_identifier(role) for role in (*(writer or ()), *(reader or ()))]
     for role in (postgres_tables.check_identifier(owner), *others):
         typer.echo(f"CREATE ROLE {role} LOGIN;")
@@ -53,7 +53,7 @@ def sql(
     schema: Schema = postgres_tables.SCHEMA,
     tables: Annotated[bool, typer.Option(help="Also make the tables.")] = True,
 ) -> None:
-    """Print the SQL that makes a ledger and grants roles what they need; its owner runs it once, with psql."""
+    """Print the SQL that makes a ledger and grants roles their rights. The owner runs it once, with psql."""
     made = postgres_tables.tables_sql(postgres_tables.check_identifier(schema)) if tables else ""
     for role in writer or ():
         made += postgres_tables.grants_sql(role, schema=schema)
@@ -64,21 +64,21 @@ def sql(
 
 @app.command()
 def move(source: Source, target: Target, *, file: AnchorFile = None) -> None:
-    """Move a ledger with its chain; the old one is read-only from then on, so that no budget is spent twice."""
+    """Move a ledger with its chain. The old ledger becomes read-only, so that no budget is spent twice."""
     require_ledger("FROM", source)
     with open_ledger(source, anchor=file if is_anchored(source) else "") as ledger:
         head = ledger.move(target)
-    say(f"The ledger is there, as it was written: {head.sequence} entries. The old one takes no more charges.")
-    say(f'Write into discreet.toml: ledger = "{target}"')
+    say(f"The ledger was moved and is unchanged: {head.sequence} entries. The old ledger takes no more charges.")
+    say(f'Write this into discreet.toml: ledger = "{target}"')
     typer.echo(str(head))
 
 
 @app.command()
 def copy(source: Source, target: Target) -> None:
-    """Write a verified copy of a ledger and print its head; a copy is for keeping, never for charging."""
+    """Write a verified copy of a ledger and print its head. Keep the copy, but never charge it."""
     require_ledger("FROM", source)
     with Ledger(source, read_only=True) as ledger:
         ledger.verify()
         head = write_copy(ledger, target)
-    say(f"The copy is as the ledger was written: {head.sequence} entries.")
+    say(f"The copy has all entries of the ledger, unchanged: {head.sequence} entries.")
     typer.echo(str(head))

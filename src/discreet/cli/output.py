@@ -128,7 +128,7 @@ def create_file(path: Path, text: str, *, mode: int, name: str, hint: str) -> No
     try:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     except FileExistsError:
-        raise InvalidParameter(name, str(path), "not to exist yet", f"{hint} It is left as it is.") from None
+        raise InvalidParameter(name, str(path), "not to exist yet", f"{hint} The existing file is unchanged.") from None
     with os.fdopen(handle, "w", encoding="utf-8") as target:
         target.write(text)
 
@@ -142,7 +142,7 @@ def write_page(text: str, path: Path, option: str) -> None:
     try:
         path.write_text(text, encoding="utf-8")
     except OSError:
-        raise InvalidParameter(option, str(path), "to be a file that can be written", "Name another.") from None
+        raise InvalidParameter(option, str(path), "to be a file that can be written", "Name another file.") from None
 
 
 def json_text(fields: Any) -> str:

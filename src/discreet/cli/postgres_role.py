@@ -17,10 +17,12 @@ from discreet.server_address import ServerTable
 def postgres_role(
     table: Annotated[
         list[str] | None,
-        typer.Argument(metavar="TABLE", help="postgresql://host/database/table; those of discreet.toml unless given."),
+        typer.Argument(metavar="TABLE", help="postgresql://host/database/table. Default: the tables of discreet.toml."),
     ] = None,
     *,
-    role: Annotated[str | None, typer.Option(help="Its name; that in the address, else discreet_reader.")] = None,
+    role: Annotated[
+        str | None, typer.Option(help="The role's name. Default: the user in the address, else discreet_reader.")
+    ] = None,
     column: Annotated[
         list[str] | None, typer.Option(help="A column that the role may read, with one TABLE. Repeatable.")
     ] = None,
@@ -28,12 +30,13 @@ def postgres_role(
     create: Annotated[bool, typer.Option(help="Also make the role.")] = True,
     config: ConfigFile = HERE,
 ) -> None:
-    """Print the SQL that makes a role which can read tables of a PostgreSQL server and do nothing else; for psql."""
+    """Print SQL, for psql, that makes a role which can read tables of a PostgreSQL server and do nothing else."""
     if column and len(table or ()) != 1:
-        raise InvalidParameter("--column", column[0], "with one TABLE", "Name it; those of a file declare their types.")
+        hint = "Name one TABLE. Tables of discreet.toml declare their columns as types."
+        raise InvalidParameter("--column", column[0], "to come with one TABLE", hint)
     tables = [(ServerTable.of(url), column or ()) for url in table] if table else tables_on_servers(load(config))
     if len({str(each.server) for each, _ in tables}) != 1:
-        hint = "Name its tables one by one, like postgresql://db.example/clinic/visits."
+        hint = "Name the tables one by one, like postgresql://db.example/clinic/visits."
         raise InvalidParameter("TABLE", table or str(config), "to name tables of one database", hint)
     lines: dict[str, None] = {}
     for each, columns in tables:

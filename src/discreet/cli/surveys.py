@@ -20,14 +20,14 @@ app = typer.Typer(no_args_is_help=True, add_completion=False)
 
 @app.callback()
 def survey() -> None:
-    """Ask people without a trusted collector: make a randomized survey, answer it, estimate from the reports."""
+    """Ask people without a trusted collector: make a randomized survey, answer it, and estimate the shares."""
 
 
 File = Annotated[Path, typer.Argument(metavar="SURVEY", help="The survey's JSON file.", dir_okay=False)]
 Question = Annotated[str, typer.Option(help="The question.")]
 Values = Annotated[list[str], typer.Option("--value", help="An answer to choose from. Repeatable.")]
 Epsilon = Annotated[str, typer.Option(help="Epsilon of one report: the odds of the truth are at most e^epsilon.")]
-People = Annotated[int, typer.Option(help="About how many will answer. Decides how answers are randomized.")]
+People = Annotated[int, typer.Option(help="About how many people will answer: decides how answers are randomized.")]
 Answer = Annotated[str | None, typer.Option("--value", help="Your answer.")]
 Table = Annotated[
     Path | None, typer.Option(help="A CSV file with one answer per row, instead of --value.", dir_okay=False)
@@ -40,18 +40,19 @@ Remember = Annotated[
 Reports = Annotated[list[Path], typer.Argument(metavar="REPORTS...", help="Files of reports.", dir_okay=False)]
 Confidence = Annotated[str, typer.Option(help="The confidence of each interval.")]
 Project = Annotated[
-    bool, typer.Option("--project", help="Move shares to the nearest possible ones: 0 or more, with sum 1.")
+    bool, typer.Option("--project", help="Move shares to the nearest possible shares: at least 0, with sum 1.")
 ]
 Drop = Annotated[bool, typer.Option("--drop", help="Leave out invalid reports, and count them.")]
 
 
 @app.command()
 def make(file: File, *, question: Question, value: Values, epsilon: Epsilon, people: People = 1000) -> None:
-    """Write a survey that all may read; an existing file is never overwritten."""
+    """Write a survey that all may read. An existing file is never overwritten."""
     survey = Survey(question=question, values=value, epsilon=epsilon, people=people)
-    create_file(file, survey.to_json(), mode=0o644, name="file", hint="Name another.")
+    create_file(file, survey.to_json(), mode=0o644, name="file", hint="Name another file.")
     spread = survey.oracle.variance(people, Fraction(1, len(survey.values))) ** 0.5
-    say(f"Wrote {file}: {type(survey.oracle).__name__}; of {people} answers, shares are off by about {spread:.2g}.")
+    say(f"Wrote {file}: answers are randomized by {type(survey.oracle).__name__}.")
+    say(f"With {people} answers, shares are off by about {spread:.2g}.")
 
 
 @app.command()
@@ -64,12 +65,14 @@ def answer(
     out: Out = None,
     remember: Remember = None,
 ) -> None:
-    """Randomize one answer, or a column of them, on the respondent's side; only reports are written."""
+    """Randomize one answer, or a column of them, on the respondent's side. Only reports are written."""
     survey = _survey(file)
     if (value is None) == (table is None) or (table is None) != (column is None):
-        raise InvalidParameter("--value", value, "or else --table with --column", "Give one of the two.")
+        hint = "Pass --value ANSWER, or --table FILE --column NAME."
+        raise InvalidParameter("--value", value, "or else --table with --column", hint)
     if remember is not None and value is None:
-        raise InvalidParameter("--remember", str(remember), "with --value only", "A file is for one person.")
+        hint = "The file keeps the report of one person."
+        raise InvalidParameter("--remember", str(remember), "to come with --value only", hint)
     answers = [str(value)] if table is None else _column(table, str(column))
     if not set(answers) <= set(survey.values):
         told = "your answer" if table is None else "a row"
@@ -136,7 +139,7 @@ def _write_permanent_report(survey: Survey, value: str, path: Path) -> list[str]
     client = PermanentResponse(survey.oracle, state=state)
     report = client.report(value)
     if state is None:
-        create_file(path, client.state, mode=0o600, name="file", hint="Name another.")
+        create_file(path, client.state, mode=0o600, name="file", hint="Name another file.")
     return survey.lines(report)
 
 

@@ -187,8 +187,8 @@ class Curator(Verbs):
         def show(bought: PricedResult[MeasurementResult]) -> Answer:
             if bought.found:  # a profile that is wanted with an answer that is kept is bought alone
                 self._profiler.buy_missing(wanted, caller)
-            portrait = self._replay.portrait(measurement, terms)
-            return Answer.of(bought.result, request.confidence, bought.remaining, cost=bought.cost, profile=portrait)
+            profile = self._replay.profile_for(measurement, terms)
+            return Answer.of(bought.result, request.confidence, bought.remaining, cost=bought.cost, profile=profile)
 
         paid = PaidQuestion(
             measurement=measurement,

@@ -241,7 +241,7 @@ class MeasurementPlan:
             if len(parts) == probes + 1 and parts[:-1] == (each,) * probes:
                 return probes
         if self.missing:
-            raise InternalError("A question was charged with another price than its own.")
+            raise InternalError("A question was charged at a price that is not its own.")
         return 0
 
     def price(self, terms: QueryBudget) -> events.Event:

@@ -28,8 +28,8 @@ def check_observable(curator: object) -> Curator:
         InvalidParameter: if its answers may be private.
     """
     if not isinstance(curator, Curator) or curator._releaser.bits.private:
-        hint = "Make it with Curator.for_tests(..., bits=SeededBits(1)): its answers say that they are not private."
-        raise InvalidParameter("curator", type(curator).__name__, "to be one for tests, with seeded noise", hint)
+        hint = "Make it with Curator.for_tests(..., bits=SeededBits(1)). Its answers are marked as not private."
+        raise InvalidParameter("curator", type(curator).__name__, "to be a test curator with seeded noise", hint)
     return curator
 
 

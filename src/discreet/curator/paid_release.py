@@ -46,11 +46,11 @@ WAIT = 10.0
 NOTHING = events.Composed(())
 
 STAYS = "The question was stopped after it was charged, and the charge stays."
-AGAIN = "Asked again with the same key, it is answered and not charged again."
-USED_UP = f"It was run {MOST_RUNS} times, and is not run again with the same key. A new key is a new charge."
-STORED = "Its answer is stored: asked again, it costs nothing."
+AGAIN = "Ask again with the same key to get the answer without another charge."
+USED_UP = f"It was run {MOST_RUNS} times and will not run again with the same key. A new key is a new charge."
+STORED = "Its answer is stored. Asking again costs nothing."
 LOST = "Without a key, asking again is a new question and a new charge."
-UNKNOWN = "The question was stopped while it was being charged. The history shows whether it was; a charge stays."
+UNKNOWN = "The question was stopped while it was being charged. The history shows if it was charged. A charge stays."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,8 +16,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from discreet.errors import InvalidParameter
 
 _KEPT = (
-    "What it keeps is released without noise, and mixes examples. Use GroupNorm or LayerNorm in place of batch "
-    "statistics, and no buffers that the forward pass changes, such as those of spectral_norm in training. Change "
+    "What the model keeps is released without noise, and mixes examples. Use GroupNorm or LayerNorm instead of batch "
+    "statistics. Use no buffers that the forward pass changes, such as those of spectral_norm in training. Change "
     "frozen parameters after trainer.step(losses)."
 )
 

@@ -62,8 +62,8 @@ _SMALLEST = 1e-30
 _DIFFERENT = 3e-4  # what is found if two examples change places
 
 _FORGETFUL = (
-    "If it was compiled and run before the trainer was made, call torch.compiler.reset() first: what was compiled then "
-    "does not report its layers."
+    "If the model was compiled and run before the trainer was made, call torch.compiler.reset() first. A model that "
+    "was compiled then does not report its layers."
 )
 _MIXED = (
     "Examples must not depend on each other: no batch statistics, no division by the batch's size, sum or longest "
@@ -78,12 +78,12 @@ _ALIKE = (
 )
 _CAUGHT = "Do not catch the errors of trainer.step: a model that is refused must not see private examples."
 _RANDOM = (
-    "Random numbers that do not end with evaluation hide what mixes examples: augment examples in the dataset's "
+    "Random numbers that go on in evaluation hide what mixes examples. Augment examples in the dataset's "
     "__getitem__, or in the loop under `if model.training`."
 )
 _OUTSIDE = (
-    "The losses use it past its layer's own call. For a penalty such as weight decay pass weight_decay= to the "
-    "optimizer, e.g. torch.optim.AdamW; use all other parameters in the forward pass of the module that has them."
+    "The losses use it outside its layer's own call. For a penalty such as weight decay, pass weight_decay= to the "
+    "optimizer, e.g. torch.optim.AdamW. Use all other parameters in the forward pass of the module that has them."
 )
 
 
@@ -225,7 +225,7 @@ class ModelCheck:
         each = list(range(len(few)))
         self._compare(first, self._last(), each, each, same=True, condition="to be the same each time", hint=_KEEPS)
         if self._problem:
-            hint = "No dropout inside of layers without a rule, and nothing that mixes examples inside of a layer."
+            hint = "Use no dropout inside layers without a rule, and nothing that mixes examples inside a layer."
             raise InvalidParameter("parameter", self._problem, "to have the gradient that its layer reports", hint)
 
     def _neighbours(self, few: tuple[int, ...], first: _Seen) -> Iterator[_Batch]:

@@ -20,8 +20,8 @@ from discreet.deep.public_examples import PublicExamples, Signature
 from discreet.errors import InvalidParameter, InvalidValue
 from discreet.noise import Bits, bernoulli, uniform_below
 
-_LOADER = "Batches are drawn here, each example by a coin of its own: pass the loader's dataset, loader.dataset."
-_LENGTH = "Every example must be reachable by its number: pass a dataset with __len__ and __getitem__."
+_LOADER = "The trainer draws batches, each example by a separate coin: pass the loader's dataset, loader.dataset."
+_LENGTH = "Every example must be reachable by its index: pass a dataset with __len__ and __getitem__."
 
 
 class PoissonBatches:

@@ -49,7 +49,7 @@ def load_weights(path: Path, run: str, taken: int) -> dict[str, Any] | None:
         return None
     state: dict[str, Any] = torch.load(path, weights_only=True)
     if state.get("run") != run:
-        hint = "Its count of steps is missing or another's: find it, or pass another path to start anew."
+        hint = "Its count of steps is missing or of another run. Find it, or pass another path to start again."
         raise InvalidParameter("checkpoint", str(path), "to belong to its count of steps", hint)
     if state["taken"] > taken:
         hint = "Steps would be spent twice. Find the newest count."
@@ -59,8 +59,8 @@ def load_weights(path: Path, run: str, taken: int) -> dict[str, Any] | None:
 
 _TOLD = 20  # how often the privacy spent so far is reported
 _SIZE = (
-    "The step divides by size times the sampling rate, and a private number may not be read for that: pass "
-    "size=len(data) if the number of examples may be known, else a public guess of it."
+    "The step divides by size times the sampling rate, and may not read a private number for that: pass "
+    "size=len(data) if the number of examples may be public, else a public guess of it."
 )
 _FORGOTTEN = "Call trainer.step(losses) once for each batch that the trainer gives."
 
@@ -181,7 +181,7 @@ class Trainer:
 
     def _multiplier(self, given: Number | None) -> Fraction:
         if (given is None) == (self.epsilon is None):
-            hint = "Pass the budget, or the noise, and not both."
+            hint = "Pass epsilon or noise_multiplier, but not both."
             raise InvalidParameter("epsilon", self.epsilon, "to be given, or else noise_multiplier", hint)
         if given is not None:
             return check.positive(noise_multiplier=given, floats="exact")
@@ -272,7 +272,7 @@ class Trainer:
         self._recorder.start(examples, taps=not exact)
         yield batch
         if turn is not self._turn:
-            hint = "Two loops would put an example into one step twice. Go on with the loop that began last."
+            hint = "Two loops would put an example into one step twice. Continue with the loop that began last."
             raise InvalidParameter("trainer", "in an older loop", "to be iterated once at a time", hint)
         if self._waiting:
             self._recorder.clear()
@@ -362,7 +362,7 @@ class Trainer:
 
 def _is_exact(noise: str | None, device: torch.device) -> bool:
     if noise not in (None, "exact", "device"):
-        raise InvalidParameter("noise", noise, 'to be "exact" or "device"', "Leave it out for what suits the model.")
+        raise InvalidParameter("noise", noise, 'to be "exact" or "device"', "Leave it out to use what suits the model.")
     return noise == "exact" or (noise is None and device.type == "cpu")
 
 

@@ -50,7 +50,7 @@ class StepCount:
             self.close()
             hint = "Close it there, or pass another path."
             raise InvalidParameter(
-                "checkpoint", str(path), "to be free", f"Another process trains it. {hint}"
+                "checkpoint", str(path), "to be free", f"Another process is using it. {hint}"
             ) from None
         except BaseException:
             self.close()

@@ -64,16 +64,16 @@ WARD_LINE = DemoQuery(
     epsilon="0.5",
     bars=("visits",),
     dots=("cost",),
-    remark="Wards are public keys, so each is shown, whatever its size.",
+    remark="Wards are public keys, so every ward is shown, whatever its size.",
 )
 DIAGNOSIS_LINE = DemoQuery(
     name="diagnoses",
-    title="Patients by diagnosis, whose names are private",
+    title="Patients by diagnosis, where diagnoses are private groups",
     text="SELECT diagnosis, COUNT(DISTINCT patient) AS patients\nFROM visits GROUP BY diagnosis ORDER BY patients DESC",
     epsilon="0.6",
     limits=Limits(3, 1),
     bars=("patients",),
-    remark="A diagnosis appears only if enough patients share it; the name of a rare one would name its patient.",
+    remark="A diagnosis appears only if enough patients share it. The name of a rare one would give its patient away.",
 )
 _OLDER = """\
 curator.table("visits").where("age >= 40")
@@ -82,7 +82,7 @@ LINES = (
     WARD_LINE,
     DemoQuery(
         name="total",
-        title="Everything that was charged",
+        title="The sum of all charges",
         text="SELECT SUM(charge) AS total FROM visits",
         epsilon="0.25",
         limits=EVERY_VISIT,
@@ -95,7 +95,7 @@ LINES = (
         "WHERE age >= 65 AND charge / days > 100",
         epsilon="0.4",
         limits=EVERY_VISIT,
-        remark="Bounds of an expression follow from the bounds of its columns; nothing is read to find them.",
+        remark="Bounds of an expression follow from the bounds of its columns. Nothing is read to find them.",
     ),
     DIAGNOSIS_LINE,
     DemoQuery(
@@ -120,11 +120,11 @@ LINES = (
     ),
     DemoQuery(
         name="again",
-        title="The first answer again, sorted and cut",
+        title="The first answer again, sorted and limited",
         text="SELECT ward, AVG(charge) AS cost, COUNT(*) AS visits\nFROM visits GROUP BY ward\n"
         "ORDER BY cost DESC LIMIT 2",
         epsilon="0.5",
-        remark="It follows from what was released, so the stored numbers come back, at no cost.",
+        remark="It follows from released numbers, so the stored numbers come back at no cost.",
     ),
     DemoQuery(
         name="too many",

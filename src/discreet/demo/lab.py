@@ -40,8 +40,8 @@ _OLDEST, _DAYS = date(1936, 1, 1), 80 * 365
 _READING = {
     "How to read the charts": (
         "Every dot is a private release that was really made and attacked. The line through it is the 95 % interval of "
-        "the rate. The dashed curve is the most that any attacker could reach against this epsilon. Dotted lines are "
-        "releases without a guarantee, and a guess."
+        "the rate. The dashed curve is the most that any attacker could reach against this epsilon. The dotted lines "
+        "show releases without a guarantee, and a guess."
     ),
     "What epsilon means": EPSILON,
 }
@@ -143,10 +143,10 @@ def link_names(bits: Bits | None) -> Exhibit:
     row, person = finding.recovered[0]
     told = (
         f"A hospital publishes {PATIENTS:,} synthetic patients without their names: postcode, date of birth, sex and "
-        f"diagnosis. A register of the town's {len(people):,} people has names and the same three columns. An attacker "
-        f"who joins the two names {rate(finding.success)} of the patients. One is {named[person]['name']}, born on "
+        f"diagnosis. A register of the town's {len(people):,} people has names and the first three columns. By joining "
+        f"the two, an attacker names {rate(finding.success)} of the patients. One is {named[person]['name']}, born on "
         f"{released[row]['birth']}: {released[row]['diagnosis']}. If the hospital publishes counts with noise instead, "
-        f"an attacker learns little more than the commonest of {len(DIAGNOSES)} diagnoses, which needs no table."
+        f"an attacker learns little more than the most common of {len(DIAGNOSES)} diagnoses, which needs no table."
     )
     return Exhibit(name="renamed", title="Names come back", told=told, finding=finding, comparison=comparison)
 
@@ -156,11 +156,11 @@ def rebuild_answers(bits: Bits | None) -> Exhibit:
     secret = shuffle_indices(BITS, bits=SeededBits(_SEED)) % 2  # as many yes as no
     comparison = attacks.reconstruct.compare(secret, epsilons=EPSILONS, runs=RUNS, bits=bits)
     told = (
-        f"{BITS} synthetic people answered yes or no to an embarrassing question. Published are {SUBSETS * BITS:,} "
-        "counts: how many of some randomly chosen people said yes. No count has a name in it. Yet together they are "
+        f"{BITS} synthetic people answered yes or no to an embarrassing question. The release has {SUBSETS * BITS:,} "
+        "counts: how many of some randomly chosen people said yes. No count has a name in it. But together they are "
         f"{SUBSETS * BITS:,} equations for {BITS} unknowns, and least squares solves them. It rebuilds "
-        f"{rate(comparison.raw.success)} of the answers, and rounding the counts does not help. Noise that is paid "
-        "from one budget for all counts together does."
+        f"{rate(comparison.raw.success)} of the answers. Rounding the counts does not help. Noise helps, if one budget "
+        "pays for all counts together."
     )
     return Exhibit(
         name="rebuilt", title="Answers are rebuilt from counts", told=told, finding=None, comparison=comparison
@@ -183,7 +183,7 @@ def trace_participants(bits: Bits | None) -> Exhibit:
         "publishes how frequent a variant is among them. An attacker who has a person's genome tests whether it is "
         "closer to these averages than chance allows. With 5 false accusations among 100 strangers, the attacker "
         f"recognises {rate(comparison.raw.success)} of the participants, and so their disease. With private averages "
-        "the attacker picks participants hardly more often than strangers."
+        "the attacker accuses participants hardly more often than strangers."
     )
     return Exhibit(
         name="traced", title="Participants are recognised in averages", told=told, finding=None, comparison=comparison
@@ -215,8 +215,8 @@ def write_lab(exhibits: Sequence[Exhibit], folder: Path) -> Path:
 def lab_page(exhibits: Sequence[Exhibit]) -> str:
     """Returns the whole page."""
     lead = (
-        "Three releases about synthetic people, without names, and what an attacker learns from them. Next to each, "
-        "the same release with noise from differential privacy."
+        "This page shows three releases about synthetic people, without names, and what an attacker learns from them. "
+        "Next to each is the same release with noise from differential privacy."
     )
     contents = {one.name: one.title for one in exhibits} | {"reading": "How to read this"}
     sections = [page.section(one.name, one.title, *_render_exhibit(one)) for one in exhibits]

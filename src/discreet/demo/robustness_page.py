@@ -24,27 +24,27 @@ FILE, LAB = "robustness.html", "lab.html"
 _TITLES = {
     "outliers": "Means: numbers that are wrong",
     "regression": "Regression: targets that are wrong",
-    "labels": "Labels that lie",
+    "labels": "Classification: labels that are wrong",
     "backdoor": "A planted pattern",
 }
 _TOLD = {
     "outliers": (
-        "A thousand numbers around 50, and some were replaced by 1000. A private mean follows them as any mean does: "
+        "Some of a thousand numbers around 50 were replaced by 1000. A private mean follows them as any mean does: "
         "bounds limit the harm to a share of their width. Noise covers what one row can change. One row changes a "
-        "robust centre little, so it needs little noise."
+        "robust centre little, so a robust centre needs little noise."
     ),
     "regression": (
-        "Two thousand points around the line 10 + 3 x, and some say 100 whatever x is. Each of those pulls least "
-        "squares, with or without noise. Huber's line bounds what one point can pull, which privacy needs anyway: the "
-        "private line is nearly as good as the other."
+        "Some of two thousand points around the line 10 + 3 x have the value 100, whatever x is. Each of those pulls "
+        "least squares, with or without noise. Huber's line bounds how much one point can pull, which privacy needs "
+        "anyway. The private line is nearly as good as the one without privacy."
     ),
     "labels": (
         "Some rows of one class are labelled as the other. A private model bounds what one row can change, which "
-        "delays the harm a little; its noise does nothing. If most of a class is wrong, every model learns the error."
+        "delays the harm a little. Its noise does not help. If most of a class is wrong, every model learns the error."
     ),
     "backdoor": (
-        "An attacker adds rows with a pattern, under a label of their choice. A few are enough against a plain model. "
-        "A small epsilon takes many more: the dashed curves are the most that so many added rows can do."
+        "An attacker adds rows with a pattern, under a label of their choice. A few rows are enough against a plain "
+        "model. A small epsilon takes many more. The dashed curves are the most that so many added rows can do."
     ),
 }
 Claim = tuple[str, bool]
@@ -82,11 +82,11 @@ def write_robust(found: dict[str, Robustness], folder: Path) -> Path:
 def robust(found: dict[str, Robustness]) -> str:
     """Returns the whole page."""
     lead = (
-        "A private release depends little on any one row, a robust one little on rows that are wrong. Where the two "
-        "meet, and where they do not."
+        "A private release depends little on any one row. A robust release depends little on rows that are wrong. This "
+        "page shows where the two agree, and where they do not."
     )
     sections = [page.section(name, _TITLES[name], *_render_experiment(name, curves)) for name, curves in found.items()]
-    contents = {name: _TITLES[name] for name in found} | {"promise": "What privacy promises"}
+    contents = {name: _TITLES[name] for name in found} | {"promise": "What privacy guarantees"}
     back = page.paragraph(page.link("The lab of attacks", LAB))
     promise = page.section("promise", contents["promise"], page.paragraph(_promise((0.1, 1))))
     return page.document("Privacy and robustness", *sections, promise, back, lead=lead, contents=contents)
@@ -124,9 +124,9 @@ def _promise(epsilons: Sequence[float]) -> str:
     """Returns what group privacy says, in a sentence for each epsilon."""
     told = [f"{silent_after(PureDP(epsilon), 0.01)} changed rows at epsilon {epsilon:g}" for epsilon in epsilons]
     return (
-        "Whatever happens once in a hundred times stays the less likely outcome until "
-        f"{' or '.join(told)}: so far goes the promise about a group of rows, however many rows there are in all. It "
-        "protects against a handful of wrong rows and not against a share of them."
+        "An outcome that happens once in a hundred times stays less likely than not until "
+        f"{' or '.join(told)}. This is how far the guarantee goes for a group of rows, however many rows there are in "
+        "all. It protects against a handful of wrong rows, and not against a share of all rows."
     )
 
 
@@ -141,7 +141,7 @@ def _about_means(found: Robustness) -> list[Claim]:
     fragile = f"a private mean is as fragile as a mean; with 10 % of outliers, off by {private:.0f} and {mean:.0f}."
     robust = f"with 30 % the private median is off by {median:.1f} and the private Huber centre by {huber:.1f}."
     cheap = f"without outliers they are off by {clean['median']:.2f} and {clean['Huber']:.2f}"
-    broken = f"beyond one half all of them break: with {percent(last)} the nearest is off by {nearest:.0f}."
+    broken = f"beyond one half, all of them break: with {percent(last)} the nearest is off by {nearest:.0f}."
     return [
         (fragile, private > mean / 2),
         (f"private robust centres stay with the majority; {robust}", max(median, huber) < private),
@@ -172,12 +172,13 @@ def _about_labels(found: Robustness) -> list[Claim]:
     plain, bounded, noisy = (found.at(name, 0.2) for name in ("plain", "bounded gradients", private))
     worst = [found.at(name, 0.4) for name in found.found]
     delayed = (
-        f"with 20 % of lies {rate(bounded)} of honest rows are classified correctly, {rate(plain)} by a plain model."
+        f"with 20 % wrong labels, {rate(bounded)} of honest rows are classified correctly, "
+        f"{rate(plain)} by a plain model."
     )
     return [
         (f"bounded gradients delay the harm a little: {delayed}", bounded >= plain),
-        (f"noise does nothing: {rate(noisy)} with it ({private}).", abs(noisy - bounded) < 0.1),
-        (f"with 40 % of lies every model guesses: {rate(min(worst))} to {rate(max(worst))}.", max(worst) < 0.65),
+        (f"noise does not help: {rate(noisy)} with it ({private}).", abs(noisy - bounded) < 0.1),
+        (f"with 40 % wrong labels, every model guesses: {rate(min(worst))} to {rate(max(worst))}.", max(worst) < 0.65),
     ]
 
 
@@ -185,10 +186,10 @@ def _about_backdoors(found: Robustness) -> list[Claim]:
     private = [name for name in found.found if name.startswith("private")]
     (few, _), (many, _) = found.found["plain"][1], found.found["plain"][-1]
     plain, strong, weak = found.at("plain", few), found.at(private[0], few), found.at(private[-1], many)
-    enough = f"{percent(round(few, 4))} of them turn {rate(plain)} of rows that bear the pattern"
+    enough = f"{percent(round(few, 4))} of them change the class of {rate(plain)} of rows with the pattern"
     return [
         (f"a few rows are enough: {enough}, and {rate(strong)} against {private[0]}.", plain > strong),
-        ("all of it stays below what the guarantee allows, the error of sampling considered.", _is_allowed(found)),
+        ("all rates stay below what the guarantee allows, given the error of sampling.", _is_allowed(found)),
         (f"an attacker who can add one row in ten still succeeds: {rate(weak)} against {private[-1]}.", weak > 0.9),
     ]
 

@@ -21,8 +21,8 @@ from discreet.presentation.ledger_view.entry_view import EntryView, view_entry
 
 FOLDER = "discreet-demo"
 PROVENANCE = (
-    "The noise of every release comes from AES-256-CTR, keyed by the operating system. Run it again: the released "
-    "numbers change, their prices do not."
+    "The noise of every release comes from AES-256-CTR, keyed by the operating system. If you run this again, the "
+    "released numbers change, but their prices do not."
 )
 
 
@@ -93,7 +93,7 @@ def _curator(ledger: str, bits: Bits | None) -> Curator:
 
 
 def _questions(console: Console, curator: Curator, folder: Path, rows: Sequence[Visit]) -> tuple[DemoReply, ...]:
-    terminal.heading(console, "1. A clinic, protected and asked")
+    terminal.heading(console, "1. A clinic, protected and queried")
     protect(curator, folder / "visits.csv")
     people = len({row.patient for row in rows})
     terminal.say(console, f"{people:,} synthetic patients, {len(rows):,} visits, an account of {BUDGET}.\n")

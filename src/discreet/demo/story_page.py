@@ -51,7 +51,7 @@ def report(story: Story) -> str:
     """Returns the whole page."""
     lead = (
         "A synthetic clinic was protected, queried in several ways and attacked. "
-        "Every number comes with an interval, a cost and a place in a ledger that cannot be changed unnoticed."
+        "Every number has an interval, a cost and an entry in a ledger that cannot be changed unnoticed."
     )
     parts = (
         render_declarations(story),
@@ -84,9 +84,9 @@ def facts(story: Story) -> Html:
 def render_declarations(story: Story) -> list[Html]:
     """Returns what the steward declared."""
     text = (
-        f"Patients are the unit of privacy: all their visits together. Their account holds {story.balance.total}. "
-        f"One patient may enter {LIMITS.groups} groups of an answer, with {LIMITS.rows} visits in each. "
-        "What is public about the table is declared, and nothing of it is read from the data."
+        f"The unit of privacy is a patient, with all their visits. The patients' account holds {story.balance.total}. "
+        f"One patient may count in {LIMITS.groups} groups of an answer, with {LIMITS.rows} visits in each. "
+        "The declarations are public, and nothing in them is read from the data."
     )
     rows = [[name, kind, _public(name)] for name, kind in TYPES.items()]
     table = page.table(("column", "type", "public"), rows, caption="Declarations of the table")
@@ -105,7 +105,7 @@ def _public(column: str) -> str:
 def render_answers(story: Story) -> Iterable[Html]:
     """Yields questions with answers."""
     yield page.paragraph(
-        "Each cell has a released number, its 95 % interval, and the same as a small error bar. In the charts, "
+        "Each cell has a released number and its 95 % interval, in digits and as a small error bar. In the charts, "
         "diamonds are exact answers within the same bounds. We can show these only because the patients are synthetic."
     )
     for said in story.said:
@@ -132,7 +132,7 @@ def _price(answer: Answer) -> Html:
     """Returns what it cost and how to read it, in small print."""
     seeded = "" if answer.private else " Not private: the noise was seeded, for tests."
     cost = [page.amount(str(answer.cost)), " paid, "] if not answer.replayed else ["Replayed, at no cost; "]
-    rest = page.amount(str(answer.remaining)), f" left.{seeded} ", " ".join(answer.notes)
+    rest = page.amount(str(answer.remaining)), f" remaining.{seeded} ", " ".join(answer.notes)
     return page.paragraph(*cost, *rest, kind="small")
 
 
@@ -171,15 +171,15 @@ def render_attack(story: Story) -> list[Html]:
     )
     private = (
         "The same attack on private averages was run many times, on copies of the ward with fresh noise. "
-        f"Two things stand in its way. A charge counts as {HIGHEST_CHARGE:,} at most, the public bound, so that no "
-        "answer reveals anything about the rest of a large bill; and the noise covers what one patient can still "
-        "change. With a large epsilon the second protection grows thin, and the trials gather around the bound. The "
-        "first one stays."
+        f"Two protections stop it. First, a charge counts as at most {HIGHEST_CHARGE:,}, the public bound, so no "
+        "answer reveals anything about the rest of a large bill. Second, noise covers what one patient can still "
+        "change. With a large epsilon the second protection gets weak, and the trials gather around the bound. The "
+        "first one remains."
     )
     groups = {f"epsilon {found.epsilon}": found.inferred for found in story.private}
     figure = page.figure(
         charts.clouds(groups, title="the bill, as inferred", landmarks={f"the bill: {RICH_CHARGE:,}": RICH_CHARGE}),
-        caption=f"{len(story.private[0].inferred)} trials at each epsilon. A tick is a trial; lines hold nine in ten.",
+        caption=f"{len(story.private[0].inferred)} trials at each epsilon. Ticks are trials. Lines hold nine in ten.",
         description="What the attacker infers. "
         + "; ".join(f"epsilon {row[0]}: {row[2]}" for row in _trials(story)[1:]),
     )
@@ -230,7 +230,7 @@ def _noise() -> Html:
     first, last = readings[0], readings[-1]
     return page.figure(
         charts.curve(readings, across="epsilon", title="people", logarithmic=True),
-        caption=f"Where a released count of {background.VISITS:,} people lies with 95 % chance.",
+        caption=f"A released count of {background.VISITS:,} people lies in this band with 95 % chance.",
         description=f"The band narrows from {first.low:.0f} to {first.high:.0f} at epsilon {first.x:g} "
         f"to {last.low:.0f} to {last.high:.0f} at epsilon {last.x:g}.",
     )
@@ -288,7 +288,7 @@ def show(
         )
     for path in paths:
         console.print(Text(str(path.resolve())), soft_wrap=True)
-    terminal.say(console, "Open them in a browser; they need no network.")
+    terminal.say(console, "Open the pages in a browser. They need no network.")
     return paths[0]
 
 

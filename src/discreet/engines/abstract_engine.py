@@ -74,7 +74,7 @@ def read_as(name: str, stored: Type, declared: Type) -> Expression:
         InvalidParameter: if such a column cannot be read as that type.
     """
     if (stored, declared) not in READS:
-        hint = f"It is stored as {stored.value}; declare that, or convert the file."
+        hint = f"It is stored as {stored.value}. Declare that type, or convert the file."
         raise InvalidParameter(f"types[{name!r}]", declared.value, "to fit the stored column", hint)
     expression: Expression = ColumnRef(name, stored)
     for function in READS[stored, declared]:
@@ -266,7 +266,7 @@ class BySource(Engine):
         """Refuses what joins tables of different engines, and what the engine of the tables cannot compute."""
         engines = {id(engine): engine for name in names if (engine := self._places.get(name)) is not None}
         if len(engines) > 1:
-            reason = "The tables of this question are in different databases, and rows are not carried between them."
+            reason = "The tables of this question are in different databases, and rows are not copied between them."
             raise UnsupportedQuery(reason, "Copy one of the tables to where the other is, and protect that.")
         for engine in engines.values():
             engine.check(names, expressions)

@@ -222,7 +222,7 @@ def _selection(epsilon: Fraction, delta: Fraction, neighbours: Neighbours) -> Pa
     shrink = lower(lambda digits: 1 / (Enclosure.of(half, digits).exp() + 1))
     share = Fraction(int(shrink * 2**80), 2**80)
     if share == 0:
-        raise InvalidParameter("classes", None, "to be given at such an epsilon", _HINT)
+        raise InvalidParameter("classes", None, "to be given at this epsilon", _HINT)
     return PartitionSelection(epsilon=half, delta=delta * share)
 
 

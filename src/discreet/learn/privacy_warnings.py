@@ -46,7 +46,7 @@ class PrivacyWarning(UserWarning):
     ...     warnings.simplefilter("always", PrivacyWarning)
     ...     model = learner.fit([[0.2], [0.8]], ["no", "perhaps"])
     >>> print(seen[0].message)
-    Some labels are none of classes=...; their rows count nowhere. This depends on your rows: do not pass it on.
+    Some labels are not in classes=...; their rows count nowhere. This depends on your rows: do not share it.
     """
 
 
@@ -202,8 +202,8 @@ def check_labels(y: NDArray[Any], places: NDArray[np.int64]) -> None:
         outside = outside[[one is not None and one == one for one in outside]]  # noqa: PLR0124  # NaN differs from itself
     if len(outside):
         text = (
-            "Some labels are none of classes=...; their rows count nowhere. This depends on your rows: do not pass "
-            "it on."
+            "Some labels are not in classes=...; their rows count nowhere. This depends on your rows: do not share "
+            "it."
         )
         warnings.warn(text, PrivacyWarning, stacklevel=4)
 

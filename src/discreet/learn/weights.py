@@ -22,8 +22,8 @@ Integers = NDArray[np.int64]
 ONE = 1 << 10  # the largest weight
 _HINT = "Pass e.g. class_weight={0: 1, 1: 3}, weights that are chosen without looking at the rows."
 _REASON = (
-    "A weight is as private as its row, and what this learner releases counts each row once. Public weights of classes "
-    "are class_weight=..., where a learner has it; LinearRegression and Ridge take sample_weight with weight_bound=..."
+    "A weight is as private as its row, and this learner counts each row once. For public weights of classes, pass "
+    "class_weight=... if the learner has it. LinearRegression and Ridge take sample_weight with weight_bound=..."
 )
 
 

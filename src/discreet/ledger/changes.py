@@ -147,7 +147,7 @@ def apply(states: StateStore, entry: Entry) -> None:
     """
     change = _CHANGES.get(entry.kind)
     if change is None:
-        raise LedgerTampered(entry.sequence, "is of no known kind")
+        raise LedgerTampered(entry.sequence, "it is of an unknown kind")
     change(states, entry)
 
 
@@ -160,7 +160,7 @@ def charge(states: StateStore, account: str, who: str, price: Tallies, *, projec
     if project_name:
         allotted = project(states, account, project_name, before)
         if allotted is None:
-            raise LedgerTampered(0, "a charge is for a project that was allotted nothing")
+            raise LedgerTampered(0, "a charge is for a project that has no cap")
         written.append((place_of_project(account, project_name), allotted.with_charge(once)))
     states.put(*written)
 
@@ -190,7 +190,7 @@ def _attach(states: StateStore, entry: Entry) -> None:
     _check_attachment(known, entry)
     for digest, count in named_keys(content["declaration"]).items():
         if keys_kept(states, digest) != count:
-            raise LedgerTampered(entry.sequence, "declares keys that the ledger does not hold")
+            raise LedgerTampered(entry.sequence, "it declares keys that the ledger does not hold")
     versions, version = known["versions"], content["version"]
     state = {
         "account": entry.account,
@@ -206,11 +206,11 @@ def _attach(states: StateStore, entry: Entry) -> None:
 def _check_attachment(known: dict[str, Any], entry: Entry) -> None:
     before, after = known.get("declaration"), entry.content["declaration"]
     if known.get("account", entry.account) != entry.account:
-        raise LedgerTampered(entry.sequence, "moves a table to another account")
+        raise LedgerTampered(entry.sequence, "it moves a table to another account")
     if before not in (None, after) and entry.content.get("before") != before:
-        raise LedgerTampered(entry.sequence, "declares a table anew without telling what it replaces")
+        raise LedgerTampered(entry.sequence, "it declares a table again without saying what it replaces")
     if before not in (None, after) and not is_of_same_people(str(before), after):
-        raise LedgerTampered(entry.sequence, "declares a table anew for other people")
+        raise LedgerTampered(entry.sequence, "it declares a table again for other people")
 
 
 def keys_kept(states: StateStore, digest: str) -> int | None:

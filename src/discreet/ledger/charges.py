@@ -344,7 +344,7 @@ def _find_project(rows: Transaction, account: str, project: str, now: AccountSta
     """
     state = changes.project(rows, account, project, now)
     if state is None:
-        hint = "Ask a steward to allot it a cap first."
+        hint = "Ask a steward to set a cap for it first."
         raise NotPermitted(f"project {project}", f"spend on account {account!r}", hint)
     return ((f"project {project}", changes.place_of_project(account, project), state),)
 
@@ -367,7 +367,7 @@ def _refusal(
     spent, cap, reason, caps = now.spent, now.budget, "Nothing was spent on account", [person]
     who, state = capped or ("", person)
     if capped is not None and state.cap is not None:
-        spent, cap, reason = state.spent, state.cap, f"That is the cap of {who!r} on account"
+        spent, cap, reason = state.spent, state.cap, f"This counts against the cap of {who!r} on account"
         caps.append(state)
     hint = Hint(f"{reason} {order.account.name!r}. {_advice(now, caps)}")
     for rule in rules(cap):

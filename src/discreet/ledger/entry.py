@@ -51,7 +51,7 @@ class Entry(NamedTuple):
         try:
             return dict(json.loads(self.body))
         except (TypeError, ValueError):
-            raise LedgerTampered(self.sequence, "cannot be read") from None
+            raise LedgerTampered(self.sequence, "it cannot be read") from None
 
     @property
     def without_salt(self) -> Entry:

@@ -190,7 +190,7 @@ def verify(rows: Transaction) -> Head:
         head, states = _walk(rows, together=False)
         wrong = _difference(rows, states)
         if wrong is not None:
-            raise LedgerTampered(head.sequence, f"the stored {wrong} is not what the entries amount to")
+            raise LedgerTampered(head.sequence, f"the stored {wrong} does not follow from the entries")
     rows.check()
     return head
 
@@ -201,10 +201,10 @@ def _walk(rows: Transaction, *, together: bool) -> tuple[Head, changes.InMemoryS
     for entry in rows.entries():
         place += 1
         if entry[0] != place:
-            raise LedgerTampered(place, "is missing")
+            raise LedgerTampered(place, "it is missing")
         previous = compute_entry_hash(previous, entry)
         if entry[9] != previous:
-            raise LedgerTampered(place, "its content does not fit its hash")
+            raise LedgerTampered(place, "its content does not match its hash")
         kind = entry[2]
         if kind == "charge" and together:
             pending[*entry[3:6], changes.project_of(entry[8])] += 1

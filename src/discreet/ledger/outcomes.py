@@ -271,7 +271,7 @@ def own_charge(rows: Transaction, receipt: Receipt) -> Entry:
         LedgerError: for every other receipt.
     """
     if receipt.repeated:
-        raise LedgerError(f"Charge {receipt.sequence} was found under its key", "Give its stored answer, or none.")
+        raise LedgerError(f"Charge {receipt.sequence} was found under its key", "Return its stored answer, or none.")
     entry = rows.entry(receipt.sequence)
     if entry is None or entry.kind != "charge" or entry.hash != receipt.hash:
         raise LedgerError(f"Charge {receipt.sequence} is not in this ledger")

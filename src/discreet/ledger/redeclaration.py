@@ -102,12 +102,12 @@ def check_same_people(table: str, before: str, after: str, others: Mapping[str, 
         raise InvalidParameter(
             "unit",
             _written_unit(new),
-            f"to be {_written_unit(old)!r}, as it was when the people of table {table!r} got their budget",
-            f"Other units are other people to protect, who need an account of their own. {_OTHER_TABLE}",
+            f"to be {_written_unit(old)!r}, as when the people of table {table!r} got their budget",
+            f"Another unit protects other people, who need a separate account. {_OTHER_TABLE}",
         )
     for column, whose in (
-        *((column, "the ids of those who are protected") for column in _id_columns(old)),
-        *((key, f"by which rows of table {other!r} find their people") for other, key in _ways(table, others)),
+        *((column, "the ids of the protected people") for column in _id_columns(old)),
+        *((key, f"the ids by which rows of table {other!r} find their people") for other, key in _ways(table, others)),
     ):
         kinds = _type(old, column), _type(new, column)
         if kinds[0] != kinds[1]:
@@ -115,11 +115,11 @@ def check_same_people(table: str, before: str, after: str, others: Mapping[str, 
                 f"types[{column!r}]",
                 kinds[1],
                 f"to be {kinds[0]!r}: the column holds {whose}",
-                f"Ids that are read otherwise are other people's. {_OTHER_TABLE}",
+                f"Ids of another type belong to other people. {_OTHER_TABLE}",
             )
 
 
-_OTHER_TABLE = "Protect the data as a table of another name."
+_OTHER_TABLE = "Protect the data as a table with another name."
 
 
 def is_of_same_people(before: str, after: str) -> bool:
@@ -140,9 +140,9 @@ def require_seen(table: str, before: str, after: str, replacing: str | None) -> 
     if replacing == before:
         return
     hint = (
-        "To enter the change in the ledger, protect the table with change=True; on the command line: discreet protect."
+        "To enter the change in the ledger, protect the table with change=True, or run `discreet protect`."
         if replacing is None
-        else "Another steward has declared it anew in the meantime. Look at the difference, and decide again."
+        else "Another steward has changed the declaration in the meantime. Review the difference and decide again."
     )
     raise DeclarationChanged(table, differences(before, after), hint)
 
@@ -155,7 +155,7 @@ def describe_attachment(content: Mapping[str, Any]) -> str:
     """
     said = f"{content['table']} {content['version']}".strip()
     told = "; ".join(differences(content["before"], content["declaration"])) if "before" in content else ""
-    return f"{said}, declared anew: {told}" if told else said
+    return f"{said}, new declaration: {told}" if told else said
 
 
 # --------------------------------------------------------------------------------------------------- who is protected

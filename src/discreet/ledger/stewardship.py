@@ -103,8 +103,8 @@ def require_one_budget(known: Mapping[str, TableRecord], table: str, account: st
             raise InvalidParameter("identity", identity, f"not to be that of table {other!r}", f"{hint} use another.")
         before = own.get("files", {}).keys() & told.get("files", {}).keys()  # then an identity was declared
         if not identity and origin.is_origin_of(told) and not before:
-            condition = f"not to be the data of table {other!r}, which have a budget"
-            hint += " declare with identity=... which other data it holds."
+            condition = f"not to be the data of table {other!r}, which has a budget"
+            hint += " say with identity=... which other data it holds."
             raise InvalidParameter("source", next(iter(origin.files)), condition, hint)
 
 
@@ -155,7 +155,7 @@ class Stewardship:
             policy.require_steward(rows, "", steward, "open accounts")
             if budget is None:
                 hint = "Pass e.g. Budget(epsilon=1)."
-                raise InvalidParameter("budget", None, f"for the new account {called!r}", hint)
+                raise InvalidParameter("budget", None, f"to be given for the new account {called!r}", hint)
             rules(budget)
             opened = Account(name=called, unit=unit, neighbours=relation, budget=budget, salt=new_salt())
             changes.apply(
@@ -251,7 +251,7 @@ class Stewardship:
                 raise InvalidParameter("cap", cap, "to come with an account", hint)
             if cap is not None and now is not None:
                 same_currency(now.budget, cap, "cap")
-            policy.require_steward(rows, account, steward, "appoint")
+            policy.require_steward(rows, account, steward, "appoint people")
             body = {"cap": None if cap is None else write_loss(cap), "name": called, "role": given.value}
             changes.apply(rows, rows.add("appoint", body, who=steward, account=account))
 
@@ -265,7 +265,7 @@ class Stewardship:
         called, steward, why = name(project=project), name(by=by), text(note=note)
         with self._journal.acting() as rows:
             same_currency(policy.require_account(rows, account).budget, cap, "cap")
-            policy.require_steward(rows, account, steward, "allot to projects")
+            policy.require_steward(rows, account, steward, "set project caps")
             body = {"cap": write_loss(cap), "note": why, "project": called}
             changes.apply(rows, rows.add("allot", body, who=steward, account=account))
 
@@ -302,7 +302,7 @@ class Stewardship:
 def _same_account(
     rows: Transaction, known: Account, unit: Unit, neighbours: Neighbours, budget: Loss | None
 ) -> Account:
-    hint = "An account keeps what it was opened with; open another account, or amend its budget."
+    hint = "An account keeps what it was opened with. Open another account, or amend its budget."
     if unit != known.unit:
         raise InvalidParameter("unit", unit, f"to be {known.unit}, the unit of account {known.name!r}", hint)
     if neighbours is not known.neighbours:
@@ -347,7 +347,7 @@ def _check_same_account(known: TableRecord, table: str, account: str) -> None:
             "account",
             account,
             f"to be {known['account']!r}, the account of table {table!r}",
-            "Every version of a table stays in its account: what was spent on its people is written there.",
+            "Every version of a table stays in its account: what was spent on its people is recorded there.",
         )
 
 

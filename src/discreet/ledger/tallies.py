@@ -193,7 +193,7 @@ def rules(budget: Loss) -> tuple[filters.Rule, ...]:
 @lru_cache(maxsize=256)
 def _rules(budget: Loss) -> tuple[filters.Rule, ...]:
     if budget.is_zero or (isinstance(budget, ApproxDP) and not (budget.epsilon and budget.delta)):
-        raise InvalidParameter("budget", budget, "to have amounts above 0", "Pass larger ones.")
+        raise InvalidParameter("budget", budget, "to have amounts above 0", "Pass larger amounts.")
     return filters.rules(budget)
 
 
@@ -212,7 +212,7 @@ def prices(event: Event, budget: Loss, neighbours: Neighbours) -> Tallies:
         except (UnsupportedEvent, InvalidParameter):  # no price, or deltas that reach 1
             found[CURRENCIES[type(rule.cap)]] = None
     if all(price is None for price in found.values()):
-        hint = f"A budget of {budget} has no price for it; open the account with a rho or a delta."
+        hint = f"A budget of {budget} cannot price it. Open the account with a rho or a delta."
         raise UnsupportedEvent(event, "This account", hint)
     return Tallies(dict(sorted(found.items())))
 

@@ -283,4 +283,4 @@ class HeavyHitters:
 
 
 def _foreign() -> InvalidValue:
-    return InvalidValue("to be a text of the alphabet's symbols", "Replace other symbols before.")
+    return InvalidValue("to be a text of the alphabet's symbols", "Replace other symbols first.")

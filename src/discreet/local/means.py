@@ -341,7 +341,7 @@ def _round_randomly(places: Ints, steps: int, bits: Bits) -> Ints:
 
 
 def _foreign() -> InvalidValue:
-    return InvalidValue("to be a number within the bounds", "Clip it to the bounds before.")
+    return InvalidValue("to be a number within the bounds", "Clip it to the bounds first.")
 
 
 @lru_cache(maxsize=256)

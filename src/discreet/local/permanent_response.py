@@ -82,8 +82,8 @@ class PermanentResponse:
         """Returns in words what is protected, given what was reported so far."""
         told = f"{len(self._kept)} of at most {self.distinct} different values reported"
         if self.distinct == 1:
-            return f"{told}: all reports, however many, cost one; later values are not reported."
-        return f"{told}: each costs one report; that a value changed, and when, can be seen."
+            return f"{told}. All reports, however many, cost as much as one. Later values are not reported."
+        return f"{told}. Each value costs one report. Others can see that a value changed, and when."
 
     def report(self, value: Any, *, bits: Bits | None = None) -> Reports:
         """Returns the report of a value: a new one for a new value, the same as before for any other.

@@ -168,7 +168,7 @@ class OptimalGroupSelection:
         return releaser.select(self.mechanism, exact.slice_statistics(start, start + 1))
 
     def __str__(self) -> str:
-        return f"Groups are shown at random: one of {self.half_kept} people with a probability of one half."
+        return f"Groups are shown at random: a group of {self.half_kept} people with a probability of one half."
 
 
 @dataclass(frozen=True, slots=True)

@@ -122,10 +122,10 @@ class PartitionSelection(Mechanism):
             raise InvalidParameter("rows_per_group", rows_per_group, "to be 1", hint)
         chance = check.probability(delta=delta)
         if chance < _SMALLEST_DELTA:
-            raise InvalidParameter("delta", delta, ">= 1e-280", "Such a delta keeps no key.")
+            raise InvalidParameter("delta", delta, ">= 1e-280", "A smaller delta keeps no key.")
         amount = check.positive(epsilon=epsilon)
         if amount > _LARGEST_EPSILON:
-            raise InvalidParameter("epsilon", epsilon, f"<= {_LARGEST_EPSILON}", "Such an epsilon gives no protection.")
+            raise InvalidParameter("epsilon", epsilon, f"<= {_LARGEST_EPSILON}", "A larger one gives no protection.")
         assign(
             self,
             epsilon=amount,

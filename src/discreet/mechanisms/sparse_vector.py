@@ -138,7 +138,7 @@ class SparseVector(Mechanism):
     def answer_scale(self) -> Fraction:
         """Returns the scale of a number's noise in steps; each costs answer_epsilon / max_positives."""
         if self.answer_epsilon is None:
-            raise InvalidParameter("answer_epsilon", None, "to be given", "Only then do yeses come with numbers.")
+            raise InvalidParameter("answer_epsilon", None, "to be given", "Without it, answers have no numbers.")
         return self._moves * self.max_positives / self.answer_epsilon
 
     def start(self, *, bits: Bits | None = None) -> SparseVectorSession:
@@ -238,7 +238,7 @@ class SparseVectorSession:
         """Returns the same for a value that is already a count of steps."""
         if self.finished:
             hint = "Start a new session and charge its event."
-            raise InsufficientBudget("one more answer", "no positives of this session", hint)
+            raise InsufficientBudget("one more answer", "no positive answers of this session", hint)
         mechanism = self._mechanism
         above = bool(steps + discrete_laplace(self._scale, bits=self._bits) >= self._level)
         self._above.append(above)

@@ -203,7 +203,7 @@ class Staircase(LatticeMechanism):
         steps = public_grid(found).l1_steps(move)
         reasonable_noise(move * count / budget, "sensitivity")
         if steps * count > LARGEST_SCALE * min(budget, Fraction(1)):
-            hint = "Take a coarser grid, or Laplace, which is as good for a small epsilon."
+            hint = "Use a coarser grid, or Laplace, which is as good for a small epsilon."
             raise InvalidParameter("grid", grid, "to have at most 2^50 epsilon steps to the sensitivity", hint)
         assign(
             self,

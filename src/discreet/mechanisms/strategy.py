@@ -127,9 +127,9 @@ class IntegerStrategy:
     def __post_init__(self) -> None:
         shape = f"an array of shape {self.matrix.shape}"
         if self.matrix.ndim != 2 or not self.matrix.size or self.matrix.dtype != np.int64:
-            raise InvalidParameter("matrix", shape, "to be of integers, in rows and columns, and not empty")
+            raise InvalidParameter("matrix", shape, "to be a matrix of integers that is not empty")
         if not self.matrix.any():
-            raise InvalidParameter("matrix", shape, "to measure something", "All its entries are 0.")
+            raise InvalidParameter("matrix", shape, "to measure something", "All of its entries are 0.")
         if len(self.matrix) * self._largest**2 >= _LARGEST_SQUARE or self._largest > LARGEST_ENTRY:
             raise InvalidParameter("matrix", shape, f"to have entries of at most {LARGEST_ENTRY} steps, and fewer rows")
 

@@ -86,11 +86,11 @@ class WeightedSelection(Mechanism):
     ) -> None:
         chance = check.probability(delta=delta)
         if chance < Fraction(1, 10**100):
-            raise InvalidParameter("delta", delta, ">= 1e-100", "Such a delta keeps no key.")
+            raise InvalidParameter("delta", delta, ">= 1e-100", "A smaller delta keeps no key.")
         amount = check.positive(epsilon=epsilon)
         if not Fraction(1, 10**6) <= amount <= 1000:
             raise InvalidParameter(
-                "epsilon", epsilon, "between 1e-6 and 1000", "Less finds no key, more gives no protection."
+                "epsilon", epsilon, "between 1e-6 and 1000", "Less finds no key, and more gives no protection."
             )
         assign(
             self,

@@ -75,13 +75,13 @@ def check_health(draw: Callable[[int], bytes]) -> None:
         raise RandomnessUnavailable("The operating system's random bytes repeat; no noise can be drawn from them.")
     if max(Counter(sample).values()) > _MOST_OFTEN:
         raise RandomnessUnavailable(
-            "The operating system's random bytes are lopsided; no noise can be drawn from them."
+            "The operating system's random bytes are biased; no noise can be drawn from them."
         )
 
 
 def endless() -> RandomnessUnavailable:
     """Returns the error of a draw that did not end."""
-    return RandomnessUnavailable("The random bits do not end a draw, as honest ones do; nothing was released.")
+    return RandomnessUnavailable("The random bits never end a draw, as genuine ones do; nothing was released.")
 
 
 class Bits(ABC):

@@ -146,7 +146,7 @@ def check_relation(relation: Relation, declared: Declared) -> None:
         if isinstance(relation, Join) and relation.single and any(UNIT in one for one in shapes):
             raise InvalidParameter("join", "single", "to pair rows that are units of their own with public ones")
         if isinstance(relation, MarkJoin) and relation.name in shapes[0]:
-            raise InvalidParameter("relation", relation.name, "to be a name of its own")
+            raise InvalidParameter("relation", relation.name, "to be a unique name")
 
 
 def _check_has_people(relation: UnitAggregation | Cut, columns: Mapping[str, Type]) -> None:
@@ -174,7 +174,7 @@ def _inside(window: Window) -> Iterable[Expression]:
 def _check_windows(relation: WindowedRelation, columns: Mapping[str, Type]) -> None:
     names = [*columns, *(window.name for window in relation.windows)]
     if UNIT not in columns or len(set(names)) != len(names):
-        raise InvalidParameter("relation", "these windows", "to have names of their own, over rows with an id")
+        raise InvalidParameter("relation", "these windows", "to have unique names, over rows with an id")
     for window in relation.windows:
         check.integer(offset=window.offset, at_least=1, at_most=10**6)
 

@@ -80,8 +80,8 @@ def group_delta(epsilon: Fraction, delta: Fraction, size: int) -> Fraction:
         raise InvalidParameter(
             "size",
             size,
-            f"small enough to keep delta below 1 with epsilon={decimal(epsilon)} and delta={decimal(delta)}",
-            "The bound is vacuous for such a group: recompute the mechanism at that many times its sensitivity.",
+            f"to be small enough to keep delta below 1 with epsilon={decimal(epsilon)} and delta={decimal(delta)}",
+            "The bound says nothing about such a group. Recompute the mechanism at that many times its sensitivity.",
         )
     return upper(lambda digits: Enclosure.of(total, digits), DIGITS)
 

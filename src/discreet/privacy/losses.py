@@ -455,7 +455,7 @@ def Budget(*, epsilon: Number | None = None, delta: Number | None = None, rho: N
 
 def _wrong_mixture(epsilon: object, delta: object, rho: object) -> InvalidParameter:
     if epsilon is not None:
-        return InvalidParameter("rho", rho, "without epsilon: a budget has one currency", _CHOICES)
+        return InvalidParameter("rho", rho, "to come without epsilon: a budget has one currency", _CHOICES)
     if delta is not None:
-        return InvalidParameter("delta", delta, "to accompany epsilon or rho", _CHOICES)
-    return InvalidParameter("epsilon", None, "or rho to be given", _CHOICES)
+        return InvalidParameter("delta", delta, "to come with epsilon or rho", _CHOICES)
+    return InvalidParameter("epsilon", None, "to be given, or rho", _CHOICES)

@@ -97,7 +97,7 @@ class OperationalError(DatabaseError):
     ...     except (DataError, OperationalError, IntegrityError, InternalError) as error:
     ...         print(type(error).__name__, error)
     DataError Expected the value to be finite. Replace it.
-    OperationalError The charge needs 0.1; 0.05 remain.
+    OperationalError The charge needs 0.1. Remaining: 0.05.
     IntegrityError The idempotency key belongs to another request, entry 7. Use a new key for ...
     InternalError Something went wrong.
     """

@@ -45,9 +45,9 @@ def read_address(url: object) -> SplitResult:
     except ValueError:
         usable = False
     if not usable or parts.scheme not in ("https", "http"):
-        raise InvalidParameter("url", shown, "to be https://NAME", 'Pass e.g. "https://data.example".')
+        raise InvalidParameter("url", shown, "to be like https://NAME", 'Pass e.g. "https://data.example".')
     if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
-        raise InvalidParameter("url", shown, "to hold nothing but an address", "Pass the key as key=.")
+        raise InvalidParameter("url", shown, "to be only an address", "Pass the key as key=.")
     if parts.scheme == "http" and not is_loopback(str(parts.hostname)):
         hint = "Without TLS, others could read the key on its way. Plain http works only for a service on this machine."
         raise InvalidParameter("url", shown, "to begin with https://", hint)
@@ -178,6 +178,6 @@ def _read_failure(status: int, found: Any) -> DiscreetError:
     if isinstance(found, dict) and "error" in found:
         with suppress(InvalidParameter):
             return read_error(found)
-    reason = f"The service gave status {status} and a body that Discreet cannot read"
+    reason = f"The service gave status {status} with a body that Discreet cannot read"
     kind = ServiceUnavailable if status >= 500 else ServiceError
     return kind(reason, "Is it a Discreet service?")

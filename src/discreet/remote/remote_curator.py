@@ -75,7 +75,7 @@ class RemoteCurator(Verbs):
         """Sends a request as JSON, and reads the result that comes back."""
         if caller.analyst != OWNER:
             hint = "The key decides who asks."
-            raise InvalidParameter("analyst", caller.analyst, "to be an argument of a service", hint)
+            raise InvalidParameter("analyst", caller.analyst, "to be left out", hint)
         verb = VERBS[request.verb]
         if "http" not in verb.faces:
             hint = "Run it where the ledger is."

@@ -298,7 +298,7 @@ def paid_and_used(shares: Mapping[str, float], *, headline: str) -> Spec:
     top = 1.25 * max([1.0, *shares.values()])
     along: Spec = {
         "type": "quantitative",
-        "title": "difference of neighbours, as a part of what was paid",
+        "title": "difference of neighbours, as a share of the price",
         "scale": {"domain": [0, top], "nice": False},
         "axis": {"format": ".0%", "values": [0, 0.25, 0.5, 0.75, 1, *([round(top / 1.25, 2)] if top > 1.25 else [])]},
     }
@@ -330,7 +330,7 @@ def _all_paid(along: Spec) -> list[Spec]:
     """Returns the line at all that was paid, and above it what each side of it means."""
     place, at = {"values": [{"share": 1.0}]}, {"x": along | {"field": "share"}}
     line: Spec = {"data": place, "mark": {"type": "rule", "strokeWidth": 2, "style": "limit"}, "encoding": at}
-    sides = (("passed: within what was paid", "right", -6, "figure-text"), ("violation", "left", 6, "landmark-text"))
+    sides = (("passed: within the price", "right", -6, "figure-text"), ("violation", "left", 6, "landmark-text"))
     words: list[Spec] = [
         {
             "data": place,

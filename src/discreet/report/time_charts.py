@@ -47,7 +47,7 @@ def burn_down(budgets: Mapping[str, BurnDown], *, now: Moment, headline: str) ->
         for time, left in _ahead(budget, now, end)
     ]
     share: Spec = {"domain": [0, 1], "nice": False}
-    upright: Spec = {"field": "left", "type": "quantitative", "title": "left of the budget or cap", "scale": share}
+    upright: Spec = {"field": "left", "type": "quantitative", "title": "remaining budget or cap", "scale": share}
     upright["axis"] = {"format": ".0%", "tickCount": 5}
     along: Spec = {"field": "time", "type": "temporal", "title": None, "scale": {"type": "utc"}}
     along["axis"] = {"tickCount": 5, "labelOverlap": "greedy", "labelFlush": False}

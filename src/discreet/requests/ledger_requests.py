@@ -23,7 +23,7 @@ Note = Annotated[str, Arg(ArgumentKind.TEXT, "The reason, kept in the ledger.")]
 
 @dataclass(frozen=True, kw_only=True)
 class GetBudget(Request[Standing]):
-    """Show what each account, analyst and project may spend, has spent and has left, and lifetime spending."""
+    """Show what each account, analyst and project may spend and has spent, what remains, and lifetime spending."""
 
     verb: ClassVar[str] = "budget"
     name: Name
@@ -36,7 +36,7 @@ def get_budget(ledger: Ledger, request: GetBudget, _: Caller) -> Standing:
 
 @dataclass(frozen=True, kw_only=True)
 class GetHistory(Request[tuple[Entry, ...]]):
-    """List the entries of the ledger: sequence, time, who, what was asked or done, cost."""
+    """List the entries of the ledger: sequence, time, person, query or action, and cost."""
 
     verb: ClassVar[str] = "history"
     name: Annotated[
@@ -68,7 +68,7 @@ def account_of(ledger: Ledger, name: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Verify(Request[Head]):
-    """Walk the whole ledger and return its head."""
+    """Verify the whole ledger and return its head."""
 
     verb: ClassVar[str] = "verify"
 
@@ -80,7 +80,7 @@ def verify(ledger: Ledger, _: Verify, __: Caller) -> Head:
 
 @dataclass(frozen=True, kw_only=True)
 class Amend(Request[Balance]):
-    """Give an account another budget of its currency; what was spent stays spent, and the ledger keeps both."""
+    """Change the budget of an account, in its currency. What was spent stays spent. The ledger keeps both budgets."""
 
     verb: ClassVar[str] = "amend"
     account: Account
@@ -95,7 +95,7 @@ def amend(ledger: Ledger, request: Amend, caller: Caller) -> Balance:
 
 @dataclass(frozen=True, kw_only=True)
 class Renew(Request[Balance]):
-    """Begin a new period of an account with nothing spent; only for data about other people, or a decided renewal."""
+    """Begin a new period of an account with nothing spent. Only for data about other people, or a decided renewal."""
 
     verb: ClassVar[str] = "renew"
     account: Account
@@ -112,7 +112,7 @@ def renew(ledger: Ledger, request: Renew, caller: Caller) -> Balance:
 
 @dataclass(frozen=True, kw_only=True)
 class Unlock(Request[Balance]):
-    """Give back the failure credits of all people on an account; find out first why questions failed."""
+    """Restore the failure credits of all people on an account. First find out why queries failed."""
 
     verb: ClassVar[str] = "unlock"
     account: Account
@@ -127,7 +127,7 @@ def unlock(ledger: Ledger, request: Unlock, caller: Caller) -> Balance:
 
 @dataclass(frozen=True, kw_only=True)
 class Appoint(Request[Appointment]):
-    """Give a person a role on an account, and perhaps a cap; with the first analyst, all others lose access."""
+    """Give a person a role on an account, and perhaps a cap. From the first analyst on, all others lose access."""
 
     verb: ClassVar[str] = "appoint"
     who: Annotated[str, Arg(ArgumentKind.NAME, "The person.", example="ana")]
@@ -147,7 +147,7 @@ def appoint(ledger: Ledger, request: Appoint, caller: Caller) -> Appointment:
 
 @dataclass(frozen=True, kw_only=True)
 class Allot(Request[Share]):
-    """Give a project a cap on an account: questions asked for the project count against both."""
+    """Give a project a cap on an account. Queries for the project count against both."""
 
     verb: ClassVar[str] = "allot"
     project: Annotated[str, Arg(ArgumentKind.NAME, "The project.", example="asthma")]

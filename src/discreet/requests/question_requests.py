@@ -77,7 +77,7 @@ Rows = Annotated[
 
 @dataclass(frozen=True, kw_only=True)
 class Ask(Request["Answer"]):
-    """Ask a question and pay for it; the same question again is answered from the ledger for free."""
+    """Run a query and pay for it. The same query again is answered from the ledger for free."""
 
     verb: ClassVar[str] = "ask"
     sql: Sql
@@ -110,7 +110,7 @@ class Ask(Request["Answer"]):
 
 @dataclass(frozen=True, kw_only=True)
 class AskMany(Request["list[Answer]"]):
-    """Ask several questions for one charge; each is answered, or none."""
+    """Run several queries for one charge. All of them are answered, or none."""
 
     verb: ClassVar[str] = "ask_many"
     questions: Annotated[
@@ -127,7 +127,7 @@ class AskMany(Request["list[Answer]"]):
 
 @dataclass(frozen=True, kw_only=True)
 class Explain(Request["Explanation"]):
-    """Show what a question would cost and how wrong its answer would be; reads no data, spends nothing."""
+    """Show the cost of a query and the error of its answer. Reads no data and spends nothing."""
 
     verb: ClassVar[str] = "explain"
     sql: Sql
@@ -144,7 +144,7 @@ class Explain(Request["Explanation"]):
 
 @dataclass(frozen=True, kw_only=True)
 class Rehearse(Request["Answer"]):
-    """Show the shape of an answer on synthetic rows; reads no data, spends nothing."""
+    """Show the shape of an answer on synthetic rows. Reads no data and spends nothing."""
 
     verb: ClassVar[str] = "rehearse"
     sql: Sql
@@ -161,7 +161,7 @@ class Rehearse(Request["Answer"]):
 
 @dataclass(frozen=True, kw_only=True)
 class ChooseEpsilon(Request["Choices"]):
-    """Compare budgets: how wrong an answer would be, what an attacker could learn; reads no data, spends nothing."""
+    """Compare budgets: the error of an answer, what an attacker could learn. Reads no data and spends nothing."""
 
     verb: ClassVar[str] = "choose_epsilon"
     sql: Sql

@@ -26,7 +26,7 @@ _LEARNED = frozenset({"python", "http"})
 
 @dataclass(frozen=True, kw_only=True)
 class BuyProfile(Request["Profile"]):
-    """Buy a portrait of a table: people, rows and groups per person, and what limits and bounds leave out."""
+    """Buy a profile of a table: people, rows and groups per person, and what limits and bounds leave out."""
 
     verb: ClassVar[str] = "profile"
     table: Annotated[str, Arg(ArgumentKind.NAME, "A protected table.", example="visits")]
@@ -69,7 +69,7 @@ class Fit(Request[Any]):
 
 @dataclass(frozen=True, kw_only=True)
 class PlanFit(Request["FitPlan"]):
-    """Show what a fit would release and cost; reads no data, spends nothing."""
+    """Show what a fit would release and cost. Reads no data and spends nothing."""
 
     verb: ClassVar[str] = "plan_fit"
     estimator: Learner
@@ -129,7 +129,7 @@ EventsPerUnit = Annotated[
 
 @dataclass(frozen=True, kw_only=True)
 class Synthesize(Request["SyntheticTable"]):
-    """Make a synthetic table like a protected one, to hand on; the same again is written from the ledger for free."""
+    """Make a synthetic table like a protected one, to share. The same request again comes from the ledger for free."""
 
     verb: ClassVar[str] = "synthesize"
     table: Source
@@ -146,7 +146,7 @@ class Synthesize(Request["SyntheticTable"]):
 
 @dataclass(frozen=True, kw_only=True)
 class SynthesizeTables(Request["SyntheticTables"]):
-    """Make synthetic people and their events, linked by a synthetic key; the same again is free."""
+    """Make synthetic people and their events, linked by a synthetic key. The same request again is free."""
 
     verb: ClassVar[str] = "synthesize_tables"
     people: People
@@ -164,7 +164,7 @@ class SynthesizeTables(Request["SyntheticTables"]):
 
 @dataclass(frozen=True, kw_only=True)
 class PlanSynthesize(Request["SynthesisPrice"]):
-    """Show what a synthetic table would release and cost; reads no data, spends nothing."""
+    """Show what a synthetic table would release and cost. Reads no data and spends nothing."""
 
     verb: ClassVar[str] = "plan_synthesize"
     table: Source
@@ -180,7 +180,7 @@ class PlanSynthesize(Request["SynthesisPrice"]):
 
 @dataclass(frozen=True, kw_only=True)
 class PlanSynthesizeTables(Request["SynthesisPrice"]):
-    """Show what two linked synthetic tables would release and cost; reads no data, spends nothing."""
+    """Show what two linked synthetic tables would release and cost. Reads no data and spends nothing."""
 
     verb: ClassVar[str] = "plan_synthesize_tables"
     people: People

@@ -269,7 +269,7 @@ class Verbs(ABC):
         project: str = "",
         progress: Progress | None = None,
     ) -> Profile:
-        """Returns a paid portrait of a table; from then on every answer about it says what it leaves out, for nothing.
+        """Returns a paid profile of a table; from then on every answer about it says what it leaves out, for nothing.
 
         It describes people, their rows and groups, and what limits, bounds and missing ids leave out: values of
         `columns`, all with declared bounds unless given, groups by `by`, all with declared keys. A kept one is free.

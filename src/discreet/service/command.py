@@ -34,10 +34,10 @@ Demo = Annotated[
 ]
 Folder = Annotated[Path, typer.Option(help="The folder where --demo puts the clinic.", file_okay=False)]
 Port = Annotated[
-    int | None, typer.Option(help="The port of the page and the API; 0 takes a free one.", min=0, max=65535)
+    int | None, typer.Option(help="The port of the page and the API; 0 picks a free one.", min=0, max=65535)
 ]
 Wire = Annotated[
-    int | None, typer.Option("--pg", help="The port of the PostgreSQL wire; 0 takes a free one.", min=0, max=65535)
+    int | None, typer.Option("--pg", help="The port of the PostgreSQL wire; 0 picks a free one.", min=0, max=65535)
 ]
 Metrics = Annotated[int | None, typer.Option(help="The port of metrics, on loopback.", min=0, max=65535)]
 Link = Annotated[bool, typer.Option("--link", help="Print a sign-in link for the owner.")]

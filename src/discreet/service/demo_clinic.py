@@ -12,7 +12,7 @@ _WARDS = ", ".join(f'"{ward}"' for ward in clinic.WARDS)
 TEXT = f"""\
 # Made by `discreet serve --demo`: a clinic of synthetic patients.
 ledger = "clinic.ledger"
-anchor = "clinic.anchor"  # of real data, on another disk
+anchor = "clinic.anchor"  # for real data, put it on another disk
 
 [tables.visits]
 source = "visits.csv"

@@ -160,8 +160,8 @@ def require_anchor(anchor: str | None) -> None:
     """
     if not anchor:
         hint = (
-            'Add `anchor = "/var/lib/discreet/ledger.anchor"` at the top of discreet.toml: a file on another disk than '
-            "the ledger, and in none of its backups."
+            'Add `anchor = "/var/lib/discreet/ledger.anchor"` at the top of discreet.toml. Use a file on another disk '
+            "than the ledger's, and in none of its backups."
         )
         raise InvalidParameter("anchor", anchor, "to be declared for a service", hint)
 

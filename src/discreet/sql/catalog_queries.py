@@ -84,7 +84,7 @@ def _parse_query(text: str) -> exp.Expr:
     except SqlglotError:
         raise UnsupportedQuery("The text is not understood.", "Look for a quote that is not closed.") from None
     if tokens is None or len(tokens) > MOST_TOKENS or _deepest(tokens) > DEEPEST or _run(tokens) > LONGEST_RUN:
-        raise UnsupportedQuery("The catalog query is too long or too deep.", _HINT)
+        raise UnsupportedQuery("The catalog query is too long or nested too deeply.", _HINT)
     try:
         trees = [tree for tree in Postgres().parse(text) if tree is not None]
     except SqlglotError as error:
@@ -156,7 +156,7 @@ class _Reader:
     def admit(self, node: exp.Expr) -> None:
         """Refuses every node whose kind is not listed."""
         if type(node) not in _ADMITTED or node.args.get("recursive"):
-            self.refuse(f"{type(node).__name__} has no place in a catalog query.", node)
+            self.refuse(f"{type(node).__name__} is not supported in a catalog query.", node)
 
     # ---------------------------------------------------------------------------------------------------- rewrites
 

@@ -302,7 +302,7 @@ class TableFrame:
 def _units(node: exp.Expr | None, schema: TableSchema) -> exp.Expr:
     del node
     if schema.unit is None:
-        SqlSource("", {schema.name: schema}).refuse("Here each row is a unit of its own.", "Count rows: {count}.")
+        SqlSource("", {schema.name: schema}).refuse("Here each row is a separate unit.", "Count rows: {count}.")
     names = schema.parts or (schema.unit,)
     columns = [exp.column(name, quoted=True) for name in names]
     return exp.Count(this=exp.Distinct(expressions=columns), big_int=True)

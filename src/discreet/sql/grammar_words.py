@@ -26,23 +26,25 @@ class GrammarWords:
 
 
 NUMBER_WORDS = (
-    GrammarWords(("CAST", "TRY_CAST"), "to another type; what does not fit is NULL", "AVG(CAST(charge AS INT))"),
+    GrammarWords(
+        ("CAST", "TRY_CAST"), "converts to another type; NULL if the value does not fit", "AVG(CAST(charge AS INT))"
+    ),
 )
 
 TEXT_WORDS = (
     GrammarWords(
         ("TRIM", "BTRIM", "LTRIM", "RTRIM"),
-        "without spaces, or other signs, at both ends, at the beginning (LTRIM) or at the end (RTRIM)",
+        "removes spaces, or other characters, from both ends, the beginning (LTRIM) or the end (RTRIM)",
         "WHERE TRIM(note) = 'note 1'",
     ),
     GrammarWords(
         ("LPAD", "RPAD"),
-        "filled up to a length with signs, before the text or after it (RPAD)",
+        "fills a text up to a length with characters, before the text or after it (RPAD)",
         "WHERE LPAD(note, 8, ' ') = '  note 1'",
     ),
     GrammarWords(
         ("REGEXP_MATCHES", "REGEXP_LIKE", "REGEXP_FULL_MATCH"),
-        "whether a pattern is found, or is the whole text (REGEXP_FULL_MATCH)",
+        "whether a pattern is found in a text, or matches the whole text (REGEXP_FULL_MATCH)",
         "WHERE REGEXP_MATCHES(note, '1')",
     ),
     GrammarWords(
@@ -60,17 +62,17 @@ DATE_WORDS = (
     ),
     GrammarWords(
         ("DATE_TRUNC",),
-        "the first day of a month, week, ...; a moment is cut likewise",
+        "the first day of a month, week, ...; a timestamp is truncated in the same way",
         "GROUP BY DATE_TRUNC('month', day)",
     ),
     GrammarWords(
         ("DATE_DIFF", "DATEDIFF"),
-        "how many borders of a unit lie between",
+        "how many boundaries of a unit lie between two dates",
         "AVG(DATE_DIFF('day', DATE '2026-01-01', day))",
     ),
     GrammarWords(
         ("DATE_ADD", "DATE_SUB"),
-        "a date and a duration later, or earlier (DATE_SUB)",
+        "adds a duration to a date, or subtracts it (DATE_SUB)",
         "WHERE DATE_ADD(day, INTERVAL 7 DAY) > DATE '2026-06-01'",
     ),
     GrammarWords(
@@ -81,7 +83,7 @@ DATE_WORDS = (
     GrammarWords(("EPOCH",), "seconds since 1970", "AVG(EPOCH(arrived - DATE '2026-01-01'))"),
     GrammarWords(
         ("AGE",),
-        "a duration between dates; take a part of it",
+        "the duration between two dates; use EXTRACT to get a part of it",
         "AVG(EXTRACT(year FROM AGE(DATE '2026-12-31', day)))",
     ),
     GrammarWords(
@@ -91,7 +93,7 @@ DATE_WORDS = (
     ),
     GrammarWords(
         ("CURRENT_TIMESTAMP", "NOW"),
-        "cut or cast to a day: likewise",
+        "the same day as CURRENT_DATE; it must be truncated or cast to a day",
         "WHERE day < CAST(NOW() AS DATE) AND day < CURRENT_TIMESTAMP::DATE",
     ),
 )

@@ -237,7 +237,7 @@ def _(value: numbers.Integral) -> Parts:
 def _(value: numbers.Real) -> Parts:
     real = float(value)
     if not math.isfinite(real):
-        raise _NoLiteral(value, "to be finite", "Pass None for what is missing.")
+        raise _NoLiteral(value, "to be finite", "Pass None for a missing value.")
     return _number_parts(real < 0, repr(abs(real)))
 
 
@@ -248,7 +248,7 @@ def _(value: numbers.Rational) -> Parts:
     try:
         return _literal(float(value))
     except OverflowError:
-        raise _NoLiteral("a fraction", "to be a double's size") from None
+        raise _NoLiteral("a fraction", "to fit into a double") from None
 
 
 @_literal.register
@@ -269,7 +269,7 @@ def _number_parts(negative: bool, digits: str) -> Parts:
 def _(value: str) -> Parts:
     text = str(value)
     if any(map(check.is_hidden, text)):
-        raise _NoLiteral(value, "to have no characters that cannot be seen", "Delete them.")
+        raise _NoLiteral(value, "to have no invisible characters", "Delete them.")
     return [(Kind.STRING, text)]
 
 
@@ -282,8 +282,8 @@ def _(value: dt.date) -> Parts:
 def _(value: dt.datetime) -> Parts:
     """A moment; finer parts of a second than six digits, which other libraries have, are cut."""
     if not isinstance(value.year, int):  # a missing moment of another library
-        raise _NoLiteral(value, "to be a moment", "Pass None for what is missing.")
+        raise _NoLiteral(value, "to be a moment", "Pass None for a missing value.")
     if value.tzinfo is not None:
-        raise _NoLiteral(value, "to have no time zone", "Pass value.replace(tzinfo=None) in the table's own zone.")
+        raise _NoLiteral(value, "to have no time zone", "Pass value.replace(tzinfo=None) in the table's own time zone.")
     plain = dt.datetime(*value.timetuple()[:6], value.microsecond)
     return [(Kind.TIMESTAMP, "TIMESTAMP"), (Kind.STRING, plain.isoformat(" "))]

@@ -38,14 +38,14 @@ class Refusal:
 
 _ONE = "Ask about one table: {grouped}."
 _WINDOW = Refusal("{word} ranks or frames single rows.", "Sort and cut the released groups instead: {top}.")
-_STATEMENT = Refusal("{word} is a statement of its own; a question is one SELECT.", "Ask, for example, {count}.")
+_STATEMENT = Refusal("{word} is a separate statement. A question is one SELECT.", "Ask, for example, {count}.")
 _FILE = Refusal("{word} reads a file or a place outside the declared tables.", "Name a declared table: {count}.")
 _NOW = Refusal("{word} has a different value each time.", "Write the value itself: {since}.")
-_CHANCE = Refusal("{word} is not a function of the row.", "Leave it out: {count}. Noise is added by the curator.")
+_CHANCE = Refusal("{word} is not a function of the row.", "Leave it out: {count}. The curator adds the noise.")
 _RAISES = Refusal("{word} could fail on some rows, and a failure would reveal them.", "Leave it out: {count}.")
-_SECRET = Refusal("{word} asks about the engine, not about the data.", "Ask the data: {count}.")
+_SECRET = Refusal("{word} asks about the engine, not about the data.", "Ask about the data: {count}.")
 _VALUES = Refusal("{word} would publish people's values.", "Count them instead: {grouped}.")
-_SPREAD = Refusal("{word} is not answered yet.", "Ask for a mean: {mean}.")
+_SPREAD = Refusal("{word} is not supported yet.", "Ask for a mean: {mean}.")
 _SET = Refusal("{word} combines several questions.", "Ask them one by one: {count}.")
 _JOIN = Refusal("{word} reads a second table.", _ONE)
 _NESTED = Refusal("{word} makes lists or nested values.", "Use plain columns: {count}.")
@@ -53,11 +53,11 @@ _TEXT = Refusal(
     "{word} is not in the list of text functions.", "Use UPPER, LOWER, TRIM, SUBSTRING, REPLACE, ||, LIKE: {grouped}."
 )
 _ESCAPE = Refusal(
-    "{word} matches patterns in a way that is not in the list.",
+    "{word} is not in the list of ways to match patterns.",
     "Use LIKE, ILIKE, SIMILAR TO, regexp_matches, regexp_full_match or regexp_extract: {pattern}.",
 )
 _MATH = Refusal(
-    "{word} is not in the list of functions of numbers.",
+    "{word} is not in the list of number functions.",
     "Use + - * /, POWER, SQRT, LN, LOG, EXP, ABS, ROUND, FLOOR, CEIL, GREATEST, LEAST, SIN, COS, TAN: {mean}.",
 )
 _SAMPLE = Refusal("{word} reads a random part of the rows.", "Ask about all of them: {count}.")
@@ -108,25 +108,27 @@ _SINGLE: dict[str, Refusal] = {
     "NULLS FIRST": Refusal("NULL always sorts last.", "Leave NULLS FIRST out: {top}."),
     "RECURSIVE": Refusal("RECURSIVE repeats a question.", "Write one SELECT from a table: {grouped}."),
     "FILTER": Refusal("FILTER belongs to an aggregate.", "Write it like {conditional}."),
-    "QUALIFY": Refusal("QUALIFY does not go with rows that are put together here.", "Filter with HAVING: {kept}."),
+    "QUALIFY": Refusal("QUALIFY does not work with rows that are combined here.", "Filter with HAVING: {kept}."),
     "EXISTS": Refusal("EXISTS asks a question inside a condition.", "Ask it separately: {filtered}."),
     "ANY": Refusal("ANY compares with a list of values.", "Write IN with the values: {filtered}."),
     "SOME": Refusal("SOME compares with a list of values.", "Write IN with the values: {filtered}."),
     "ALL": Refusal("ALL is not accepted.", "Name the columns and keys one by one: {grouped}."),
     "OFFSET": Refusal("OFFSET skips rows of an answer, and comes at the end.", "Write it after LIMIT: {top}."),
     "TOP": Refusal("TOP is not accepted.", "Write LIMIT: {top}."),
-    "INTO": Refusal("INTO writes a table.", "Take the answer as a frame: {grouped}."),
+    "INTO": Refusal("INTO writes a table.", "Use the answer as a data frame: {grouped}."),
     "LOCKS": Refusal("A question does not lock rows.", "Leave FOR out: {count}."),
     "GENERATE_SERIES": Refusal(
         "{word} makes rows that belong to no person.",
         "Groups of listed values, and of days and numbers between declared bounds, are shown even if empty: {months}.",
     ),
     "HISTOGRAM": Refusal(
-        "HISTOGRAM is many rows: it must be alone in SELECT, without GROUP BY, HAVING, ORDER BY and LIMIT.",
+        "HISTOGRAM returns many rows. It must be alone in SELECT, without GROUP BY, HAVING, ORDER BY and LIMIT.",
         "Group by bands, with other keys and aggregates: {buckets}.",
     ),
     "INTERVAL": Refusal("An INTERVAL is added to a date or subtracted from it.", "Or compare with a date: {since}."),
-    "APPROX_COUNT_DISTINCT": Refusal("A sketch's error depends on the data.", "Count units exactly: {units}."),
+    "APPROX_COUNT_DISTINCT": Refusal(
+        "APPROX_COUNT_DISTINCT uses a sketch, whose error depends on the data.", "Count units exactly: {units}."
+    ),
     "COLUMNS": Refusal("COLUMNS selects columns by a pattern.", "Name them one by one: {grouped}."),
     "INITCAP": Refusal(
         "Engines disagree on what a word is.",
@@ -145,7 +147,9 @@ UNKNOWN_FUNCTION = Refusal(
     "{word} is not in the list of functions.",
     "Use arithmetic, CASE, COALESCE, LIKE, ROUND, dates and COUNT, SUM, AVG: {mean}.",
 )
-UNKNOWN_WORD = Refusal("{word} has no place in a question.", "If it is a name, put it in double quotes; else {count}.")
+UNKNOWN_WORD = Refusal(
+    "{word} is not allowed in a question.", "If it is a name, put it in double quotes. Otherwise ask {count}."
+)
 
 
 _HOLE = "what_is_written_anew"

@@ -124,7 +124,7 @@ class Scope:
         del kind, value, by
         self.refuse(
             f"{node.key.upper()} would publish people's values.",
-            "It may be taken of one person's rows, in a SELECT in FROM that is grouped by their id: {grouped}.",
+            "You can use it on one person's rows, in a SELECT in FROM that is grouped by their id: {grouped}.",
             node,
         )
 
@@ -140,7 +140,7 @@ class Scope:
     def scalar(self, node: exp.Expr) -> Expression:
         """Refuses a SELECT in brackets, which has a meaning only among released values."""
         self.refuse(
-            "A question inside the question is answered only in FROM, with aggregates, or next to released numbers.",
+            "A subquery is answered only in FROM, with aggregates, or next to released numbers.",
             "Ask it separately: {filtered}.",
             node,
         )
@@ -173,7 +173,7 @@ class Scope:
             tables = " or ".join(quote_name(alias) for alias in self.visible)
             self.refuse(
                 f"Several tables have a column '{node.name[:60]}'.",
-                f"Say which: of {tables}; for example {{count}}.",
+                f"Write one of {tables} before it; for example {{count}}.",
                 node,
             )
         if not found:
@@ -288,7 +288,7 @@ class AnswerScope(Scope):
             advice = "{conditional}" if value.type is Type.BOOL else self._in_order(registered, value, text)
             told = f"Count instead: {advice}."
             if value.type is Type.TEXT and registered.kind not in ("min", "max"):
-                told += " If it holds numbers, its steward can declare it so, or sees with discreet check why not."
+                told += " If it holds numbers, the steward can declare them, or see with discreet check why not."
             self.refuse(f"{registered.word} does not take {value.type.value}.", told, node)
         if bounds(value, self.schema) is None:
             self.refuse(
@@ -309,7 +309,7 @@ class AnswerScope(Scope):
     def _clip(self, registered: Aggregation, value: Expression, argument: exp.Expr) -> str:
         text, table = argument.sql(dialect="duckdb"), self.schema.name
         limits = ("0", "100") if value.type.is_number else ("DATE '2000-01-01'", "DATE '2030-12-31'")
-        advice = "Ask the steward to declare bounds, or clip to public limits that you expect all values to be within"
+        advice = "Ask the steward to declare bounds, or clip to public limits that you expect all values to lie within"
         part = next((one for one in _written_values(argument) if self.source.find_in_text(one) is not None), argument)
         if asked := self.source.rewrite_query(part, clip_expression(part.sql(dialect="duckdb"), *limits)):
             return f"{advice}: `{asked}`."

@@ -196,7 +196,7 @@ def _distinct(tree: exp.Select, reader: FromClause) -> Question:
     shown = {output.expression for output in asking.outputs}
     hidden = [key for key in asking.keys if ColumnRef(key.name, key.expression.type) not in shown]
     if asking.sets or asking.steps or hidden:
-        reason = "DISTINCT drops equal rows of the answer, and with noise it is chance which rows are equal."
+        reason = "DISTINCT drops equal rows of the answer, and with noise, chance decides which rows are equal."
         source.refuse(reason, "Leave it out, or select all keys: {grouped}.", tree)
     return asking
 
@@ -251,7 +251,7 @@ def _blocks(reader: FromClause, before: int = 0) -> Subqueries:
 
     def read(node: exp.Expr) -> Question:
         if not isinstance(node, exp.Select):
-            reader.source.refuse("A SELECT inside an expression gives one number.", "For example {count}.", node)
+            reader.source.refuse("A SELECT inside an expression must return one number.", "For example {count}.", node)
         return _question(node, reader)
 
     return Subqueries(reader.source, read, before=before)
@@ -345,8 +345,8 @@ def _over(tree: exp.Select, inner: _Inner) -> Question:
     for join in tree.args.get("joins") or []:
         right = _select_of(join.this, inner.outside)
         if right is None:
-            hint = "Join the tables first, and group then: {grouped}."
-            source.refuse("Released groups are joined with released groups only.", hint, join)
+            hint = "Join the tables first, then group: {grouped}."
+            source.refuse("Released groups can be joined only with released groups.", hint, join)
         wider = replace(asking, steps=(*asking.steps, *others), beside=(*asking.beside, *blocks.found))
         scope = replace(scope, noisy=noisy_columns(wider))
         scope, attached = join_blocks(join, scope, blocks, right.alias, _inner_question(right))
@@ -372,7 +372,7 @@ def _over(tree: exp.Select, inner: _Inner) -> Question:
 def _inner_question(inner: _Inner) -> Question:
     for clause in ("order", "limit", "offset"):
         if inner.tree.args.get(clause) is not None:
-            reason = "ORDER BY, LIMIT and OFFSET belong to the outer SELECT."
+            reason = "ORDER BY, LIMIT and OFFSET belong in the outer SELECT."
             inner.reader.source.refuse(reason, "Write them at the end: {top}.", inner.tree.args[clause])
     return _whole(inner.tree, inner.reader)
 
@@ -383,8 +383,8 @@ def _check_rows(tree: exp.Select, source: SqlSource) -> None:
     shown = [*tree.expressions, *([tree.args["order"]] if tree.args.get("order") else [])]
     together = [node for node in shown if puts_together(node) or node.find(exp.Window)]
     if any(clauses) or together:
-        reason = "Rows of a UNION ALL of answers are selected, filtered and sorted, and not put together."
-        source.refuse(reason, "Ask for one of them, and count on in an outer SELECT: {grouped}.", tree)
+        reason = "Rows of a UNION ALL of answers can be selected, filtered and sorted, but not combined."
+        source.refuse(reason, "Ask for one of them, and combine its rows in an outer SELECT: {grouped}.", tree)
 
 
 def _union(tree: exp.Union, reader: FromClause) -> Question:

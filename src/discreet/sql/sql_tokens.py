@@ -173,8 +173,8 @@ def _gap(source: SqlSource, begin: int, end: int) -> None:
     if skipped is not None and skipped.end() < end:
         offset = skipped.end()
         source.refuse(
-            "A comment is plain text up to the end of its line, or between /* and */ without another inside; "
-            "hints are not read.",
+            "A comment is plain text up to the end of its line, or between /* and */ with no comment inside. "
+            "Hints are not read.",
             "Leave it out: {count}.",
             offset,
         )
@@ -229,11 +229,9 @@ def _nesting(source: SqlSource, found: list[Token]) -> None:
     for one, other in pairwise(found):
         glued = one.end + 1 == other.start and one.token_type in (Kind.NUMBER, Kind.VAR)
         if glued and other.token_type in (Kind.VAR, Kind.STRING):
-            source.refuse(
-                "Numbers are written in decimal and texts without prefix.", "For example {filtered}.", one.start
-            )
+            source.refuse("Write numbers in decimal, and texts without a prefix.", "For example {filtered}.", one.start)
         if one.token_type is other.token_type is Kind.STRING:
-            source.refuse("Two texts stand in a row.", "Join them with ||, or double a quote: {pattern}.", one.start)
+            source.refuse("Two texts follow each other.", "Join them with ||, or double a quote: {pattern}.", one.start)
 
 
 def _word(source: SqlSource, before: Token | None, token: Token, after: Token | None) -> None:
@@ -368,7 +366,7 @@ def _symbol(token: Token) -> Refusal | None:
     what = _NAMED_SYMBOLS.get(token.token_type)
     if what is None and token.text.isidentifier():
         return None
-    what = what or f"The sign {token.text[:10]}"
+    what = what or f"The character {token.text[:10]}"
     return Refusal(f"{what} is not accepted.", "Write the values and functions out: {count}.")
 
 

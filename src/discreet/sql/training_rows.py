@@ -31,8 +31,8 @@ from discreet.sql.select import select
 _ROWS = ("with_", "expressions", "from_", "joins", "where")
 _REFUSED = {
     "distinct": "DISTINCT chooses among rows.",
-    "group": "GROUP BY makes groups, and a learner takes rows.",
-    "having": "HAVING chooses among groups, and a learner takes rows.",
+    "group": "GROUP BY makes groups, but a learner takes rows.",
+    "having": "HAVING chooses among groups, but a learner takes rows.",
     "order": "A learner takes rows in no order.",
     "limit": "LIMIT would keep rows by their order.",
 }
@@ -161,7 +161,7 @@ def _check_row_by_row(node: exp.Expr, source: RowSource) -> None:
     for call in node.find_all(exp.AggFunc):
         if not isinstance(call.parent, exp.Window):
             source.refuse(
-                "An aggregate puts people together, and a learner takes rows.", "Leave it out: {count}.", call
+                "An aggregate combines people, but a learner takes rows.", "Leave it out: {count}.", call
             )
     if next(node.find_all(exp.Star), None) is not None:
         source.refuse("A learner's columns are named one by one.", "For example {count}.", node)

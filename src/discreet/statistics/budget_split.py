@@ -63,7 +63,7 @@ class Spending:
         """Returns a part of it, of epsilon or of mu^2."""
         fraction = check.share(part=part)
         if fraction == 0:
-            raise InvalidParameter("part", part, "> 0", "What costs nothing releases nothing.")
+            raise InvalidParameter("part", part, "> 0", "A part without budget releases nothing.")
         epsilon = None if self.epsilon is None else self.epsilon * fraction
         mu_squared = None if self.mu_squared is None else self.mu_squared * fraction
         return Spending(loss=self.loss, epsilon=epsilon, mu_squared=mu_squared)

@@ -144,7 +144,7 @@ def _points(x: Any) -> NDArray[np.float64]:
     points = np.sort(vector(x))
     some_values(points.size)
     if not np.isfinite(points).all():
-        raise InvalidParameter("x", "an array", "to be finite", "Leave out what is missing first.")
+        raise InvalidParameter("x", "an array", "to be finite", "Remove missing and infinite values first.")
     return points
 
 

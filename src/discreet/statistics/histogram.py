@@ -79,7 +79,7 @@ def histogram(
     chance = check.probability(confidence=confidence)
     relation = Neighbours(neighbours)
     if (bins is None) == (categories is None):
-        raise InvalidParameter("bins", bins, "or categories to be given, one of them", _HINT)
+        raise InvalidParameter("bins", bins, "to be given, or else categories", _HINT)
     edges = None if bins is None else _edges(bins)
     source = source_of(bits)
     counts = _in_bins(vector(x), edges) if edges is not None else _equal(x, list(categories or ()))
@@ -101,9 +101,9 @@ def _edges(bins: Sequence[Number]) -> NDArray[np.float64]:
     except (TypeError, ValueError):
         raise InvalidParameter("bins", bins, "to be numbers", _HINT) from None
     if edges.ndim != 1 or not 2 <= edges.size <= _MOST:
-        raise InvalidParameter("bins", "edges", f"to be 2 to {_MOST} of them", _HINT)
+        raise InvalidParameter("bins", "edges", f"to be 2 to {_MOST} numbers", _HINT)
     if np.isnan(edges).any() or not (edges[:-1] < edges[1:]).all():
-        raise InvalidParameter("bins", "edges", "to ascend", _HINT)
+        raise InvalidParameter("bins", "edges", "to be ascending", _HINT)
     return edges
 
 

@@ -198,7 +198,8 @@ def matrix(values: Any) -> NDArray[np.float64]:
     if given.ndim != 2 or given.dtype.kind not in "biufO":
         raise InvalidValue("to be a table of numbers", "Pass a row for each unit and a column for each feature.")
     if given.shape[1] > MOST_FEATURES:
-        raise InvalidParameter("features", given.shape[1], f"<= {MOST_FEATURES}", "Choose features, or project them.")
+        hint = "Choose fewer features, or project them."
+        raise InvalidParameter("features", given.shape[1], f"<= {MOST_FEATURES}", hint)
     try:
         return given.astype(np.float64)
     except (TypeError, ValueError):
@@ -211,5 +212,5 @@ def exact_product(left: NDArray[np.float64], right: NDArray[np.float64], largest
     The order in which a library adds does not matter then: every partial sum is an integer that a float holds.
     """
     if largest >= 1 << 53:
-        raise InvalidParameter("rows", "their number", "small enough for exact sums", "Fit on fewer rows.")
+        raise InvalidParameter("rows", "their number", "to be small enough for exact sums", "Fit on fewer rows.")
     return np.asarray(left @ right)

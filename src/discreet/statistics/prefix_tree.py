@@ -94,10 +94,10 @@ class PrefixTree(Mechanism):
     ) -> None:
         amount, chance = check.positive(epsilon=epsilon), check.probability(delta=delta)
         if not Fraction(1, 10**6) <= amount <= 1000:
-            hint = "Less finds no text, and more gives no privacy."
+            hint = "A smaller epsilon finds no text, and a larger one gives no privacy."
             raise InvalidParameter("epsilon", epsilon, "between 1e-6 and 1000", hint)
         if chance < Fraction(1, 10**100):
-            raise InvalidParameter("delta", delta, ">= 1e-100", "Such a delta keeps no text.")
+            raise InvalidParameter("delta", delta, ">= 1e-100", "A smaller delta keeps no text.")
         assign(
             self,
             epsilon=amount,

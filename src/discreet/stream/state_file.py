@@ -122,9 +122,9 @@ class StateFile:
                 raise StreamError("The witness of the state is missing", _OLD)
             seen = 0  # interrupted between the first two writes
         if self.count < seen:
-            raise StreamError(f"The state is an old copy: {self.count} periods of {seen} that were released", _OLD)
+            raise StreamError(f"The state is an old copy: it has {self.count} of the {seen} released periods", _OLD)
         if self.count > seen + 1:
-            raise StreamError(f"The witness is an old copy: it knows {seen} periods of {self.count}", _OLD)
+            raise StreamError(f"The witness is an old copy: it has {seen} of the {self.count} periods", _OLD)
         self._witness.testify(self._stream, self.count, self._loaded[-1] if self._loaded else None)
 
     def append(self, values: Sequence[int], noisy: Sequence[Sequence[int]], **beside: Any) -> None:
@@ -278,7 +278,7 @@ def _lines(descriptor: int) -> tuple[list[Entry], int, bytes]:
     try:
         entries = [json.loads(line) for line in content[:whole].splitlines()]
     except ValueError:
-        raise StreamError("The state of the stream is damaged", "Restore it from where it is whole.") from None
+        raise StreamError("The state of the stream is damaged", "Restore it from an undamaged copy.") from None
     return entries, whole, content[whole:]
 
 

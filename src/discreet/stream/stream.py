@@ -228,7 +228,7 @@ class Stream:
 
     def _is_last(self, period: int) -> bool:
         if period not in (self._count, self._count + 1):
-            hint = "Release periods in their order, one by one."
+            hint = "Release periods in order, one by one."
             raise InvalidParameter("period", period, f"to be {self._count + 1}, the next one", hint)
         return period == self._count
 
@@ -240,13 +240,13 @@ class Stream:
         """
         if self._owner != os.getpid():
             raise StreamError(
-                "The stream belongs to another process", "Open it here from its state, once closed there."
+                "The stream belongs to another process", "Close it there, then open it here from its state."
             )
         if not self._whole:
             raise StreamError("A release was interrupted, or the stream is closed", "Open it again from its state.")
         if self._count >= self._limit:
             raise StreamError(
-                f"All {self._limit} periods of the stream are released", "Start a new one, which is paid anew."
+                f"All {self._limit} periods of the stream are released", "Start a new stream, which costs again."
             )
 
     def _replay(self, steps: Sequence[int], noisy: Sequence[Sequence[int]]) -> None:

@@ -83,7 +83,7 @@ class AIM(Generator):
             checked_shape(attributes, domain.sizes)
         size = tree_size(domain.sizes, fixed)
         if size > self.most_cells:
-            told = f">= {size}, what the columns and the forbidden combinations have alone"
+            told = f">= {size}, the cells of the columns and the forbidden combinations alone"
             raise InvalidParameter("most_cells", self.most_cells, told)
 
     def weights(self, domain: Domain) -> dict[Attributes, int]:

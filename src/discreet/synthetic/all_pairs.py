@@ -109,7 +109,7 @@ class AllPairs(Generator):
     def _check_sizes(self, sizes: Sizes, fixed: Sequence[Attributes]) -> None:
         alone = tree_size(sizes, fixed)
         if alone > self.most_cells:
-            told = f">= {alone}, what the columns and the forbidden combinations have alone"
+            told = f">= {alone}, the cells of the columns and the forbidden combinations alone"
             raise InvalidParameter("most_cells", self.most_cells, told)
         whole = (sum(sizes.values()) ** 2 - sum(size**2 for size in sizes.values())) // 2
         if whole > MOST_PAIR_CELLS:

@@ -21,7 +21,7 @@ Integers = NDArray[np.int64]
 MOST_CELLS = 10**7
 """Of one marginal: a public limit on memory."""
 
-_UNIT = "Name a column of texts or whole numbers that says whose a row is."
+_UNIT = "Name a column of texts or whole numbers that says whose row it is."
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -170,7 +170,9 @@ class Model:
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             if isinstance(error, InvalidParameter):
                 raise
-            raise InvalidParameter("text", "another text", "to be the text of a model", "Use to_json.") from None
+            raise InvalidParameter(
+                "text", "another text", "to be the text of a model", "Pass what to_json returned."
+            ) from None
 
 
 def sampling_bits(random_state: int | None) -> Bits:

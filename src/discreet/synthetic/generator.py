@@ -79,7 +79,7 @@ def _histogram_columns(domain: Domain) -> dict[str, Bins]:
     return {name: column for name, column in domain.columns.items() if isinstance(column, Bins) and column.asks}
 
 
-_UNIT = "Without a column that says whose a row is, each row is a person of its own."
+_UNIT = "Without a unit, each row is one person. Name the column that says whose row it is."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -168,7 +168,7 @@ class Generator(ABC):
         if not terms:
             return self.model_event(domain)
         if check.positive(share=self.share) != 1:
-            hint = "Pass share=1: models that find keys must be planned together."
+            hint = "Pass share=1. Models that find keys must be planned together."
             raise InvalidParameter("share", self.share, "to be 1 if keys are to be found", hint)
         return Composed([*map(selection_event, terms.values()), self.rest(domain).promised_event(domain)])
 
@@ -332,7 +332,7 @@ def _encode_rows(frame: Any, domain: Domain, unit: str | None, limit: int) -> tu
     """Returns rows as codes, within the limit of each unit, and the texts of columns whose keys are to be found."""
     columns = columns_of(frame)
     if unit is not None and (unit not in columns or unit in domain.columns):
-        hint = "It says whose a row is, and has no domain."
+        hint = "It says whose row it is, and has no domain."
         raise InvalidParameter("unit", unit, f"to be a column of the frame, {list(columns)}", hint)
     owners = None if unit is None else columns[unit]
     found = {name: Texts.of_rows(columns[name], owners, limit) for name in unknown_columns(domain) if name in columns}

@@ -119,7 +119,7 @@ class MeasurementLog:
     Fraction(0, 1)
     >>> log.marginal(rows, ("a",), rho="0.1")
     Traceback (most recent call last):
-    discreet.errors.InsufficientBudget: The charge needs rho=0.1; rho=0 remain. Nothing was drawn.
+    discreet.errors.InsufficientBudget: The charge needs rho=0.1. Remaining: rho=0. Nothing was drawn.
     """
 
     def __init__(

@@ -21,7 +21,7 @@ from discreet.synthetic.domain import Domain
 from discreet.synthetic.domain.column_domains import Codes
 from discreet.synthetic.domain.frame_columns import columns_of
 
-WARNING = "This reads the real rows without noise: not to be released."
+WARNING = "This reads the real rows without noise. Do not release it."
 """What every form of an evaluation says."""
 
 MOST_MARGINALS = 10**6

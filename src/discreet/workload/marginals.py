@@ -64,7 +64,8 @@ class Marginals:
             raise InvalidParameter("sets", sets, "to be sets of attributes", "Pass e.g. [('sex',), ('sex', 'region')].")
         found = [known.order_attributes(attributes) for attributes in sets]
         if not 1 <= len(found) <= MOST_SETS:
-            raise InvalidParameter("sets", f"{len(found)} sets", f"to be 1 to {MOST_SETS:,}", "Ask for some table.")
+            hint = "Ask for at least one table."
+            raise InvalidParameter("sets", f"{len(found)} sets", f"to be 1 to {MOST_SETS:,}", hint)
         amounts = [Fraction(1)] * len(found) if weights is None else [check.positive(weights=w) for w in weights]
         if len(amounts) != len(found):
             raise InvalidParameter("weights", f"{len(amounts)} numbers", f"to be {len(found)}, one for each set")

@@ -48,7 +48,7 @@ def test_the_truth_only_keeps_score() -> None:
     assert (found.success, found.right, found.confirmed) == (1 / 3, 0.5, 2)
     assert found.baseline == pytest.approx(2 / 3 / 4)  # two of three rows have a name on the list, of four names
     assert found.told == 2
-    assert "over-states the risk" in found.summary()
+    assert "overstates the risk" in found.summary()
 
 
 def test_sample_uniques_overstate_the_risk() -> None:

@@ -61,7 +61,7 @@ def test_the_accused_are_named_and_strangers_seldom(bits: SeededBits) -> None:
     assert found.false_positives == accused[~MEMBERS].mean()
     # 200 strangers at 5 %, the threshold itself off by 0.011: 4 standard errors are 4 * sqrt(0.0154^2 + 0.011^2).
     assert found.false_positives == pytest.approx(0.05, abs=0.076)
-    assert "of those outside were accused, 5 % allowed" in found.summary()
+    assert "of people outside were accused, 5 % were allowed" in found.summary()
 
 
 def test_without_centring_next_to_nothing_is_left(bits: SeededBits) -> None:

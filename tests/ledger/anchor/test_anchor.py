@@ -163,7 +163,7 @@ def test_a_disk_that_goes_away_keeps_nobody_from_an_answer(tmp_path: Path) -> No
     with AnchoredLedger(str(tmp_path / "book"), anchor_file=str(disk / "anchor")) as ledger:
         ledger.stewardship.open_account("patients", unit=PATIENTS, budget=Budget(epsilon=1, delta="1e-6"))
         away = disk.rename(tmp_path / "elsewhere")
-        with pytest.warns(AnchorNotKept, match="folder that is there"):
+        with pytest.warns(AnchorNotKept, match="folder that exists"):
             answered(ledger)
         assert len(ledger.read_answers("count")) == 1
         away.rename(disk)

@@ -296,7 +296,7 @@ def test_another_machine_joins_by_the_head_that_the_first_prints(
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "second machine"))
     with pytest.raises(AnchorMissing) as refused:
         Curator(ledger)
-    command = str(refused.value).split("and here `")[1].split("`")[0]
+    command = str(refused.value).split("Then run `")[1].split("`")[0]
     done = CliRunner().invoke(app, shlex.split(command.replace("SEQ:HASH", printed))[1:])
     assert done.exit_code == 0, done.output
     with AnchoredLedger(ledger) as book:
@@ -477,7 +477,7 @@ def test_an_anchor_that_is_removed_while_the_ledger_is_open_is_written_again_and
         book.keep_anchor(backup=book.head())
         (file,) = anchors(home)
         file.unlink()
-        with pytest.warns(AnchorNotKept, match="was gone"):
+        with pytest.warns(AnchorNotKept, match="was missing"):
             answered(book)
         again = read_anchor(str(file))
         assert again is not None

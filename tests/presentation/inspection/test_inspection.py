@@ -158,7 +158,7 @@ def test_a_few_wrong_values_do_not_change_the_type(tmp_path: Path) -> None:
     path.write_text("id,x\n" + "".join(f"{i},{'V57' if i % 10 == 0 else i}\n" for i in range(300)))
     column = check_file(path, unit="id").columns["x"]
     assert column.proposal.type is Type.TEXT
-    assert "270 of 300 values are a float" in column.proposal.remarks[0]
+    assert "270 of 300 values are of type float" in column.proposal.remarks[0]
 
 
 def test_ids_that_are_no_whole_numbers_are_texts(tmp_path: Path) -> None:
@@ -181,7 +181,7 @@ def test_what_has_two_meanings_is_told_and_left_alone(tmp_path: Path, cells: lis
     path.write_text("x\n" + "".join(f'"{cell}"\n' for cell in cells))
     found = check_file(path, unit=EACH_ROW)
     assert told in found.columns["x"].proposal.remarks[0]
-    with pytest.raises(InvalidParameter, match="Nothing in the file can be mended"):
+    with pytest.raises(InvalidParameter, match="nothing in the file can be mended"):
         mend_file(path, tmp_path / "copy.csv")
 
 

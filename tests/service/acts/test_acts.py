@@ -409,7 +409,7 @@ def test_a_certificate_says_what_was_promised_and_can_be_checked(clinic: Clinic)
     )
     assert (told["sequence"], told["hash"], told["analyst"]) == (receipt.sequence, receipt.hash, "ana")
     assert told["guarantee"] == (
-        "For any two databases where one has all rows of one unit more than the other (a unit of patient (id)), "
+        "For any two databases where one has all rows of one more unit than the other (a unit is one patient (id)), "
         "every set of answers is "
         "at most e^0.1 times as likely under one as under the other (pure differential privacy, epsilon=0.1)."
     )
@@ -434,7 +434,7 @@ def test_other_promises_are_told_as_they_are(budget: Any, words: str) -> None:
     acts = StewardActions(ledger, Identities(":memory:"))
     told = acts.certificate(Identities.local, receipt.sequence)
     assert words in told["guarantee"]
-    assert "both have as many units, and the rows of one unit differ in any way (a unit of nurse" in told["guarantee"]
+    assert "and the rows of one unit differ in any way (a unit is one nurse" in told["guarantee"]
 
 
 # -------------------------------------------------------------------------------------------------------------- trust

@@ -76,7 +76,7 @@ def test_a_form_needs_its_sessions_token(clinic: Clinic, route: PageRoute) -> No
         else:
             response = sue.post(address(route), {"csrf": token, "sql": QUESTION, "name": "cid", "role": "analyst"})
         assert response.status_code == 403
-        assert "token is not this session" in response.text
+        assert "its token belongs to another session" in response.text
     assert not clinic.desk.done
     assert len(clinic.curator.entries()) == entries
     assert not clinic.settings.uploads.exists() or not list(clinic.settings.uploads.iterdir())

@@ -251,7 +251,7 @@ def test_keys_are_shown_once_and_can_be_used(clinic: Clinic) -> None:
 
 def test_an_auditor_verifies_and_takes_the_anchor(clinic: Clinic) -> None:
     ada = clinic.browser("ada")
-    assert "The ledger is as it was written" in ada.post("/verify").text
+    assert "The ledger is unchanged" in ada.post("/verify").text
     assert ada.get("/anchor").text.strip() == str(clinic.curator.verify())
 
 

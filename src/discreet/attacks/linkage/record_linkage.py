@@ -65,8 +65,8 @@ class Linkage(Finding):
             known.append(f"The sensitive value of {self.told:,} named people is certain if they are in the release.")
         if self.overstated is None:
             known.append(
-                "Lists are incomplete: who is alone in both may not be alone in the population, "
-                "so that this over-states the risk."
+                "Lists are incomplete: a person who is alone in both may not be alone in the population, "
+                "so this overstates the risk."
             )
         else:
             known.append(f"{self.overstated:,} more are alone in both, but not in the population.")
@@ -115,7 +115,7 @@ def compare(
     select_columns(others, [*names, truth], parameter="on")
     who = list_values(columns[truth])
     if len(set(who)) < len(who):
-        hint = "Keep one row of each: the bound is for one row a person."
+        hint = "Keep one row of each: the bound is for one row per person."
         raise InvalidParameter("truth", truth, "to name every person of the table once", hint)
     rows, targets = _same_people(columns[truth], others[truth])
     known = {name: others[name][targets] for name in names}

@@ -52,7 +52,7 @@ class Scoreboard(Finding):
     def details(self) -> tuple[str, ...]:
         """Returns what happens to the others."""
         wrong = () if self.wrong is None else (f"{rate(self.wrong)} are named wrongly.",)
-        return (*wrong, f"For {rate(self.silent)} the best record is too close to the second.")
+        return (*wrong, f"For {rate(self.silent)}, the best record is too close to the second best.")
 
     def spec(self) -> Spec:
         """Returns the shares of targets named rightly, wrongly and not at all, next to chance."""

@@ -70,7 +70,7 @@ class Tracing(Finding):
         used = f"{self.coordinates:,} numbers were used, worth {self.effective:,.0f} independent ones."
         if self.false_positives is None:
             return (used,)
-        wrong = f"{rate(self.false_positives)} of those outside were accused, {rate(self.allowed)} allowed."
+        wrong = f"{rate(self.false_positives)} of people outside were accused, {rate(self.allowed)} were allowed."
         return wrong, used
 
     def spec(self) -> Spec:
@@ -223,9 +223,10 @@ def people(width: int | None = None, **parameter: Any) -> Floats:
     try:
         table = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InvalidParameter(name, type(values).__name__, "to be a table of numbers", "One row a person.") from None
+        hint = "Pass one row for each person."
+        raise InvalidParameter(name, type(values).__name__, "to be a table of numbers", hint) from None
     if table.ndim != 2 or not table.size or not np.isfinite(table).all():
-        raise InvalidParameter(name, table.shape, "to be rows of finite numbers", "One row for each person.")
+        raise InvalidParameter(name, table.shape, "to be rows of finite numbers", "Pass one row for each person.")
     if width is not None and table.shape[1] != width:
         raise InvalidParameter(name, table.shape, f"to have {width} columns", "Give all people the same columns.")
     return table
@@ -242,7 +243,7 @@ def mask_of(members: Any, candidates: int) -> Mask | None:
         mask = np.zeros(candidates, dtype=bool)
         mask[found] = True
     else:
-        hint = "Pass a mask over the candidates, or the places of members among them."
+        hint = "Pass a mask over the candidates, or the positions of members among them."
         raise InvalidParameter("members", members, f"to choose among {candidates} candidates", hint)
     if not mask.any():
         raise InvalidParameter("members", members, "to name at least one person", "Pass None if members are unknown.")

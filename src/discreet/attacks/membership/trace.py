@@ -79,7 +79,8 @@ def private_law(law: Law, epsilon: float, delta: check.Number, coordinates: int,
         move = largest * root_above(Fraction(coordinates))
         gaussian = Gaussian(epsilon=epsilon, delta=delta, sensitivity=move)
         return Guarantee(gaussian, gaussian.event, float(gaussian.sigma))
-    raise InvalidParameter("law", law, "to be 'laplace' or 'gaussian'", "Laplace noise is pure, Gaussian has a delta.")
+    hint = "Laplace noise is pure, Gaussian noise has a delta."
+    raise InvalidParameter("law", law, "to be 'laplace' or 'gaussian'", hint)
 
 
 def noisy_sums(

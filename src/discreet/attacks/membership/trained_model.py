@@ -68,7 +68,8 @@ def clone(model: Any, bits: Bits) -> Any:
     """
     copy = load("sklearn.base", WHAT).clone
     if not (hasattr(model, "get_params") and hasattr(model, "fit") and hasattr(model, "predict")):
-        raise InvalidParameter("model", type(model).__name__, "to be a classifier", "Pass one of scikit-learn's kind.")
+        hint = "Pass a classifier like those of scikit-learn."
+        raise InvalidParameter("model", type(model).__name__, "to be a classifier", hint)
     fresh = copy(model)
     if "random_state" in fresh.get_params():
         fresh.set_params(random_state=bits.integer(31))
@@ -186,7 +187,7 @@ class Membership(Finding):
         found = [
             f"{rate(power)} of members at {rate(allowed)} false positives" for allowed, power in self.power.items()
         ]
-        return f"Found: {', '.join(found)}.", f"The model is righter on members by {100 * self.gap:.1f} points."
+        return f"Found: {', '.join(found)}.", f"The model is more accurate on members by {100 * self.gap:.1f} points."
 
 
 def compare(
@@ -328,7 +329,7 @@ def membership(
     as predicted                     75 %
     verdict                          better than a guess; no guarantee limits it
     - Found: 0 % of members at 5 % false positives, 0 % of members at 1 % false positives.
-    - The model is righter on members by 50.0 points.
+    - The model is more accurate on members by 50.0 points.
     """
     if method not in SCORES:
         raise InvalidParameter("method", method, f"to be one of {', '.join(SCORES)}", "See the documentation of each.")

@@ -41,7 +41,7 @@ class Isolation(Finding):
     def details(self) -> tuple[str, ...]:
         """Returns who is exposed, and by how many queries."""
         if not self.exposed:
-            return (f"No combination of the {self.queries:,} queries leaves one person alone.",)
+            return (f"No combination of the {self.queries:,} queries isolates one person.",)
         first = self.exposed[0]
         used = sum(factor != 0 for factor in self.combinations[first])
         return (f"{len(self.exposed):,} people are exposed; person {first} by {used} of {self.queries:,} queries.",)

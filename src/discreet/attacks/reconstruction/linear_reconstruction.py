@@ -232,7 +232,7 @@ def _usual(people: int, method: Method, bits: Bits) -> NDArray[np.int64]:
     if method != "hadamard":
         return random_subsets(4 * people, people, bits=bits)
     if people & (people - 1):
-        raise InvalidParameter("secret", people, "to be 2^k bits", Hint('Take {method:"least_squares"}.'))
+        raise InvalidParameter("secret", people, "to be 2^k bits", Hint('Pass {method:"least_squares"}.'))
     return np.asarray(linalg.hadamard(people), dtype=np.int64)
 
 
@@ -279,11 +279,11 @@ def _check_queries(queries: Any, answers: Floats, method: Method) -> Floats | No
 def _orthogonal(queries: Floats | None, answers: Floats) -> None:
     size = len(answers)
     if np.isnan(answers).any() or (queries is None and size & (size - 1)):
-        raise InvalidParameter("answers", size, "to be all there, 2^k of them", Hint('Take {method:"least_squares"}.'))
+        raise InvalidParameter("answers", size, "to be complete, 2^k of them", Hint('Pass {method:"least_squares"}.'))
     if queries is not None and not (
         queries.shape == (size, size) and np.array_equal(queries.T @ queries, size * np.eye(size))
     ):
-        hint = "Take scipy.linalg.hadamard(n), or another method."
+        hint = "Pass scipy.linalg.hadamard(n), or use another method."
         raise InvalidParameter("queries", queries.shape, "to be a Hadamard matrix: square, rows orthogonal", hint)
 
 

@@ -150,7 +150,7 @@ def _refit(
     """
     published = np.asarray(released, dtype=np.float64)
     if len(candidates) < 2:
-        raise InvalidParameter("candidates", len(candidates), "to be at least two", "Pass each value that is possible.")
+        raise InvalidParameter("candidates", len(candidates), "to be at least two", "Pass every possible value.")
     refitted = [np.asarray(fit(candidate), dtype=np.float64) for candidate in candidates]
     if any(each.shape != published.shape for each in refitted):
         raise InvalidParameter("fit", refitted[0].shape, f"to give numbers of shape {published.shape}, as was released")

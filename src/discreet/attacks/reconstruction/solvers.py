@@ -137,7 +137,7 @@ def exhaustive(queries: Floats, answers: Floats, *, alpha: float | None, noise: 
     """
     rows, people = queries.shape
     if people > LARGEST_EXHAUSTIVE:
-        hint = Hint('Take {method:"least_squares"}.')
+        hint = Hint('Pass {method:"least_squares"}.')
         raise InvalidParameter("queries", f"{people} people", f"about at most {LARGEST_EXHAUSTIVE} people", hint)
     errors = _squares(queries, answers)
     if alpha is not None:

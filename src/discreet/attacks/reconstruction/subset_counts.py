@@ -159,7 +159,7 @@ class CuratorAnswerer(GuaranteedAnswerer):
         if queries.min() < 0:
             raise InvalidParameter("queries", "negative weights", "to be subsets", "A curator counts people.")
         if len(queries) > _MOST_COUNTS:
-            hint = "One question holds no more; take fewer of them."
+            hint = "One question can hold no more. Pass fewer queries."
             raise InvalidParameter("queries", f"{len(queries):,} rows", f"to be at most {_MOST_COUNTS}", hint)
         names = [f"a{place}" for place in range(len(queries))]
         counted = ", ".join(f"COUNT(*) FILTER (WHERE {name} = 1) AS q{name}" for name in names)
@@ -201,7 +201,7 @@ def matrix(queries: Any) -> Whole:
     whole = found if found.dtype.kind in "biu" else np.round(found)
     if found.ndim != 2 or not found.size or abs(whole).max() > 1 or not np.array_equal(whole, found):
         shape = "a matrix of 0 and 1, or of +1 and -1, with a row for each query and a column for each person"
-        raise InvalidParameter("queries", found.shape, f"to be {shape}", "Take e.g. subset_counts.random_subsets.")
+        raise InvalidParameter("queries", found.shape, f"to be {shape}", "Use e.g. subset_counts.random_subsets.")
     return whole.astype(np.int64, copy=False)
 
 

@@ -92,7 +92,7 @@ class LawPair:
     def times(self, other: LawPair) -> LawPair:
         """Returns both outputs of two independent parts."""
         if len(self.listed) * len(other.listed) > MOST_PIECES:
-            hint = "Compare values that differ in fewer entries, or take `distinguish`."
+            hint = "Compare values that differ in fewer entries, or use `distinguish`."
             raise InvalidParameter("b", "another value", "to differ from a in few entries", hint)
         listed = tuple(
             OutputMass(one.p * two.p, one.q * two.q, one.count * two.count)
@@ -166,7 +166,7 @@ def laplace_pieces(scale: Fraction, shift: int, digits: int) -> LawPair:
     Both tails have one loss each, the middle has its own.
     """
     if shift > MOST_PIECES:
-        raise InvalidParameter("b", "another value", "to be at most 20,000 steps from a", "Take a coarser grid.")
+        raise InvalidParameter("b", "another value", "to be at most 20,000 steps from a", "Use a coarser grid.")
     a = Enclosure.of(-1 / scale, digits).exp()
     powers = [Enclosure.of(-k / scale, digits).exp() for k in range(shift + 1)]
     point = (1 - a) / (a + 1)

@@ -158,12 +158,12 @@ class LowerBound(DisplayMixin):
         if self.passed:
             known = "it is the best that one search found, not the worst there is"
             return f"The claim is not refuted. This proves nothing: {known}."
-        return f"The claim is false, unless an accident of chance below {1 - self.confidence:.2g} happened."
+        return f"The claim is false, unless an event of chance below {1 - self.confidence:.2g} happened."
 
     def _limits(self) -> str:
         if not self.passed:
             return ""
-        reach = f"So many runs could have certified at most {self.most:.2f}"
+        reach = f"This many runs could have certified at most {self.most:.2f}"
         if self.most < self.epsilon_claimed:
             return f"{reach}, less than the claim: this audit could not have failed. Run more."
         return f"{reach}."

@@ -155,7 +155,7 @@ def _law(mechanism: Mechanism, a: Any, b: Any, epsilon: Fraction) -> Recipe:
     for kind in type(mechanism).__mro__:
         if kind in LAWS:
             return LAWS[kind](mechanism, a, b)
-    hint = "Its law has no closed form here: take audit.distinguish."
+    hint = "Its law has no closed form here. Use audit.distinguish."
     raise InvalidParameter("mechanism", type(mechanism).__name__, "to have a law that can be written out", hint)
 
 

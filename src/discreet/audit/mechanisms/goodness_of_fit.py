@@ -227,7 +227,7 @@ class GoodnessOfFit(DisplayMixin):
         verdict = "follows the declared law as far as it shows" if self.passed else "does not follow the declared law"
         return (
             f"A sample of {self.draws:,} {verdict}: the distribution functions are {self.gap:.4f} apart, and a sample "
-            f"of the law strays as far with a chance of at most {self.p_value:.2g}."
+            f"of the law is as far off with a chance of at most {self.p_value:.2g}."
         )
 
     def _display(self) -> Display:

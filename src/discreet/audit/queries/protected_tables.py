@@ -180,7 +180,7 @@ def _select_table(config: Config, name: str | None, *, asked: bool) -> Protected
     known = {table.name: table for table in config.tables}
     accounts = {table.account for table in config.tables}
     if name is None and len(accounts if asked else known) > 1:
-        raise InvalidParameter("table", None, "to be named", f"Declared are: {', '.join(known)}.")
+        raise InvalidParameter("table", None, "to be named", f"Name one of: {', '.join(known)}.")
     found = known.get(next(iter(known)) if name is None else name)
     if found is None:
         raise UnknownTable(str(name), known)
@@ -191,8 +191,8 @@ def _check_is_file(name: str, source: Path | str) -> None:
     """Checks that rows are in a file: an audit makes many tables that differ in a person's rows, never on a server."""
     if isinstance(source, str):
         hint = (
-            "The same questions get the same numbers from a file: copy the rows to one, declare it by the same name, "
-            f"with types, in another discreet.toml, and name that with --config. From PostgreSQL: {COPY}"
+            "Copy the rows to a file, from which the same questions get the same numbers. Declare the file by the same "
+            f"name, with types, in another discreet.toml, and pass that with --config. From PostgreSQL: {COPY}"
         )
         raise InvalidParameter("table", name, "to be read from a file, to be audited", hint)
 

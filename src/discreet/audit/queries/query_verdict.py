@@ -23,19 +23,19 @@ from discreet.report.html import Html
 from discreet.report.render import chart
 
 SHOWS = (
-    "Every number that meets noise, and everything else that an analyst can see, was compared on both tables while the "
-    "same noise came out: answers and models, groups, notes, refusals, prices, the number of reads."
+    "Every number that gets noise, and everything else that an analyst can see, was compared on both tables with the "
+    "same noise: answers and models, groups, notes, refusals, prices, the number of reads."
 )
 CANNOT_SHOW = (
     "That other pairs of tables would pass as well: only these were tried.",
     "That noise has exactly the right law and cannot be predicted: only its size is checked here.",
-    "What leaves by other ways than the answer, such as the time that answers take.",
+    "What leaks in other ways than through the answer, such as the time that an answer takes.",
     "That your declarations are right: who one unit is, and that bounds and keys were fixed before you saw the data.",
 )
-_COLUMNS = ("question", "outcome", "used of what was paid", "epsilon at least")
+_COLUMNS = ("question", "outcome", "share of price used", "epsilon at least")
 _MOST_SHOWN = 10  # violations in a text
 _RELATIONS = {
-    Neighbours.ADD_REMOVE: "there in one table and not in the other",
+    Neighbours.ADD_REMOVE: "in one table and not in the other",
     Neighbours.REPLACE: "replaced by another one",
 }
 
@@ -214,31 +214,31 @@ def _number(value: Fraction) -> str:
 
 
 LEAD = (
-    "Readers of this system's answers must not learn whether any one person is in the data. This audit tried that "
-    "out: it asked the same questions on pairs of tables that differ in one person only."
+    "Readers of this system's answers must not learn whether any one person is in the data. This audit tested that: "
+    "it asked the same questions about pairs of tables that differ in only one person."
 )
 HOW = (
     "Random noise blurs the answers; its size is fixed before the data are read. For each pair, the audit recorded the "
-    "noise of the first answer and used it again for the second. So what still differed was not hidden by noise. The "
+    "noise of the first answer and used it again for the second. So noise did not hide the remaining differences. The "
     "audit also measured how far apart the exact numbers behind the noise are, and compared that with what the noise "
-    "is made to hide. That is what was paid for: every question costs a part of a budget, and more noise costs less."
+    "is made to hide. The price pays for that: every question costs a part of a budget, and more noise costs less."
 )
 EPSILON = (
     "Epsilon says how much one person's data may change what is published: no outcome may become more than e^epsilon "
-    "times likelier through them, and smaller is safer. The last column is a proven lower limit of the true epsilon, "
-    "where these pairs prove one; it must not be larger than what the question may cost."
+    "times likelier through those data. Smaller is safer. The last column is a proven lower limit of the true epsilon, "
+    "if these pairs prove one. It must not be larger than what the question may cost."
 )
 FULL = (
-    "A good mechanism uses all that was paid: it adds the noise that is needed and no more. Only more than that "
-    "would be a violation."
+    "A good mechanism uses all of the price: it adds the noise that is needed and no more. Only more than all of the "
+    "price would be a violation."
 )
-KEEP = "This page depends on the data, if only a little: it is for those who look after them, and not for publication."
+KEEP = "This page depends on the data, if only a little. Show it only to those who look after them. Do not publish it."
 _FAULTS = ("what", "expected", "found", "the two tables", "question")
 _STRANGERS = (
-    "real people taken away from the data, or replaced",
-    "invented people at the ends of all declared bounds, with many rows and in many groups",
-    "invented people beyond all bounds: infinite numbers, dates at the ends of the calendar, and undeclared groups",
-    "invented people about whom nothing is known, or with empty and odd texts",
+    "real people removed from the data, or replaced",
+    "synthetic people at the ends of all declared bounds, with many rows and in many groups",
+    "synthetic people beyond all bounds: infinite numbers, dates at the ends of the calendar, and undeclared groups",
+    "synthetic people about whom nothing is known, or with empty and odd texts",
 )
 
 
@@ -257,7 +257,7 @@ def audit_page(audits: Sequence[QueryAudit]) -> str:
 
 def parts_of(audit: QueryAudit) -> list[Html]:
     """Returns one audit: the verdict, figures, the chart, the questions, and what was found against them."""
-    relation = "added or taken away" if audit.relation is Neighbours.ADD_REMOVE else "replaced"
+    relation = "added or removed" if audit.relation is Neighbours.ADD_REMOVE else "replaced"
     pieces = [
         page.verdict(
             *(f"{part}{end}" for part, end in zip(audit.headline.split(": ", 1), ("", "."), strict=True)),
@@ -275,7 +275,7 @@ def parts_of(audit: QueryAudit) -> list[Html]:
         page.paragraph(f"{FULL} What this shows: {SHOWS}"),
     ]
     with suppress(MissingExtra):  # the page says everything without its chart, too
-        caption = "A bar that ends at the line is a pass: noise hides just what was paid for. Numbers as in the table."
+        caption = "A bar that ends at the line is a pass: noise hides just what was paid for. Numbers: see the table."
         pieces.append(page.figure(audit.spec(), caption=caption, description=audit.summary(), broad=True))
     pieces += [_questions(audit), page.paragraph(EPSILON, kind="small")]
     if audit.violations:
@@ -307,7 +307,7 @@ def _rows(audit: QueryAudit) -> list[tuple[str, ...]]:
     return [
         (
             plain(each.sql),
-            "answered" if each.answered == audit.neighbours else f"{each.status}, {each.answered} times answered",
+            "answered" if each.answered == audit.neighbours else f"{each.status}, answered {each.answered} times",
             percent(each.share),
             f"{each.epsilon_lower:.3g}" if each.epsilon_lower else "none proven",
         )

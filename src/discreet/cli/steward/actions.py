@@ -50,7 +50,7 @@ def _run_action(
 
 @command(Amend)
 def amend(call: CommandCall) -> None:
-    """Give an account another budget of its currency; what was spent stays spent, and the ledger keeps both."""
+    """Change the budget of an account, in its currency. What was spent stays spent. The ledger keeps both budgets."""
     declared, request = load(call.config), call.request(Amend)
     if seen := _run_action(call, declared, request, lambda ledger: ledger.standing(request.account)):
         before, now = seen
@@ -60,32 +60,32 @@ def amend(call: CommandCall) -> None:
 
 @command(Renew)
 def renew(call: CommandCall) -> None:
-    """Begin a new period of an account with nothing spent; only for data about other people, or a decided renewal."""
+    """Begin a new period of an account with nothing spent. Only for data about other people, or a decided renewal."""
     declared, request = load(call.config), call.request(Renew)
     if seen := _run_action(call, declared, request, lambda ledger: ledger.standing(request.account)):
         before, now = seen
-        spent = "an amount without bound" if before.spent is None else str(before.spent)
+        spent = "an unbounded amount" if before.spent is None else str(before.spent)
         name = f"{now.account!r}"
-        say(f"Account {name} had spent {spent} in period {before.period}; period {now.period} begins with nothing.")
-        say("The people in it can lose both: what they have lost in all periods is 'spent in its lifetime'.")
+        say(f"Account {name} spent {spent} in period {before.period}. Period {now.period} begins with nothing spent.")
+        say("People in the account can lose both budgets: 'spent in its lifetime' adds up all periods.")
         _show(now, declared, call.config)
 
 
 @command(Unlock)
 def unlock(call: CommandCall) -> None:
-    """Give back the failure credits of all people on an account; find out first why questions failed."""
+    """Restore the failure credits of all people on an account. First find out why queries failed."""
     request = call.request(Unlock)
     if seen := _run_action(call, load(call.config), request, lambda ledger: ledger.standing(request.account)):
         before, _ = seen
         who = ", ".join(name or "names without a role" for name in before.stopped) or "no one"
-        failed = f"Account {before.account!r} had {before.failures} failed questions"
-        say(f"{failed}, and {who} was stopped; now all may ask again.")
+        failed = f"Account {before.account!r} had {before.failures} failed queries"
+        say(f"{failed}, and {who} was stopped. Now all may ask again.")
         say("Each failure reveals one bit about the data for free. Find out why before the next one.")
 
 
 @command(Appoint, optional=("role",))
 def grant(call: CommandCall) -> None:
-    """Give a person a role on an account, and perhaps a cap; with the first analyst, all others lose access."""
+    """Give a person a role on an account, and perhaps a cap. From the first analyst on, all others lose access."""
     declared = load(call.config)
     request = call.request(Appoint, role=call.values["role"] or Role.ANALYST.value)
     name, account, given = request.who, request.account, Role(request.role)
@@ -94,12 +94,12 @@ def grant(call: CommandCall) -> None:
         (before, _), (now, listed) = seen
         say(f"{name!r} was {before} and is {now} {f'on account {account!r}' if account else 'on the whole ledger'}.")
         if given is Role.ANALYST and listed:
-            say(f"Only those who were appointed may ask on {account!r}.")
+            say(f"Only appointed people may ask on {account!r}.")
 
 
 @command(Allot)
 def set_cap(call: CommandCall) -> None:
-    """Give a project a cap on an account: questions asked for the project count against both."""
+    """Give a project a cap on an account. Queries for the project count against both."""
     declared, request = load(call.config), call.request(Allot)
     project, account, cap = request.project, request.account, request.cap
     for one in declared.projects:
@@ -135,14 +135,14 @@ def _check_file(config: Config, path: Path, wanted: Analyst, role: Role) -> None
             place = f"analysts.{toml_key(one.name)}.{toml_key(one.account)}"
             if role is Role.ANALYST:
                 raise _contradiction(path, place, one.cap, wanted.cap)
-            hint = f"The file decides whom it names. Take [{place}] out of {path}, and appoint them again."
+            hint = f"The file decides about the people it names. Delete [{place}] from {path}, and appoint them again."
             raise InvalidParameter("role", role.value, f"to be analyst, as under [{place}]", hint)
 
 
 def _contradiction(path: Path, place: str, declared: Loss | None, cap: Loss | None) -> InvalidParameter:
     lines = "" if cap is None else "\n".join(("", *(f'{key} = "{amount}"' for key, amount in _amounts(cap).items())))
     hint = (
-        f"The file decides about the names in it, and the next question would undo this. Write into {path}, and run "
+        f"The file decides about the names in it, and the next query would undo this. Write this into {path}, and run "
         f"`discreet protect`:\n[{place}]{lines}"
     )
     return InvalidParameter("cap", "none" if cap is None else cap, f"to be {_cap(declared)}, as under [{place}]", hint)
@@ -164,4 +164,5 @@ def _show(now: Standing, declared: Config, path: Path) -> None:
     show(now)
     if declared.budgets.get(now.account, now.total) != now.total:
         amounts = ", ".join(f'{name} = "{amount}"' for name, amount in _amounts(now.total).items())
-        say(f"Write {amounts} under [budgets.{printable(now.account)}] of {path}; until then other commands refuse it.")
+        place = f"[budgets.{printable(now.account)}]"
+        say(f"Write {amounts} under {place} in {path}. Until then, other commands refuse the file.")

@@ -71,11 +71,12 @@ def anchor(
     file: AnchorFile = None,
     config: ConfigFile = HERE,
 ) -> None:
-    """Compare the ledger with its anchor and print its head; join another machine, or accept that it is lost."""
+    """Compare the ledger with its anchor and print its head. Or join another machine, or accept a lost anchor."""
     place, kept, former = _places(ledger, file, config)
     require_ledger("LEDGER", place)
     if join is not None and accept_missing:
-        raise InvalidParameter("--join", join, "to come without --accept-missing", "Use --join alone if it can be.")
+        hint = "Use --join alone if you have the head of another machine."
+        raise InvalidParameter("--join", join, "to come without --accept-missing", hint)
     if accept_missing:
         if by is None or not reason.strip():
             hint = 'For example: --accept-missing --by ana --reason "the disk of the anchor broke".'
@@ -84,7 +85,7 @@ def anchor(
         say(f"The ledger has a new anchor. Entry {head.sequence} says who accepted it and why; every report shows it.")
     elif join is not None:
         head = join_anchor(place, parsed_head(join), by=by or OWNER, anchor_file=kept)
-        say(f"The ledger has all that the other machine knows, and an anchor here. Entry {head.sequence} says so.")
+        say(f"The ledger has all that the other machine knows, and an anchor here. See entry {head.sequence}.")
     else:
         with open_ledger(place, anchor=kept, former=former, read_only=True) as book:
             head, found = book.head(), book.anchor_file if isinstance(book, AnchoredLedger) else ""
@@ -98,13 +99,13 @@ def _places(ledger: str | None, file: str | None, config: ConfigFile) -> tuple[s
         return ledger, file, ""
     declared = load(config)
     if declared.anchor == "" and file is None:
-        hint = 'Take `anchor = ""` out of discreet.toml, or pass --file.'
+        hint = 'Delete `anchor = ""` from discreet.toml, or pass --file FILE.'
         raise InvalidParameter("anchor", "", "not to be switched off", hint)
     return declared.ledger, file or declared.anchor, declared.former_anchor
 
 
 def backup(target: Target, *, config: ConfigFile = HERE) -> None:
-    """Copy the ledger to a new place, verify the copy, and keep its head in the anchor, apart from it."""
+    """Copy the ledger to a new place, verify the copy, and record its head in the anchor."""
     declared = load(config)
     with declared_ledger(declared, read_only=True) as ledger:
         place = _place(target, declared.ledger, ledger.verify().sequence)
@@ -116,8 +117,8 @@ def backup(target: Target, *, config: ConfigFile = HERE) -> None:
     say(f"Copied {head.sequence} entries to {place}, readable by its owner only, and verified them.")
     if isinstance(ledger, AnchoredLedger):
         say(
-            f"The anchor {ledger.anchor_file} knows the copy. Store both in different places: restored together, "
-            "they cannot show what is missing."
+            f"The anchor {ledger.anchor_file} now knows the copy. Store the copy and the anchor in different places: "
+            "restored together, they cannot show what is missing."
         )
     typer.echo(str(head))
 
@@ -132,7 +133,7 @@ def restore_ledger(
     ledger: NewPlace = None,
     config: ConfigFile = HERE,
 ) -> None:
-    """Put a backup in the place of a lost ledger; one that has forgotten what was spent is refused."""
+    """Put a backup in the place of a lost ledger. A backup that lacks spending is refused."""
     declared = None if ledger is not None else load(config)
     target = str(ledger) if declared is None else declared.ledger
     require_ledger("SOURCE", source, "Name a backup.")
@@ -140,7 +141,8 @@ def restore_ledger(
     if anchor is not None:
         done = restore_by_head(source, target, head=parsed_head(anchor), anchor_file=file or None, by=by)
     elif file == "":
-        raise InvalidParameter("anchor", None, "to be declared, or given", "Pass --anchor SEQ:HASH, printed by backup.")
+        hint = "Pass --anchor SEQ:HASH, as `discreet backup` printed it."
+        raise InvalidParameter("anchor", None, "to be declared, or given", hint)
     else:
         done = restore_anchored(source, target, anchor_file=file, accept_loss=accept_loss, by=by, note=note)
     _tell(done, target)
@@ -166,13 +168,13 @@ def write_copy(ledger: Ledger, place: str) -> Head:
 
 def _tell(done: RestoreReport, ledger: str) -> None:
     if not done.missing:
-        say(f"The ledger is back at {ledger}: {done.head.sequence} entries, all that the anchor knows.")
+        say(f"The ledger is restored at {ledger}: {done.head.sequence} entries, all that the anchor knows.")
     else:
-        say(f"The ledger is back at {ledger}, without {done.missing} entries that the anchor knows.")
+        say(f"The ledger is restored at {ledger}, without {done.missing} entries that the anchor knows.")
         for account, lost in done.lost.items():
-            amount = "more than can be bounded" if lost is None else str(lost)
-            say(f"Account {account!r}: counted as spent for them: {amount}.")
-        say("Questions that were answered in them are not stored any more, and cost again.")
+            amount = "an unbounded amount" if lost is None else str(lost)
+            say(f"Account {account!r}: for the missing entries, {amount} counts as spent.")
+        say("The answers in the missing entries are no longer stored. Asking those queries again costs again.")
     typer.echo(str(done.head))
 
 

@@ -22,7 +22,7 @@ _HEADINGS = ("who", "role", "cap", "spent", "remaining")
 
 @command(GetBudget, optional=("name",))
 def budget(call: CommandCall) -> None:
-    """Show what each account, analyst and project may spend, has spent and has left, and lifetime spending."""
+    """Show what each account, analyst and project may spend and has spent, what remains, and lifetime spending."""
     with read_ledger(call.config) as ledger:
         accounts = [account_of(ledger, call.values["name"])] if call.values["name"] else ledger.accounts()
         standings = [ledger.standing(name) for name in accounts]
@@ -57,7 +57,7 @@ def show(standing: Standing) -> None:
         console.print()
         console.print(_grid(_HEADINGS, standing.lines))
     if standing.listed:
-        say("Only those who were appointed may ask.")
+        say("Only appointed people may ask.")
 
 
 def _grid(headings: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Table:

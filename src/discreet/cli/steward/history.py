@@ -40,13 +40,13 @@ Anchor = Annotated[str | None, typer.Option(metavar="SEQ:HASH", help="A head tha
 Out = Annotated[Path, typer.Option(help="The page, readable by its owner only.", dir_okay=False)]
 Since = Annotated[
     str | None,
-    typer.Option(metavar="DATE|7d", help="Only entries since this day (UTC), or of the last hours, days or weeks."),
+    typer.Option(metavar="DATE|7d", help="Only entries since this day (UTC), or from the last hours, days or weeks."),
 ]
 
 
 @command(GetHistory)
 def history(call: CommandCall, *, since: Since = None) -> None:
-    """List the entries of the ledger: sequence, time, who, what was asked or done, cost."""
+    """List the entries of the ledger: sequence, time, person, query or action, and cost."""
     start, wanted = "" if since is None else _start(since), call.request(GetHistory)
     with read_ledger(call.config) as ledger:
         account = wanted.name and account_of(ledger, wanted.name)
@@ -62,7 +62,7 @@ def history(call: CommandCall, *, since: Since = None) -> None:
 
 @command(Verify)
 def verify(call: CommandCall, *, anchor: Anchor = None) -> None:
-    """Walk the whole ledger and print its head; keep that elsewhere, and pass it as --anchor the next time."""
+    """Verify the whole ledger and print its head. Keep the head elsewhere, and pass it as --anchor the next time."""
     kept = None if anchor is None else parsed_head(anchor)
     with read_ledger(call.config) as ledger:
         head = ledger.verify()
@@ -72,21 +72,21 @@ def verify(call: CommandCall, *, anchor: Anchor = None) -> None:
         ) as ledger:  # a ledger that lacks its anchor is frozen, which is an entry
             ledger.check_anchor(kept)
     if call.form is OutputFormat.TABLE:
-        say(f"The ledger is as it was written: {head.sequence} entries.")
+        say(f"The ledger is unchanged: {head.sequence} entries.")
         if kept is not None:
             say(f"It contains the anchor, entry {kept.sequence}.")
     print_result(Verify, head, call.form)
 
 
 def report(*, out: Out = _PAGE, anchor: Anchor = None, config: ConfigFile = HERE) -> None:
-    """Write a page from the ledger alone: budgets over time, who asked what, what was released; spends nothing."""
+    """Write a page from the ledger alone: budgets over time, queries, and releases. Spends nothing."""
     kept = None if anchor is None else parsed_head(anchor)
     with stages("Reading the ledger"), read_ledger(config) as ledger:
         found = write_report(ledger, out, anchor=kept)
     say(f"Wrote {out}, readable by its owner only.")
     typer.echo(str(found.head))
     if not found.passed:
-        say(f"The ledger is not as it was written: {found.problem or 'it does not contain the anchor'}")
+        say(f"Verification failed: {found.problem or 'the ledger does not contain the anchor'}")
         raise typer.Exit(FAILED)
 
 

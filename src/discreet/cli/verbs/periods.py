@@ -18,11 +18,11 @@ app = typer.Typer(no_args_is_help=True, add_completion=False)
 
 @app.callback()
 def stream() -> None:
-    """Publish again and again for one charge: running totals of a question, released one period at a time."""
+    """Publish running totals of a query for one charge, one period at a time."""
 
 
 Period = Annotated[
-    str | None, typer.Option(help="The period to release: the next one, or an earlier one to show again.")
+    str | None, typer.Option(help="The period to release, or an earlier period to show again. Default: the next one.")
 ]
 
 _NAMED = ("name", "confidence", "state", "analyst", "json", "csv", "config")
@@ -31,7 +31,7 @@ _NAMED = ("name", "confidence", "state", "analyst", "json", "csv", "config")
 @app.command()
 @command(OpenStream, positional=("name", "sql"), without=("choose_limits", "confidence", "key", "json", "csv"))
 def start(call: CommandCall) -> None:
-    """Start a stream and pay for all of it; again, it changes nothing."""
+    """Start a stream and pay for all of it. The same command again changes nothing."""
     whole = call.values["every"].isdigit()
     numbers = {"every": int(call.values["every"]), "start": _first(call.values["start"])} if whole else {}
     request = call.request(OpenStream, **numbers)
@@ -45,7 +45,7 @@ def start(call: CommandCall) -> None:
 @app.command()
 @command(OpenStream, positional=("name",), only=_NAMED)
 def release(call: CommandCall, *, period: Period = None) -> None:
-    """Read the next period and release its totals; a period that was released is shown again, and not read."""
+    """Read the next period and release its totals. A released period is shown again, and not read."""
     with stages("Releasing"), Curator.from_config(call.config, opening=False) as curator:
         answer = curator.perform(call.request(OpenStream), call.caller).release(period=period)
     print_result(Ask, answer, call.form)
@@ -54,7 +54,7 @@ def release(call: CommandCall, *, period: Period = None) -> None:
 @app.command()
 @command(OpenStream, positional=("name",), only=_NAMED)
 def show(call: CommandCall) -> None:
-    """Show all that was released of a stream; reads no data, costs nothing."""
+    """Show everything that a stream has released. Reads no data and costs nothing."""
     with Curator.from_config(call.config, opening=False) as curator:
         answer = curator.perform(call.request(OpenStream), call.caller).answers()
     print_result(Ask, answer, call.form)

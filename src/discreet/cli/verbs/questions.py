@@ -33,7 +33,7 @@ _EXAMPLE = """e.g. discreet ask "SELECT COUNT(*) AS n FROM visits" --epsilon 0.1
 
 @command(Ask, AskMany, without=("sql", "questions"))
 def ask(call: CommandCall, question: Questions = None, *, file: File = None) -> None:
-    """Ask a question and pay for it; the same question again is answered from the ledger for free."""
+    """Run a query and pay for it. The same query again is answered from the ledger for free."""
     texts = _texts(question, file)
     if len(texts) == 1:
         print_result(Ask, perform(call, Ask, "Answering", sql=texts[0]), call.form)
@@ -51,12 +51,12 @@ def _texts(questions: list[str] | None, file: Path | None) -> list[str]:
     if file is None:
         found = list(questions or ())
     elif questions:
-        raise InvalidParameter("--file", str(file), "without typed questions", "Write them into the file.")
+        raise InvalidParameter("--file", str(file), "without typed questions", "Write all questions into the file.")
     else:
         try:
             found = statements(file.read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError):
-            raise InvalidParameter("--file", str(file), "to be a file of text", "Name another.") from None
+            raise InvalidParameter("--file", str(file), "to be a text file", "Name another file.") from None
     if not found:
         raise InvalidParameter("SQL", "nothing", "to be one SELECT or more", f"Write a question, {_EXAMPLE}.")
     if len(found) > 1 and file is None and len(found[0].split()) == 1:
@@ -71,20 +71,20 @@ def _check_several(call: CommandCall) -> None:
         InvalidParameter: naming the option.
     """
     for name, value in call.beyond(AskMany, Ask).items():
-        raise InvalidParameter(name, value, "with one question alone", "Ask that question alone.")
+        raise InvalidParameter(name, value, "to come with one question", "Ask each question alone with this option.")
     groups, rows = call.values["limits_groups"], call.values["limits_rows"]
     if (groups is None) != (rows is None):
-        hint = "Name both limits, or have them chosen, or leave both to the tables."
-        raise InvalidParameter("--limits-groups", groups, "to come with --limits-rows alone", hint)
+        hint = "For several questions, pass both limits, or --choose-limits, or neither."
+        raise InvalidParameter("--limits-groups", groups, "to come with --limits-rows", hint)
 
 
 @command(ChooseEpsilon, positional=("sql",), optional=("sql",))
 def choose_epsilon(call: CommandCall, *, bounds: Bounds = None, html: Html = None) -> None:
-    """Compare budgets: how wrong an answer would be, what an attacker could learn; reads no data, spends nothing."""
+    """Compare budgets: the error of an answer, what an attacker could learn. Reads no data and spends nothing."""
     if call.values["sql"] is None:
         found = _without_question(call, bounds)
     elif bounds is not None:
-        raise InvalidParameter("--bounds", bounds, "without a question", "A table declares its own bounds.")
+        raise InvalidParameter("--bounds", bounds, "without a question", "Leave it out: tables declare bounds.")
     else:
         found = perform(call, ChooseEpsilon, "Comparing")
     if html is not None:
@@ -99,7 +99,7 @@ def _without_question(call: CommandCall, bounds: tuple[str, str] | None) -> choi
     """Returns what budgets mean for a plain count, and for a mean of values within bounds."""
     request: ChooseEpsilon = call.request(ChooseEpsilon, sql="")
     if request.limits == "choose":
-        raise InvalidParameter("--choose-limits", "given", "with a question", "Name limits, or a question.")
+        raise InvalidParameter("--choose-limits", "given", "to come with a question", "Pass limits, or a question.")
     limits = request.limits if isinstance(request.limits, Limits) else Limits()
     return choices.choose_epsilon(
         request.candidates,

@@ -63,7 +63,7 @@ def _limits(_: str, given: Mapping[str, Any]) -> Any:
             check.integer(at_least=1, at_most=10**9, **{f"limits_{name}": value})
     found = {name: value for name, value in named.items() if value is not None}
     if choosing and found:
-        hint = "Name limits, or have them chosen, not both."
+        hint = "Pass limits or --choose-limits, but not both."
         raise InvalidParameter("--choose-limits", "given", "without --limits-groups and --limits-rows", hint)
     return "choose" if choosing else found or None
 

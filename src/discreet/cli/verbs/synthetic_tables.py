@@ -25,7 +25,7 @@ _FORMS = (".parquet", ".csv")
 
 @command(SynthesizeTables, Synthesize, optional=("events",), without=("people",))
 def synthesize(call: CommandCall, *, out: Out, events_out: EventsOut = None, report: Report = None) -> None:
-    """Make a synthetic table like a protected one, to hand on; the same again is written from the ledger for free."""
+    """Make a synthetic table like a protected one, to share. The same request again comes from the ledger for free."""
     table, events = call.values["table"], call.values["events"]
     _check_out("--out", out)
     _check_events(events, events_out)
@@ -43,7 +43,7 @@ def synthesize(call: CommandCall, *, out: Out, events_out: EventsOut = None, rep
         with stages("Drawing charts"):
             page = made.to_html()
         write_page(page, report, "--report")
-        told.append(f"What they are good for, and what not: {report}.")
+        told.append(f"What the tables are good for, and what not: {report}.")
     if call.form is OutputFormat.TABLE:
         for line in told:
             say(line)
@@ -52,7 +52,7 @@ def synthesize(call: CommandCall, *, out: Out, events_out: EventsOut = None, rep
 
 def _check_out(option: str, out: Path) -> None:
     if out.suffix not in _FORMS or not out.parent.is_dir():
-        raise InvalidParameter(option, str(out), f"to end with {' or '.join(_FORMS)}, in a folder that is there")
+        raise InvalidParameter(option, str(out), f"to end with {' or '.join(_FORMS)}, in an existing folder")
 
 
 def _check_events(events: str | None, events_out: Path | None) -> None:
@@ -67,7 +67,7 @@ def _check_events(events: str | None, events_out: Path | None) -> None:
 def _check_report(path: Path) -> None:
     """Refuses a page that could not be written, or not be drawn, before anything is charged."""
     if path.suffix != ".html" or not path.parent.is_dir():
-        raise InvalidParameter("--report", str(path), "to end with .html, in a folder that is there")
+        raise InvalidParameter("--report", str(path), "to end with .html, in an existing folder")
     load("vl_convert", "Drawing a chart")
 
 
@@ -79,6 +79,6 @@ def _write(table: Any, out: Path, option: str) -> str:
         else:
             load("pyarrow.csv", "A CSV file").write_csv(table, out)
     except OSError:
-        hint = f"The table is kept: the same command with another {option} writes it for free."
+        hint = f"The table is stored: the same command with another {option} writes it for free."
         raise InvalidParameter(option, str(out), "to be a file that can be written", hint) from None
     return f"{table.num_rows:,} rows written to {out}."

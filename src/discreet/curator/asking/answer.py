@@ -40,8 +40,14 @@ if TYPE_CHECKING:
 else:  # which draw charts and pages
     page, render = Module("discreet.report.page"), Module("discreet.report.render")
 
-COMPLETED = "What limits, bounds and missing ids leave out is added, as far as the profile and declared facts tell."
-UNPROFILED = "What limits and bounds leave out is unknown without a profile (curator.profile, or discreet profile)."
+COMPLETED = (
+    "Numbers include an estimate of what limits, bounds and missing ids leave out, as far as the profile and declared "
+    "facts show it."
+)
+UNPROFILED = (
+    "How much limits and bounds leave out is unknown. To measure it, buy a profile (curator.profile, or discreet "
+    "profile)."
+)
 _LARGEST = (1 << 63) - 1  # of the integers that every frame can hold
 
 
@@ -139,7 +145,7 @@ class Answer(DisplayMixin):
         for name in answers.AnswerShape.of(self.columns).numbers:
             about = "the whole table" if name in self.whole else "what was counted"
             more = f"; {self.coverage[name]}" if self.coverage is not None and name in self.coverage else ""
-            told[name] = f"released with a {percent(self.confidence)} interval about {about}{more}"
+            told[name] = f"released with a {percent(self.confidence)} interval for {about}{more}"
         return told
 
     def adjusted(self, *, consistent: bool = True, nonnegative: bool = True) -> Answer:
@@ -153,12 +159,12 @@ class Answer(DisplayMixin):
             InvalidParameter: if groups do not add up to totals: where people own rows, and where groups are private.
         """
         if self.released is None:
-            raise InvalidParameter("answer", "this one", "to come from a curator", "Ask a question first.")
+            raise InvalidParameter("answer", "this one", "to come from a curator", "Use what curator.ask returned.")
         fitting = AdjustedStatistics(self.released, consistent=consistent, nonnegative=nonnegative)
         return replace(
             self,
             records=records(fitting.rows(self.confidence)),
-            notes=(*self.notes, "Numbers were adjusted to fit each other after they were released; see raw."),
+            notes=(*self.notes, "Numbers were adjusted after release to agree with each other; see raw."),
             released=fitting,
             raw=self.raw or self,
             totals=tuple(fitting.totals(self.confidence)),
@@ -216,7 +222,7 @@ class Answer(DisplayMixin):
             "div",
             answers.table(self._printed_rows, caption=caption),
             *warning,
-            page.paragraph(f"{cost} Remaining: {self.remaining}. Intervals are about: {self._about}."),
+            page.paragraph(f"{cost} Remaining: {self.remaining}. Intervals cover: {self._about}."),
             *(page.paragraph(f"{name}: {found}.") for name, found in (self.coverage or {}).items()),
             page.bullets(*self.notes),
         )
@@ -233,7 +239,7 @@ class Answer(DisplayMixin):
             facts={
                 **({"Replayed": "a stored answer, free"} if self.replayed else {"Cost": str(self.cost)}),
                 "Remaining": str(self.remaining),
-                "Intervals are about": self._about,
+                "Intervals cover": self._about,
                 **{f"Coverage of {name}": str(found) for name, found in (self.coverage or {}).items()},
             },
             notes=self.notes,
@@ -385,11 +391,11 @@ def _fit_cells(cells: Sequence[NoisyNumber], fit: Floats) -> list[NoisyNumber]:
 def _fitting(raw: ReleasedStatistics) -> Floats:
     """Returns the projection on numbers whose totals are sums of their parts."""
     if raw.program.reading.bounding is not None:
-        hint = "Their totals are answers to other questions; leave consistent out."
-        raise InvalidParameter("consistent", True, "for rows that are units: people count in each grouping", hint)
+        hint = "Here people count in each grouping separately, so parts do not add up to totals. Pass consistent=False."
+        raise InvalidParameter("consistent", True, "only where each row is one unit", hint)
     if any(one.selection is not None for one in raw.program.groupings):
-        hint = "Parts may be missing; declare the keys, or leave consistent out."
-        raise InvalidParameter("consistent", True, "for public groups only", hint)
+        hint = "Some parts may be missing. Declare the keys, or pass consistent=False."
+        raise InvalidParameter("consistent", True, "only for public groups", hint)
     if len(raw.keys) > MOST_ROWS:
         raise InvalidParameter("consistent", True, f"for at most {MOST_ROWS} rows", "Ask for fewer groupings.")
     demands = [row for coarse, fine in _levels(raw) for row in _demand(raw, coarse, fine)]

@@ -104,15 +104,15 @@ class BatchExecutor:
         questions = asked.questions
         if isinstance(questions, str | Question) or not 1 <= len(questions) <= MOST:
             found = "one question" if isinstance(questions, str | Question) else f"{len(questions)} questions"
-            hint = f"Pass a list of 1 to {MOST} questions; ask answers one."
+            hint = f"Pass a list of 1 to {MOST} questions. For one question, use ask."
             raise InvalidParameter("questions", found, "to be a list of questions", hint)
         found_plans: list[MeasurementPlan] = []
         for place, question in enumerate(questions):
             with naming(place):
                 found_plans.append(self._planner.plan(self._catalog.read(question), limits=asked.limits))
                 if found_plans[-1].account != found_plans[0].account:
-                    reason = "It is about the people of another account than the questions before it."
-                    raise UnsupportedQuery(reason, "Ask a batch of its own for each account: each is charged once.")
+                    reason = "It is about people of another account than the questions before it."
+                    raise UnsupportedQuery(reason, "Ask one batch for each account. Each batch is charged once.")
         return found_plans
 
     def _payable(self, measurements: Sequence[MeasurementPlan], share: QueryBudget) -> list[MeasurementPlan]:
@@ -131,11 +131,11 @@ class BatchExecutor:
         batch, results = bought.result
         layout, found, cost = batch.layout, [], bought.cost
         paid = [first in layout.paid_places for first in layout.first]
-        told = f"One charge paid for {sum(paid)} answers; the cost is that of all."
+        told = f"One charge paid for {sum(paid)} answers. The cost shown is for all of them."
         for measurement, result, own in zip(batch.measurements, results, paid, strict=True):
-            portrait = self._replay.portrait(measurement, batch.considered_terms)
+            profile = self._replay.profile_for(measurement, batch.considered_terms)
             new = own and cost is not None
-            answer = Answer.of(result, confidence, bought.remaining, cost=cost if new else None, profile=portrait)
+            answer = Answer.of(result, confidence, bought.remaining, cost=cost if new else None, profile=profile)
             found.append(replace(answer, notes=(*answer.notes, told)) if new and sum(paid) > 1 else answer)
         return found
 
@@ -196,7 +196,7 @@ class PaidBatch:
         kept = charge.note(batch.place, text, question=self.request.question)
         layout = BatchLayout.read(json.loads(kept)["batch"])
         if layout.edition < ReleaseFormat.SEARCHED:  # since then rules differ in how intervals are found
-            raise InternalError("A batch was laid out by rules that nothing is measured by any more.")
+            raise InternalError("A batch was planned by rules that are no longer supported.")
         keys = self._measure_batch(replace(batch, layout=layout), charge)
         outcome = json.dumps({"batch": {**layout.fields, "keys": keys}})
         return ReleaseOutcome(event=NOTHING, replay_key=batch.place, payload=outcome)

@@ -179,7 +179,7 @@ class BatchPlan:
         schema = describe_counted_rows(first.plan, first.schemas)
         question = cube_of([first.plan, *(other.plan for other in others)], schema)
         if question is None:
-            raise InternalError("Questions were to be groupings of one, and are not.")
+            raise InternalError("The questions cannot be measured as groupings of one question.")
         return first.about(question)
 
     def cube_program(self, part: Sequence[int]) -> Program:

@@ -28,7 +28,7 @@ from discreet.requests.request import CANDIDATES
 from discreet.sql.select import parse
 
 _LEAST_CHANCE, _LARGEST_CHANCE = Fraction(1, 10**6), Fraction(1, 2)
-_RISKS = ("found, of 100", "suspicion of 50 %, then")
+_RISKS = ("found of 100 people", "50 % suspicion becomes")
 _TABLE, _UNIT, _COLUMN = "people", "person", "x"
 _COUNT, _MEAN = 'SELECT COUNT(*) AS "count" FROM people', "SELECT AVG(x) AS mean FROM people"
 
@@ -55,10 +55,10 @@ class BudgetChoice:
         """Returns the risk in a sentence."""
         wrong, found = (_in_100(share) for share in (self.risk.false_positives, self.risk.power))
         prior, sure = (_in_100(share) for share in (self.risk.prior, self.risk.posterior))
-        but = f", but for a chance of {float(self.risk.chance):g}" if self.risk.chance else ""
+        but = f", except with a probability of {float(self.risk.chance):g}" if self.risk.chance else ""
         return (
-            f"Who accuses {wrong} in 100 wrongly finds at most {found} in 100 rightly; "
-            f"a suspicion of {prior} in 100 grows to at most {sure}{but}."
+            f"An attacker with a {wrong} % false-positive rate finds at most {found} % of the people in the data. "
+            f"A suspicion of {prior} % grows to at most {sure} %{but}."
         )
 
 
@@ -89,7 +89,7 @@ class Choices(DisplayMixin):
     @property
     def about(self) -> str:
         """Returns what the errors are errors of."""
-        return f"Errors are those of {percent(self.confidence)} intervals in a group of {self.rows:,} rows."
+        return f"Errors are for {percent(self.confidence)} intervals, in a group of {self.rows:,} rows."
 
     @property
     def headings(self) -> tuple[str, ...]:

@@ -88,7 +88,7 @@ class Explanation(DisplayMixin):
     def facts(self) -> dict[str, str]:
         """Returns cost, noise, limits, unit and groups, a line each."""
         return {
-            **({} if self.refusal is None else {"refused": f"Terms now, it would be refused. {self.refusal}"}),
+            **({} if self.refusal is None else {"refused": f"It would be refused now. {self.refusal}"}),
             **({} if self.free is None else {"free": self.free}),
             "cost": f"{self.cost}; remaining on account {self.account!r}: {self.remaining}",
             **({} if not self.caps else {"caps": "; ".join(f"{who}: {left} left" for who, left in self.caps.items())}),
@@ -277,7 +277,7 @@ def _width(cell: Cell) -> float:
 
 def _pending(program: Program) -> str:
     law = [f"discrete {program.noise.law.capitalize()}"] if program.measures else ["exponential mechanism"]
-    return f"{law[0]}, its scale by what is chosen"
+    return f"{law[0]}, with a scale that depends on what is chosen"
 
 
 def _noises(program: Program) -> list[str]:

@@ -111,7 +111,7 @@ class ReleaseExecutor:
             return probe.find_fact(made)
         first = unpack(kept, lambda epsilon, _: probe.program(epsilon), private=self.private)
         if first is None:
-            raise InternalError("What was released for a charge cannot be read.")
+            raise InternalError("The stored release of a charge cannot be read.")
         return probe.find_fact(
             first, former=(edition_of(read_header(kept)) or ReleaseFormat.ONE_GRID) < ReleaseFormat.UNCUT
         )
@@ -187,7 +187,7 @@ class PaidQuestion:
 def stage_name(tables: Sequence[str], *, probing: bool) -> str:
     """Names a run by what is planned, in words that no draw changes."""
     reading = f"Reading {' and '.join(dict.fromkeys(tables))} and adding noise"
-    return f"Finding out bounds and limits, then {reading[0].lower()}{reading[1:]}" if probing else reading
+    return f"Choosing bounds and limits, then {reading[0].lower()}{reading[1:]}" if probing else reading
 
 
 def settle_program(

@@ -115,8 +115,8 @@ class Planner:
             plan = with_other(plan, bound.rows, other)
         if plan.bands is not None and limits == CHOOSE:
             raise UnsupportedQuery(
-                "How many bands a person is in is not known before the edges of the bands are.",
-                "Write the edges, such as HISTOGRAM(x, 0, 25, 50), or name limits.",
+                "Limits cannot be chosen before the edges of the bands are known.",
+                "Write the edges, such as HISTOGRAM(x, 0, 25, 50), or pass limits.",
             )
         secret = self.salt(bound.account) if salt is None else salt
         probes: list[Probe] = [BoundsProbe(schemas, *spot, secret) for spot in unbounded_columns(plan, schemas)]
@@ -177,14 +177,14 @@ class Planner:
         """
         if requested.within is None:
             if requested.max_epsilon is not None:
-                hint = "It caps what {within} may cost; pass {epsilon} alone, or {within} and {max_epsilon}."
-                raise InvalidParameter("max_epsilon", requested.max_epsilon, Hint("to accompany {within}"), Hint(hint))
+                hint = "It caps what {within} may cost. Pass {epsilon} alone, or {within} and {max_epsilon}."
+                raise InvalidParameter("max_epsilon", requested.max_epsilon, Hint("to come with {within}"), Hint(hint))
             if requested.epsilon is None:
-                hint = "Pass what it may cost, e.g. {epsilon:0.1}, or how near it must be: {within:20} {max_epsilon:1}."
+                hint = "Pass the cost, e.g. {epsilon:0.1}, or the largest error and cost: {within:20} {max_epsilon:1}."
                 raise InvalidParameter("epsilon", None, "to be given", Hint(hint))
             return QueryBudget.of(requested.epsilon, requested.delta, budget)
         if requested.epsilon is not None:
-            either = "Name what it may cost, or how near it must be, not both."
+            either = Hint("Pass {epsilon} for the cost or {within} for the largest error, not both.")
             raise InvalidParameter("within", requested.within, "without an epsilon", either)
         target = ErrorTarget.of(requested.within, requested.confidence, requested.max_epsilon)
         delta = QueryBudget.of(target.max_epsilon, requested.delta, budget).delta
@@ -194,8 +194,8 @@ class Planner:
         check_plain(measurement.plan)
         if measurement.missing:
             raise UnsupportedQuery(
-                f"The error is not known before something else is: {measurement.missing[0].subject}.",
-                "Ask once with an epsilon: it is then chosen privately and remembered; or declare it.",
+                f"The error depends on something that is not known yet: {measurement.missing[0].subject}.",
+                "Ask once with an epsilon, so that it is chosen privately and remembered. Or declare it.",
             )
         rebuild = measurement.rebuild(measurement.facts)
         program = rebuild(target.max_epsilon, delta)
@@ -297,7 +297,7 @@ def _least(released: ReleasedStatistics, argument: object, outside: Fraction) ->
         if aggregate.argument == argument and aggregate.kind in ("mean", "count_values")
     )
     if linear is None:
-        raise InternalError("A mean or a count does not tell the number of its values.")
+        raise InternalError("A mean or a count does not determine the number of its values.")
     reach = program.noise.reach(linear, 2 * outside)  # one of the two sides
     numerators, denominator = linear.values(np.asarray(released.noisy))
     return min(int((Fraction(n, denominator) - reach).__floor__()) for n in numerators)
@@ -325,9 +325,9 @@ def refusal_of_shown_groups(measurement: MeasurementPlan, accepts: Accepts) -> U
     distinct, by_person = _first(found.distinct, accepts), _first(found.by_person, accepts)
     groups = None if several else _first(found.groups, accepts)  # one stored release does not serve several
     ways = [
-        f"count different values, NULL not among them: {different(distinct)}" if distinct else "",
-        f"group by the person as well, whose rows are limited: {different(by_person)}" if by_person else "",
-        f"ask for the groups first, {different(groups)}, and then again for this, which is free and about the groups "
+        f"count different values, without NULL: {different(distinct)}" if distinct else "",
+        f"group by the person, too, whose rows are limited: {different(by_person)}" if by_person else "",
+        f"ask for the groups first, {different(groups)}, and then ask this again, which is free and covers the groups "
         "shown"
         if groups
         else "",

@@ -87,7 +87,7 @@ class Profiler:
         """
         plan = measurement.own_profile
         if plan is None:
-            hint = Hint("Ask about one SELECT, with {limits} given, or without {coverage}.")
+            hint = Hint("Ask one SELECT and pass {limits}, or leave out {coverage}.")
             raise InvalidParameter("coverage", "this question", "to be about one SELECT whose limits are known", hint)
         place = measurement.profile_place(terms)
         known = self._replay.profile(plan, place)
@@ -113,7 +113,7 @@ class Profiler:
             return terms, self.of_table(plan, positive(profile=profile))
         if profile is not None:
             alone = Hint("to be given without {profile}")
-            raise InvalidParameter("coverage", coverage, alone, "Ask with one of the two.")
+            raise InvalidParameter("coverage", coverage, alone, "Pass one of the two.")
         share = probability(coverage=coverage)
         rest = replace(terms, epsilon=terms.epsilon * (1 - share))
         return rest, self.of_question(measurement, rest, terms.epsilon * share)
@@ -192,4 +192,4 @@ def _serves(known: Profile, wanted: ProfilePlan, epsilon: Fraction) -> bool:
 def _check_column(option: str, name: str, schema: TableSchema) -> None:
     if name not in schema.stored_columns or name in schema.ids:
         hint = f"Its columns are {', '.join(sorted(set(schema.stored_columns) - schema.ids))}."
-        raise InvalidParameter(option, name, f"to name a column of {schema.name!r} that is no id", hint)
+        raise InvalidParameter(option, name, f"to name a column of {schema.name!r} that is not an id", hint)

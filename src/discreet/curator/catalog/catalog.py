@@ -175,7 +175,7 @@ class Catalog:
         for table, known in self.folders.items():
             if self._accounts[table] != schema.account and (known.holds(folder) or folder.holds(known)):
                 hint = f"Pass account={self._accounts[table]!r} to share its budget."
-                told = f"to have no files of table {table!r}, which have a budget"
+                told = f"to share no files with table {table!r}, which has a budget"
                 raise InvalidParameter("source", str(folder.root), told, hint)
         files = FileSchema(schema.name, folder.sides, *folder.limits, folder.suffix)
         column = replace(schema.columns[folder.file_column], files=files)
@@ -225,7 +225,7 @@ class Catalog:
         origin = DataOrigin.of(self._files(source), identity)
         for table, (public, files) in self._published.items():
             if public is source or origin.is_origin_of(files.fields):
-                hint = "A table is either public or protected: leave one of the two out."
+                hint = "A table is either public or protected. Declare it once."
                 raise InvalidParameter(
                     "source", self._describe_source(source), f"not to be the public table {table!r}", hint
                 )
@@ -234,7 +234,7 @@ class Catalog:
         for table, (known, _) in self._sources.items():
             if known is source and self._accounts[table] != account and not (identity or again):
                 hint = f"Pass account={self._accounts[table]!r} to share its budget."
-                condition = f"not to be the data of table {table!r}, which have a budget"
+                condition = f"not to be the data of table {table!r}, which has a budget"
                 raise InvalidParameter("source", self._describe_source(source), condition, hint)
         return origin
 
@@ -248,7 +248,7 @@ class Catalog:
         held = [table for table, (known, _) in self._sources.items() if known is source]
         held += [table for table, told in self._ledger.origins().items() if origin.is_origin_of(told)]
         if held:
-            hint = "Write what may be published into a file of its own."
+            hint = "Write the part that may be published into a separate file."
             raise InvalidParameter(
                 "source", self._describe_source(source), f"not to be the protected table {held[0]!r}", hint
             )
@@ -259,7 +259,7 @@ class Catalog:
         check.label(name=name)
         taken = [known for known in (*self._protected, *self._public) if same(known, name) and known != name]
         if name in others or taken:
-            hint = "Letter case does not matter in questions; give it another name."
+            hint = "Letter case does not matter in questions. Choose another name."
             raise InvalidParameter("name", name, "to be the name of one table only", hint)
 
     # ----------------------------------------------------------------------------------------------------- questions
@@ -302,7 +302,7 @@ class Catalog:
                 continue
             present, own = self._ledger.declaration(name), declaration(schema)
             if present is not None and present != own:
-                hint = "It was declared anew since this curator was opened: protect it as it is declared now."
+                hint = "The declaration changed after this curator was opened. Protect the table as it is declared now."
                 raise DeclarationChanged(name, differences(own, present), hint)
 
     def source(self, name: str) -> Any:
@@ -348,7 +348,7 @@ class Catalog:
             self.schema(check.instance(Question, question=question).table)
             if parameters is not None:
                 hint = "Put the values into the plan, e.g. with table(...).where(condition, parameters=...)."
-                raise InvalidParameter("parameters", type(parameters).__name__, "to accompany a text", hint)
+                raise InvalidParameter("parameters", type(parameters).__name__, "to come with a SQL text", hint)
             return self._add_owned_rows(question)
         try:
             return parse(question, self.schemas, parameters, self._today)
@@ -399,7 +399,7 @@ class Catalog:
 
     def _check_one_account(self, plan: Question) -> None:
         if len({self._accounts[one.table] for one in (plan, *plan.beside)}) > 1:
-            reason = "The questions inside this one are about the people of different accounts."
+            reason = "The questions inside this one are about people of different accounts."
             raise UnsupportedQuery(reason, "Ask them one by one.")
 
     def _add_owned_rows(self, question: Question) -> Question:
@@ -412,7 +412,7 @@ class Catalog:
         for output in question.outputs:
             if not may_be_shown(output.name):
                 reason = f"A column of the answer cannot be called {output.name!a}."
-                raise UnsupportedQuery(reason, "Give it a printable name without # and the ends _low and _high.")
+                raise UnsupportedQuery(reason, "Choose a printable name without # that does not end in _low or _high.")
         if any(block.beside or block.steps for block in question.beside):
             raise UnsupportedQuery("A query inside another one cannot contain further queries.", "Ask them one by one.")
         for block in question.beside:

@@ -59,15 +59,15 @@ def columns_of(engine: Engine, source: Any, types: Mapping[str, str] | None) -> 
     if missing:
         proposed = ", ".join(f'{json.dumps(name, ensure_ascii=False)}: "text"' for name in missing)
         hint = (
-            "The format carries no types. discreet.check_file(path).types looks into a file for its steward. "
-            f"Paste and correct: types={{{proposed}}}"
+            "The format has no column types. As the steward, look them up with discreet.check_file(path).types. "
+            f"Or paste and correct: types={{{proposed}}}"
         )
         raise InvalidParameter("types", None, "to be given", hint)
     declared = columns | {column: Type(kind) for column, kind in by_column("types", types or {}).items()}
     for column in declared:
         check.label(column=column)
     if UNIT in declared:  # the column of ids is called so in rows that are put together
-        raise InvalidParameter("column", UNIT, "to be called otherwise", "Rename it in the source.")
+        raise InvalidParameter("column", UNIT, "to have another name", "Rename it in the source.")
     return declared
 
 
@@ -148,7 +148,7 @@ def by_column(option: str, given: Any) -> Mapping[str, Any]:
     """
     if not isinstance(given, Mapping):
         hint = f"Write {option}={_EXAMPLES[option]}."
-        raise InvalidParameter(option, type(given).__name__, "to be a dict with names of columns", hint)
+        raise InvalidParameter(option, type(given).__name__, "to be a dict by column name", hint)
     return given
 
 
@@ -166,7 +166,7 @@ def _columns_hint(columns: Mapping[str, Type]) -> str:
 
 def _bounds(column: str, kind: Type, pair: Any, *, option: str = "bounds") -> ColumnBounds:
     if not kind.is_number and kind not in (Type.DATE, Type.TIMESTAMP):
-        condition = "to be of a column of numbers or dates"
+        condition = "to be for a column of numbers or dates"
         raise InvalidParameter(f"{option}[{column!r}]", kind.value, condition, "Leave it out.")
     ends = tuple(pair) if isinstance(pair, Iterable) and not isinstance(pair, str) else ()
     if len(ends) != 2:
@@ -187,7 +187,7 @@ def _moment(column: str, end: object) -> dt.date:
     except ValueError:
         found = None
     if not isinstance(found, dt.date) or (isinstance(found, dt.datetime) and found.tzinfo is not None):
-        condition = "to be a day of the years 1 to 9999, without a zone"
+        condition = "to be a day in the years 1 to 9999, without a time zone"
         raise InvalidParameter(f"bounds[{column!r}]", end, condition, "Write it as YYYY-MM-DD.")
     return found
 
@@ -200,7 +200,7 @@ def _keys(column: str, kind: Type, values: Sequence[Value]) -> tuple[Value, ...]
     if not (are_plainly(listed, kind) and None not in listed):  # what a column's own values are is seen of all at once
         listed = tuple(_plain(option, kind, value) for value in listed)
     if not listed:
-        raise InvalidParameter(option, "no keys", f"to be of type {kind.value}", "List every public key.")
+        raise InvalidParameter(option, "no keys", "to list at least one key", "List every public key.")
     if len(set(listed)) != len(listed):
         raise InvalidParameter(option, "repeated keys", "to be different", "List each key once.")
     return listed
@@ -345,7 +345,7 @@ class QueryBudget:
             InvalidParameter: if epsilon is missing or no amount, or delta is given although the budget is pure.
         """
         if epsilon is None:
-            hint = Hint("Pass e.g. {epsilon:0.1}; explain shows its error.")
+            hint = Hint("Pass e.g. {epsilon:0.1}. To see the error first, use explain.")
             raise InvalidParameter("epsilon", None, "to be given", hint)
         slack = _usual_delta(budget) if delta is None else below_one(delta=delta)
         if slack and isinstance(budget, PureDP):

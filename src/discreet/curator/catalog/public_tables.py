@@ -85,8 +85,8 @@ def _check_unique(table: str, names: tuple[str, ...], columns: Mapping[str, Type
     asked = Reading(table=table, keys=keys, statistics=(Statistic(kind="rows"),))
     found = {} if engine is None else engine.read_public(asked)
     if any(count > 1 for key, (count, *_) in found.items() if None not in key):
-        hint = "Leave it out, or make the rows unique first."
-        raise InvalidParameter("unique", ", ".join(names), f"to tell the rows of {table!r} apart", hint)
+        hint = "Leave it out, or remove repeated rows first."
+        raise InvalidParameter("unique", ", ".join(names), f"to be unique in {table!r}", hint)
 
 
 def _combinations(
@@ -252,7 +252,7 @@ def _resolve_reference(
         raise InvalidParameter(option, reference, f"to be a column of {table!r}", hint)
     found = public[table].columns[source].type
     if kind is not None and found is not kind:
-        hint = f"It is {found.value}; declare both alike with types=..."
+        hint = f"It is {found.value}. Declare the same type for both with types=..."
         raise InvalidParameter(option, reference, f"to be of type {kind.value}, like {column!r}", hint)
     return _values(option, table, ColumnRef(source, found), engine)
 
@@ -264,7 +264,7 @@ def _values(option: str, table: str, column: ColumnRef, engine: Engine) -> list[
     try:
         groups = engine.read_public(Reading(table=table, keys=(column,), statistics=(Statistic(kind="rows"),)))
     except QueryFailed:
-        hint = "Look at its file; nothing was charged."
+        hint = "Check its file. Nothing was charged."
         raise InvalidParameter(option, f"{table}.{column.name}", "to be readable", hint) from None
     values: list[Any] = [value for (value,) in groups if value is not None]
     if not 0 < len(values) <= MOST_KEYS:

@@ -81,7 +81,7 @@ def account_of(name: str, account: str | None, whose: Owner) -> str:
     if whose.target is None:
         return account or name
     if account not in (None, whose.target.account):
-        hint = f"Leave it out: rows on the way to {whose.target.name!r} are of the same people."
+        hint = f"Leave it out: rows that lead to {whose.target.name!r} belong to the same people."
         raise InvalidParameter("account", account, f"to be {whose.target.account!r}", hint)
     return whose.target.account
 
@@ -121,7 +121,7 @@ def _check_column(name: str, column: object, columns: Mapping[str, Type]) -> Non
         hint = f"Its columns are {', '.join(sorted(columns))}."
         raise InvalidParameter("unit", column, f"to name a column of {name!r}", hint)
     if columns[column] is Type.FLOAT:
-        raise InvalidParameter("unit", column, "not to be of type float", "Use whole or text ids.")
+        raise InvalidParameter("unit", column, "not to be of type float", "Use whole numbers or texts as ids.")
 
 
 def _on_a_way(name: str, unit: str, columns: Mapping[str, Type], known: Schemas) -> Owner:
@@ -132,7 +132,7 @@ def _on_a_way(name: str, unit: str, columns: Mapping[str, Type], known: Schemas)
     target = _end(name, reach, unit, known)
     kinds = columns[reach.column], target.columns[reach.key].type
     if kinds[0] is not kinds[1]:
-        hint = f"They are {kinds[0].value} and {kinds[1].value}; declare both alike with types=..."
+        hint = f"They are {kinds[0].value} and {kinds[1].value}. Declare the same type for both with types=..."
         raise InvalidParameter("unit", unit, "to join columns of one type", hint)
     _check_further(unit, target, further, known)
     if reach.key == target.unit:  # the key is the id itself: nothing has to be looked up
@@ -156,7 +156,7 @@ def _end(name: str, reach: UnitLink, unit: str, known: Schemas) -> TableSchema:
     if target is None:
         raise InvalidParameter("unit", unit, "to lead to a protected table", f"Protect {reach.table!r} first.")
     if target.unit is None:
-        hint = f"Each row of {reach.table!r} is a person of its own; give it a column of ids as unit."
+        hint = f"Each row of {reach.table!r} is a separate person. Declare its column of ids as unit."
         raise InvalidParameter("unit", unit, "to lead to a table with ids", hint)
     if reach.key not in target.stored_columns:
         hint = f"The columns of {reach.table!r} are {', '.join(sorted(target.stored_columns))}."
@@ -179,8 +179,8 @@ def _check_further(unit: str, target: TableSchema, steps: Sequence[tuple[str, Un
         following = known.get(step.table)
         declared = at is not None and own in ("", at.name) and _declared_step(at, step, following)
         if not declared:
-            hint = "Leave the further steps out: the tables on the way declare them."
-            raise InvalidParameter("unit", unit, "to go on as those tables were declared", hint)
+            hint = "Leave out the further steps: the tables in between declare them."
+            raise InvalidParameter("unit", unit, "to match how those tables were declared", hint)
         at = following
 
 

@@ -87,4 +87,4 @@ def _data(known: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterator[str]:
     if before and paths:
         yield f"source: {', '.join(PurePath(path).name for path in paths)} is read from now on"
         if not new_version:
-            yield "the version is the same: answers about the former file are given again; a new version ends that"
+            yield "the version is the same: answers about the former file are repeated until you declare a new version"

@@ -209,8 +209,8 @@ def _check_budget(account: str, declared: Loss, present: Loss) -> None:
         options = " ".join(f"--{name} {amount}" for name, amount in amounts.items() if amount)
         how = f"To change it, run: discreet amend {shlex.quote(account)} {options}"
     else:
-        how = "The currency is fixed when an account is opened; open another account."
-    hint = f"The ledger decides, and a change of it is an entry of its own. Write here what it has. {how}"
+        how = "The currency is fixed when an account is opened. To change it, open another account."
+    hint = f"The ledger decides, and every change is a ledger entry. Write the budget as it is in the ledger. {how}"
     raise InvalidParameter(f"budgets.{account}", declared, f"to be {present}, as in the ledger", hint)
 
 
@@ -220,7 +220,7 @@ def naming(place: str, *, account: str = "") -> Iterator[None]:
     try:
         yield
     except DeclarationChanged as error:
-        hint = "Run `discreet protect` to look at the change and enter it in the ledger; nothing else does."
+        hint = "Run `discreet protect` to review the change and enter it in the ledger. Nothing else enters it."
         raise DeclarationChanged(error.table, error.differences, hint) from None
     except InvalidParameter as error:
         key = _KEYS.get(error.name, error.name)
@@ -245,10 +245,10 @@ def _check_types(place: str, table: ProtectedTable | PublicTable, *, typed: bool
         source = source_of(str(table.source))
     if isinstance(source, Csv) and not typed:
         look = (
-            f"`discreet check {shlex.quote(str(_from_here(source.paths[0])))} --write` looks into the file, adds them"
+            f"`discreet check {shlex.quote(str(_from_here(source.paths[0])))} --write` reads the file and adds them"
         )
         pasted = f"paste this under [{place}] and correct it:\n{types_line(source.header)}"
-        hint = f"CSV carries no types. {look} at the end of discreet.toml and leaves the rest as it is; or {pasted}"
+        hint = f"CSV has no column types. {look} at the end of discreet.toml. The rest stays unchanged. Or {pasted}"
         raise InvalidParameter(f"{place}.types", None, "to be given", hint)
 
 

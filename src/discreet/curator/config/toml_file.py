@@ -104,7 +104,7 @@ def load(path: str | os.PathLike[str]) -> Config:
     try:
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
-        hint = "Run `discreet check FILE.csv --write` here, or `discreet init` for an empty one; or name --config."
+        hint = "Run `discreet check FILE.csv --write` here, run `discreet init` for an empty file, or pass --config."
         raise InvalidParameter("config", str(path), "to be a file that can be read", hint) from None
     return parse(text, Path(path).absolute().parent)
 
@@ -126,7 +126,7 @@ def parse(text: str, folder: Path) -> Config:
     try:
         content = tomllib.loads(text, parse_float=Decimal)  # amounts are kept as they were written
     except tomllib.TOMLDecodeError as error:
-        hint = f"{error}. Texts need quotes, and each table or key is written once."
+        hint = f"{error}. Put texts in quotes, and write each table or key once."
         raise InvalidParameter(FILE, "this text", "to be TOML", hint) from None
     fields = _fields("", content, _TOP)
     place = folder if fields.get("engine") is None else None
@@ -196,7 +196,7 @@ def _on_their_ways(tables: Sequence[ProtectedTable]) -> tuple[ProtectedTable, ..
         table = next((t for t in waiting if target_of(t.unit) in (None, *ready)), None)
         if table is None:
             place, names = f"tables.{waiting[0].name}.unit", ", ".join(table.name for table in tables)
-            hint = f"Ways lead to other tables of the file, never round in a circle; its tables are {names}."
+            hint = f"A unit leads to other tables of the file, never in a circle. Its tables are {names}."
             raise InvalidParameter(place, waiting[0].unit, "to lead to a table with ids", hint)
         waiting.remove(table)
         target = target_of(table.unit)
@@ -246,7 +246,7 @@ def _project(name: str, account: str, cap: Mapping[str, Any], budgets: Mapping[s
 
 def _on_account(place: str, account: str, budgets: Mapping[str, Loss]) -> str:
     if account not in budgets:
-        hint = f"Add [budgets.{account}], or correct it."
+        hint = f"Add [budgets.{account}], or correct the name."
         raise InvalidParameter(f"{place}.{account}", "this account", "to have a budget", hint)
     return f"{place}.{account}"
 
@@ -257,7 +257,7 @@ def _check_names(tables: tuple[ProtectedTable, ...], public: tuple[PublicTable, 
     names = [name.casefold() for _, name in places]
     for place, name in places:
         if names.count(name.casefold()) > 1:
-            hint = "Letter case does not matter in questions; give it another name."
+            hint = "Letter case does not matter in questions. Choose another name."
             raise InvalidParameter(place, name, "to be the name of one table only", hint)
 
 
@@ -376,7 +376,7 @@ _TABLE: Mapping[str, Read] = {
 _PUBLIC: Mapping[str, Read] = {"source": _text, "types": _texts, "unique": _unique}
 _REQUIRED = {
     "source": 'Name the file, like source = "visits.csv", or a table, like "postgresql://db.example/clinic/visits".',
-    "unit": 'Name the column of ids of those who are protected, or write unit = "" if each row is one person.',
-    "suffix": 'Say how names of files end, like suffix = ".png".',
-    "shape": "Say which shape all files have, like shape = [1, 28, 28]: channels, height and width.",
+    "unit": 'Name the column with the ids of the protected people, or write unit = "" if each row is one person.',
+    "suffix": 'Write how file names end, like suffix = ".png".',
+    "shape": "Write the shape that all files have, like shape = [1, 28, 28]: channels, height and width.",
 }

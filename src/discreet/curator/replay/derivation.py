@@ -98,7 +98,7 @@ class AggregateSource:
         noise, estimator = self._combine_groups(len(noisy))
         (cell,) = estimator.cells(noise, np.concatenate(noisy, axis=1), outside)
         if not isinstance(cell, NoisyNumber):
-            raise InternalError("What is drawn was to be added up.")
+            raise InternalError("Drawn values cannot be added up.")
         return cell
 
     @property
@@ -344,7 +344,7 @@ def stored_conditions(question: str) -> frozenset[Expression] | None:
 
 # ---------------------------------------------------------------------------------------------------- several groupings
 
-TOGETHER = "Released together with other groupings, and fitted to them by least squares; counts need not be whole."
+TOGETHER = "Released together with other groupings and fitted to them by least squares. Counts need not be whole."
 
 
 @dataclass(frozen=True, slots=True)

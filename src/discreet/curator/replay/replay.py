@@ -99,7 +99,7 @@ class Replay:
     def offer(self, measurement: MeasurementPlan, terms: QueryBudget) -> str | None:
         """Returns what earlier answers tell for nothing, in words: as precisely as asked for, or less."""
         if self.find(measurement, terms) is not None:
-            return "Earlier answers tell this as precisely: ask, and nothing is charged."
+            return "Earlier answers already give this as precisely. Asking costs nothing."
         if measurement.missing:
             return None
         wanted = measurement.program(terms, measurement.facts)
@@ -113,7 +113,7 @@ class Replay:
             cheaper = replace(terms, epsilon=Fraction(at_most(largest * part)))
             if self.find(measurement, cheaper) is not None:
                 told, most = f"{math.sqrt(derived.excess):.3g} times the noise", at_most(largest * part)
-                return f"Earlier answers tell this with {told}: ask with an epsilon of {most} or less."
+                return f"Earlier answers give this for nothing with {told}. Ask with an epsilon of {most} or less."
         return None
 
     def _same(self, measurement: MeasurementPlan, terms: QueryBudget, law: Law | None) -> MeasurementResult | None:
@@ -288,7 +288,7 @@ class Replay:
             return None
         return Profile.of(kept, released, epsilon=Fraction(fields["epsilon"]), private=self._private)
 
-    def portrait(self, measurement: MeasurementPlan, terms: QueryBudget) -> Profile | None:
+    def profile_for(self, measurement: MeasurementPlan, terms: QueryBudget) -> Profile | None:
         """Returns the profile of a question's own rows, or of the table that it is about, if one was bought."""
         of_table = profile_key(measurement.schemas[measurement.plan.table])
         for place in (measurement.profile_place(terms), of_table):

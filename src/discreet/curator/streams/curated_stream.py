@@ -89,7 +89,7 @@ class InMemoryState:
     def __init__(self, witness: LedgerWitness) -> None:
         self._witness, self._count = witness, witness.count_periods("")
         if self._count:
-            raise StreamError("The stream is open already", "Go on with the object that has it.")
+            raise StreamError("The stream is already open", "Use the object that opened it.")
 
     def take_periods(self) -> list[Entry]:
         """Returns nothing: a new process has a new ledger."""
@@ -175,8 +175,8 @@ class RememberingKeeper:
         for entry in periods:
             units = entry.get("units", ())
             if self._remembers and not units and ("units" not in entry or any(entry["values"])):
-                hint = "Start a new stream, under another name: this one may count people more often than was paid for."
-                raise StreamError("Periods were released without a memory of who was counted", hint)
+                hint = "Start a new stream under another name. This one may count people more often than was paid for."
+                raise StreamError("Periods were released without a record of who was counted", hint)
             self._memory.count(units)
         return periods
 
@@ -314,8 +314,8 @@ class CuratedStream:
         for place in range(self.released + 1):
             if str(self._plan.calendar.first(place)) == str(period):
                 return place
-        hint = f"Release periods in their order: {self.next_period} is next."
-        raise InvalidParameter("period", period, "to be the next one, or an earlier one", hint)
+        hint = f"Release the periods in order. The next is {self.next_period}."
+        raise InvalidParameter("period", period, "to be the next period or an earlier one", hint)
 
     def _answer(self, places: Sequence[int], *, replayed: bool) -> Answer:
         question, receipt, ledger = self._plan.bound.plan, self._witness.receipt, self._witness.ledger

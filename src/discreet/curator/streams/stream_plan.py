@@ -42,7 +42,7 @@ Start = dt.date | int | str
 _DAYS = {"day": 1, "week": 7}
 _MONTHS = {"month": 1, "quarter": 3, "year": 12}
 _CHOICES = (*_DAYS, *_MONTHS)
-_START = Hint("Pass {start:'2026-01-01'}, for instance.")
+_START = Hint("Pass e.g. {start:'2026-01-01'}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class PeriodCalendar:
         if isinstance(self.start, int) or not isinstance(self.start, dt.date):
             raise InvalidParameter("start", self.start, "to be a day", _START)
         if self.every in _MONTHS and self.start.day != 1:
-            raise InvalidParameter("start", self.start, "to be the first of a month", "Months begin there.")
+            raise InvalidParameter("start", self.start, "to be the first day of a month", _START)
 
     @classmethod
     def of(cls, every: Every, start: Start, kind: Type) -> PeriodCalendar:
@@ -104,7 +104,7 @@ class PeriodCalendar:
             months = self.start.year * 12 + self.start.month - 1 + place * _MONTHS[str(self.every)]
             return self.start.replace(year=months // 12, month=months % 12 + 1)
         except (ValueError, OverflowError):
-            raise InvalidParameter("horizon", place, "within the years 1 to 9999", "Choose a shorter one.") from None
+            raise InvalidParameter("horizon", place, "to end by the year 9999", "Choose a shorter one.") from None
 
     def ends(self, place: int) -> tuple[dt.date | int, dt.date | int]:
         """Returns the first value of a period and of the next, as values of the key."""
@@ -132,8 +132,8 @@ def period_key(plan: Question, every: object) -> Key:
     found = [key for key in plan.keys if key.expression.type in kinds]
     if len(found) != 1:
         raise UnsupportedQuery(
-            "A stream needs one key with the period of each row: a date or a time.",
-            f"Group by it, as in {_EXAMPLE}; of periods that are whole numbers, say how many each of them has.",
+            "A stream needs one key that holds the period of each row: a date or a time.",
+            Hint(f"Group by it, as in {_EXAMPLE}. If periods are whole numbers, pass their length: {{every:7}}."),
         )
     return found[0]
 
@@ -156,14 +156,14 @@ def check_plain(plan: Question) -> None:
     for name, part in more.items():
         if part is not None and part != ():
             raise UnsupportedQuery(
-                f"A stream has no {name}: its rows are released period by period.", f"Ask {_EXAMPLE}."
+                f"A stream cannot have {name}: its rows are released period by period.", f"Ask {_EXAMPLE}."
             )
     named = {key.name for key in plan.keys} | {aggregate.name for aggregate in plan.aggregates}
     if len(plan.aggregates) != 1 or any(
         not isinstance(output.expression, ColumnRef) or output.expression.name not in named for output in plan.outputs
     ):
         raise UnsupportedQuery(
-            "A stream releases one COUNT or SUM, as it is, for each period.", f"Ask one stream for each: {_EXAMPLE}."
+            "A stream releases one plain COUNT or SUM for each period.", f"Start one stream for each: {_EXAMPLE}."
         )
 
 
@@ -354,13 +354,13 @@ def plain_program(measurement: MeasurementPlan, law: Law) -> Program:
     """
     if measurement.missing:
         raise UnsupportedQuery(
-            f"Something must be found out first: {measurement.missing[0].subject}.",
-            "Declare its bounds, so that a stream needs no probe.",
+            f"A stream needs this to be declared: {measurement.missing[0].subject}.",
+            "Ask the steward to declare its bounds. A stream cannot choose them privately.",
         )
     if measurement.plan.keys and not all(_has_keys(measurement, key) for key in measurement.plan.keys):
         raise UnsupportedQuery(
-            "Groups of a stream are the same in every period, so that their keys must be public.",
-            f"Declare them, or leave them out: {_EXAMPLE}.",
+            "Groups of a stream are the same in every period, so their keys must be public.",
+            f"Ask the steward to declare them, or leave them out: {_EXAMPLE}.",
         )
     program = measurement.program(_ANY, measurement.facts, law)
     single = len(program.measures) == 1 and len(program.measures[0].form.statistics) == 1 and not program.draws

@@ -184,10 +184,10 @@ class Streams:
         """
         path = self._path(named(name=name), analyst) if state is None else Path(state)
         if path is None:
-            raise StreamError(f"No stream {name!r} is kept", "The ledger of this curator dies with its process.")
+            raise StreamError(f"No stream {name!r} is stored", "This ledger is in memory and keeps no streams.")
         told = self._read_start_settings(name, analyst) or parameters_in(path)
         if (told["name"], told["analyst"]) != (name, analyst):
-            raise StreamError(f"The file is not the state of {name!r} of {analyst!r}", "Name the file of that stream.")
+            raise StreamError(f"The file is not the state of {name!r} of {analyst!r}", "Pass the file of that stream.")
         limits = None if told["limits"] is None else Limits(*told["limits"])
         budget = {key: told["budget"].get(key) for key in ("epsilon", "delta", "rho")}
         same = {key: told[key] for key in ("every", "horizon", "start", "window", "periods", "analyst")}
@@ -216,7 +216,7 @@ class Streams:
     def _path(self, called: str, analyst: str) -> Path | None:
         """Returns the file of the private state of an analyst's stream; None if the ledger dies with the process."""
         if is_postgres(self._ledger.path):
-            hint = Hint("Name a file of your own that no other machine uses: {state:...}.")
+            hint = Hint("Pass a file of yours that no other machine uses: {state:...}.")
             reason = "The private state of a stream is a file next to the ledger, and this ledger is on a server"
             raise StreamError(reason, hint)
         digest = sha256(json.dumps([analyst, called]).encode()).hexdigest()[:32]
@@ -277,7 +277,7 @@ class Streams:
             return None
         reopened = self._ledger.reopen(receipt)
         if reopened is None:
-            raise StreamError("The charge of the stream has ended", "Start a new stream, under another name.")
+            raise StreamError("The charge of the stream has ended", "Start a new stream under another name.")
         if not _is_same_noise(reopened.event, request.event):
             raise StreamError(_OTHER_NOISE, _SAME_VERSION)
         return reopened
@@ -320,8 +320,8 @@ class Streams:
         self._open = {}
 
 
-_OTHER_NOISE = "The stream was charged for other noise than would be drawn now"
-_SAME_VERSION = "Go on with the version of this library that started it, or start a new stream."
+_OTHER_NOISE = "The stream was charged for other noise than this version draws"
+_SAME_VERSION = "Continue with the version of Discreet that started it, or start a new stream."
 _ROUNDING = Fraction(1, 1 << 40)  # of a noise multiplier that is found by doubles: 4 units in the last place were seen
 
 

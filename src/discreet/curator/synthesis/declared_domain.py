@@ -100,7 +100,7 @@ def domain_columns(
     for name, found in zip(given, own, strict=True):
         if found is None:
             known = ", ".join(column.name for column in rows.columns)
-            raise InvalidParameter("domain", name, "to be about a column of the rows", f"They have {known}.")
+            raise InvalidParameter("domain", name, "to be a column of the rows", f"The columns are {known}.")
     chosen = dict(zip(own, given.values(), strict=True))
     cut = partial(equal_bins, bins=bins, within=within)
     return tuple(_column(column, rows, chosen.get(column.name), cut) for column in rows.columns)
@@ -205,10 +205,10 @@ def _make_date_column(column: RowColumn, domain: Calendar) -> DomainColumn:
 def _misfit(column: RowColumn, domain: ColumnDomain) -> NoReturn:
     kind = column.column.type
     hint = (
-        "Whole numbers take Keys or Bins, other numbers Bins, days Keys or a Calendar, moments a Calendar, texts Keys "
-        "or UnknownKeys."
+        "Use Keys or Bins for whole numbers, Bins for other numbers, Keys or a Calendar for days, a Calendar for "
+        "moments, and Keys or UnknownKeys for texts."
     )
-    told = f"to be about values of the column, which is {kind.value}"
+    told = f"to fit the column, which is {kind.value}"
     raise InvalidParameter(f"domain of {column.name}", type(domain).__name__, told, hint)
 
 
@@ -225,10 +225,10 @@ def _unknown(column: RowColumn, rows: TrainingRows) -> NoReturn:
     missing = "keys or bounds" if fact == "bounds" else fact
     reason = f"{name} has no public values: it is {kind.value} without declared {missing}."
     remedy = _REMEDIES.get(kind, "Bins([...])")
-    hint = f"Pass public values in the domain: {remedy} for it; ask the steward to declare {fact}; "
+    hint = f"Pass public values in the domain: {remedy} for it. Or ask the steward to declare {fact}. "
     if kind is Type.TEXT:
-        hint += "have keys found for a part of the budget, UnknownKeys(most=100) in the domain; "
-    rows.source.refuse(reason, hint + "or select other columns only, such as {count}.", column.at)
+        hint += "Or have keys found for a part of the budget, with UnknownKeys(most=100) in the domain. "
+    rows.source.refuse(reason, hint + "Or select only other columns, such as {count}.", column.at)
 
 
 def checked_bins(bins: int) -> int:

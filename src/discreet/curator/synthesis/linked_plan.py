@@ -129,17 +129,17 @@ class LinkedPlan:
         (people, events), most = self.linked.names, self.linked.most
         unit = self.people.rows.schema.people or "unit"
         said = [f"One row of {people} and at most {most} row(s) of {events} per {unit} are counted."]
-        said.append(f"Rows of {events} count for those who have a row of {people}.")
+        said.append(f"Rows of {events} count if their person has a row of {people}.")
         said.append(note_rows_without_id(unit, "counted"))
         for name, domain in (people, self.linked.people), (events, self.linked.events):
             known = domain.details.items()
             said += [f"{name}.{column}: {detail}." for column, detail in known if detail != "the declared value"]
         said += [
-            f"{name}: a key is found if the noisy number of those who have it reaches {threshold}."
+            f"{name}: a key is found if the noisy number of people who have it reaches {threshold}."
             for name, threshold in check_selections(self.generator, self.linked).items()
         ]
         said.append(f"{self.key} is synthetic: it links the rows of the two tables, and means nothing else.")
-        said.append("What is missing, or not among a column's public values, is None.")
+        said.append("A value that is missing, or not among a column's public values, is None.")
         return tuple(said)
 
 
@@ -151,13 +151,13 @@ def linked_plan(people: SynthesisPlan, events: SynthesisPlan) -> LinkedPlan:
     """
     for role, plan in (("people", people), ("events", events)):
         if plan.rows.schema.unit is None:
-            hint = "Each of its rows is a person of its own: declare its unit, which says whose rows they are."
-            raise InvalidParameter(role, plan.table, "to have a column that says whose a row is", hint)
+            hint = "Each of its rows is a separate person. Declare its unit, which says whose rows they are."
+            raise InvalidParameter(role, plan.table, "to have a column that says whose row it is", hint)
     if people.account != events.account:
-        told = f"to be of the account {people.account!r}, as {people.table}"
+        told = f"to be of account {people.account!r}, like {people.table}"
         raise InvalidParameter("events", events.table, told, _ACCOUNT)
     if _unit(people).type is not _unit(events).type:
-        told = f"to have ids of the type {_unit(people).type.value}, as {people.table}"
+        told = f"to have ids of type {_unit(people).type.value}, like {people.table}"
         raise InvalidParameter("events", events.table, told, "Declare the same type for both.")
     names = (people.table, events.table)
     linked = LinkedDomain(people=people.domain, events=events.domain, names=names, most=events.rows_per_unit)

@@ -231,10 +231,10 @@ class SynthesisPlan:
             said.append(note_rows_without_id(people, "counted"))
         said += [f"{name}: {detail}." for name, detail in self.domain.details.items() if detail != "the declared value"]
         said += [
-            f"{name}: a key is found if the noisy number of those who have it reaches {selection.threshold}."
+            f"{name}: a key is found if the noisy number of people who have it reaches {selection.threshold}."
             for name, selection in self.selections.items()
         ]
-        said.append("What is missing, or not among a column's public values, is None.")
+        said.append("A value that is missing, or not among a column's public values, is None.")
         return tuple(said)
 
 
@@ -298,7 +298,7 @@ def _check_payable(domain: Domain, budget: Loss) -> None:
     """Refuses to find keys for an account without any delta: a key that one person has could be shown."""
     unknown = list(unknown_columns(domain))
     if unknown and not (isinstance(budget, ApproxDP | ZCDP) and budget.delta):
-        hint = "Keys are found with a chance delta of showing one that a single person has. Declare them, Keys([...])."
+        hint = "Finding keys has a chance delta of showing one that a single person has. Declare them: Keys([...])."
         raise InvalidParameter(f"domain of {unknown[0]}", "UnknownKeys", "to be paid from a budget with a delta", hint)
 
 
@@ -331,14 +331,14 @@ def generator_of(
             raise InvalidParameter("generator", given, f"to be one of {', '.join(_KNOWN)}")
         found = QueryBudget.of(epsilon, delta, budget)
         if not found.delta:
-            hint: str = Hint("Generators add normal noise: pass {delta:1e-9}, say. A pure budget cannot pay it.")
+            hint: str = Hint("Generators add normal noise. Pass e.g. {delta:1e-9}. A pure budget cannot pay for it.")
             raise InvalidParameter("delta", delta or 0, "to be positive", hint)
         return _KNOWN[given.lower()](epsilon=found.epsilon, delta=found.delta, neighbours=neighbours)
     if type(given) not in _KNOWN.values():
         names = ", ".join(each.__name__ for each in _KNOWN.values())
         raise InvalidParameter("generator", type(given).__name__, f"to be a name, or one of {names}")
     if epsilon is not None or delta is not None:
-        raise InvalidParameter("epsilon", epsilon, "to be left out", "The generator has an epsilon and a delta.")
+        raise InvalidParameter("epsilon", epsilon, "to be left out", "The generator already has both.")
     if given.random_state is not None:
         raise InvalidParameter("random_state", given.random_state, "to be None", "A seeded fit is not private.")
     if Neighbours(given.neighbours) not in (Neighbours.ADD_REMOVE, neighbours):
@@ -359,7 +359,7 @@ def _parameters(generator: Generator) -> dict[str, Any]:
 def _limit(rows: TrainingRows, rows_per_unit: int) -> int:
     most = check.integer(rows_per_unit=rows_per_unit, at_least=1, at_most=MOST_ROWS_PER_UNIT)
     if most > 1 and rows.schema.unit is None:
-        hint = "Each row of this table is a person of its own."
+        hint = "Each row of this table is a separate person."
         raise InvalidParameter("rows_per_unit", rows_per_unit, "to be 1 without a unit", hint)
     return most
 
@@ -372,8 +372,8 @@ def _check_one_table(rows: TrainingRows, schemas: Mapping[str, TableSchema]) -> 
     """
     names = sorted({name for name in _named_tables(rows.relation) if not schemas[name].public})
     if len(names) > 1:
-        reason = f"A synthetic table is made of one protected table, and these rows are of {' and '.join(names)}."
-        hint = "Synthesize each on its own, for a charge each: {count}. Their rows will not belong to each other."
+        reason = f"A synthetic table is made from one protected table, but these rows are of {' and '.join(names)}."
+        hint = "Synthesize each one separately, for a charge each: {count}. Their rows will not belong to each other."
         rows.source.refuse(reason, hint)
 
 

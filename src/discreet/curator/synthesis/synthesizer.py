@@ -78,7 +78,7 @@ class SynthesisPrice:
         lines = [f"{self.generator} of {len(sizes)} columns", *sizes, f"cost: {cost}; remaining: {self.remaining}"]
         lines += [f"{who}: {left} left" for who, left in self.caps.items()]
         if self.refusal is not None:
-            lines.append(f"Asked now, it would be refused. {self.refusal}")
+            lines.append(f"It would be refused now. {self.refusal}")
         return "\n".join([*lines, *(f"- {note}" for note in self.notes)])
 
 
@@ -450,6 +450,6 @@ def _by_table(role: str, given: Any, names: Sequence[str]) -> Mapping[str, Any]:
     """Returns what is said for each of two tables."""
     told = {} if given is None else given
     if not isinstance(told, Mapping) or not set(told) <= set(names):
-        hint = f"Have a part for each of them, {names[0]!r} and {names[1]!r}."
+        hint = f"Its keys are the names of the tables, {names[0]!r} and {names[1]!r}."
         raise InvalidParameter(role, told, f"to be a dict by table, of {' and '.join(names)}", hint)
     return told

@@ -179,7 +179,7 @@ def write_text(text: str, path: str | Path) -> None:
     try:
         Path(path).write_text(text, encoding="utf-8")
     except OSError:
-        raise InvalidParameter("path", str(path), "to be a file that can be written", "Name another.") from None
+        raise InvalidParameter("path", str(path), "to be a file that can be written", "Name another file.") from None
 
 
 def most_rows(columns: int) -> int:
@@ -196,8 +196,8 @@ def checked_rows(rows: int | None, most: int) -> int | None:
     if rows is None:
         return None
     if check.integer(rows=rows, at_least=1) > most:
-        hint = "Ask for fewer, and draw any number of others by sample(rows), for nothing."
-        raise InvalidParameter("rows", rows, f"to be at most {most:,}, which a ledger keeps", hint)
+        hint = "Ask for fewer rows. Then draw any number of others with sample(rows), for nothing."
+        raise InvalidParameter("rows", rows, f"to be at most {most:,}, the most that a ledger keeps", hint)
     return rows
 
 

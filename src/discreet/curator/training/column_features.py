@@ -351,15 +351,15 @@ def _clip_between(value: Expression, low: Literal, high: Literal) -> Expression:
 def _refuse_unbounded(column: RowColumn, source: RowSource) -> NoReturn:
     name, kind = quote_name(column.name), column.column.type
     if kind.is_number or kind is Type.DATE:
-        reason = f"{name} has no public bounds, so that one person could move the model by any amount."
-        clip = "Ask the steward to declare bounds, give the learner bounds= or norm_bound=, or clip it in the text, "
+        reason = f"{name} has no public bounds, so one person could move the model by any amount."
+        clip = "Ask the steward to declare bounds, give the learner bounds= or norm_bound=, or clip it in the query, "
         limits = ("DATE '2000-01-01'", "DATE '2030-12-31'") if kind is Type.DATE else ("0", "100")
         source.refuse(reason, f"{clip}such as {clip_expression(name, *limits)} AS {name}.", column.at)
     if kind is Type.TIMESTAMP:
-        reason = f"{name} is a moment, and a learner takes numbers and days."
+        reason = f"{name} is a moment, but a learner takes numbers and days."
         source.refuse(reason, f"Take its hour, such as EXTRACT(HOUR FROM {name}) AS {name}.", column.at)
-    reason = f"{name} is {kind.value} without public keys, and a learner takes numbers."
-    hint = "Ask the steward to declare its keys, or compare it with what you know, such as "
+    reason = f"{name} is {kind.value} without public keys, but a learner takes numbers."
+    hint = "Ask the steward to declare its keys, or compare it with values that you know, such as "
     source.refuse(reason, f"{hint}CASE WHEN {name} = 'A' THEN 1 WHEN {name} <> 'A' THEN 0 END AS is_a.", column.at)
 
 

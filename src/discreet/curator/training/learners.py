@@ -146,13 +146,13 @@ def _check_number_of_rows(learner: Any, rows: TrainingRows, rows_per_unit: int) 
     if accounts:
         learner.set_params(rows_per_unit=most)
     if most > 1 and not accounts:
-        hint = "Each person counts with one row here; fold several into one: SELECT ... GROUP BY the id, in FROM."
+        hint = "Each person counts with one row here. Combine several into one: SELECT ... GROUP BY the id, in FROM."
         raise InvalidParameter("rows_per_unit", rows_per_unit, "to be 1 for this learner", hint)
     if rows.schema.neighbours is Neighbours.REPLACE and not (rows.whole and rows.schema.unit is None):
         rows.source.refuse(
-            "Under neighbours='replace' a learner relies on a public number of rows, and what is selected here may "
-            "have one more or less.",
-            "Select from a table where each row is one unit, without WHERE and joins; or fit under an account with "
+            "Under neighbours='replace' a learner relies on a public number of rows, but this selection may have one "
+            "more or less.",
+            "Select from a table where each row is one unit, without WHERE and joins. Or fit under an account with "
             "neighbours='add_remove'.",
         )
 
@@ -162,12 +162,12 @@ def _split(learner: Any, rows: TrainingRows, target: str | None) -> tuple[list[R
     wants = is_classifier(learner) or is_regressor(learner)
     if target is None:
         if wants:
-            raise InvalidParameter("target", None, "to name a column of the SELECT", "It is what is learned.")
+            raise InvalidParameter("target", None, "to name a column of the SELECT", "It is the column to learn.")
         return list(rows.columns), None
     aim = lookup(check.instance(str, target=target), {column.name: column for column in rows.columns})
     if aim is None:
         names = ", ".join(column.name for column in rows.columns)
-        raise InvalidParameter("target", target, "to be a column of the SELECT", f"It has {names}.")
+        raise InvalidParameter("target", target, "to be a column of the SELECT", f"The columns are {names}.")
     if not wants:
         raise InvalidParameter("target", target, "to be left out", f"{type(learner).__name__} learns without one.")
     columns = [column for column in rows.columns if column is not aim]
@@ -179,7 +179,7 @@ def _split(learner: Any, rows: TrainingRows, target: str | None) -> tuple[list[R
 def _refuse_files(columns: Sequence[RowColumn], rows: TrainingRows) -> None:
     for column in columns:
         if column.schema.files is not None:
-            rows.source.refuse("A pipeline takes values, and no files.", "Fit a learner without one.", column.at)
+            rows.source.refuse("A pipeline takes values, not files.", "Fit a learner without a pipeline.", column.at)
 
 
 def _features(
@@ -224,7 +224,7 @@ def _target(learner: Any, aim: RowColumn | None, rows: TrainingRows) -> Target |
         given = next((each for one in _all(learner) if (each := getattr(one, "classes", None)) is not None), None)
         labels = labels_of(aim, rows.source, None if given is None else np.asarray(given).tolist())
         if labels.classes is None and rows.schema.neighbours is Neighbours.REPLACE:
-            reason = "The classes are not public, and under neighbours='replace' rows without one would be a class."
+            reason = "The classes are not public. Under neighbours='replace', rows without a class would be one, too."
             rows.source.refuse(reason, "Give the learner classes=..., or ask the steward to declare keys.", aim.at)
         return labels
     given = next((each for one in _all(learner) for name in TARGET_BOUNDS if (each := getattr(one, name, None))), None)
@@ -302,7 +302,7 @@ def _plan_event(learner: Any, names: Sequence[str]) -> Event:
     more = list(inspect.signature(type(learner).plan_event).parameters.values())[2:]
     needed = [one.name for one in more if one.default is inspect.Parameter.empty]
     if needed:
-        hint = "Fit it on an array; a curator knows nothing but features and parameters before the charge."
+        hint = "Fit it on an array. Before the charge, a curator knows only features and parameters."
         raise InvalidParameter("estimator", type(learner).__name__, f"to be planned without {needed[0]}", hint)
     planned = (len(names), names) if isinstance(learner, Pipeline) else (len(names),)
     return check.instance(Event, event=learner.plan_event(*planned))

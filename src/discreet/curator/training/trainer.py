@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from discreet.curator.training.training_plan import TrainingPlan
 
 CONSTANT = (
-    "Fewer than two classes were found privately, so that the model is constant: it predicts the same for every row. "
+    "Fewer than two classes were found privately, so the model is constant: it predicts the same for every row. "
     "Give the learner classes=..., or a larger epsilon."
 )
 """What is said of such a model: a function of what was released."""
@@ -82,7 +82,7 @@ class FitPlan:
             *(f"{who}: {left} left" for who, left in self.caps.items()),
         ]
         if self.refusal is not None:
-            lines.append(f"Asked now, it would be refused. {self.refusal}")
+            lines.append(f"It would be refused now. {self.refusal}")
         return "\n".join([*head, *lines, *(f"- {note}" for note in self.notes)])
 
 

@@ -259,11 +259,11 @@ class TrainingPlan:
         said = list(self.filled)
         if self.rows.schema.unit is not None:
             people = self.rows.schema.people or "unit"
-            said.append(f"At most {self.rows_per_unit} row(s) per {people} are learned from.")
+            said.append(f"The model learns from at most {self.rows_per_unit} row(s) per {people}.")
             said += cut_notes(self.rows.relation, people)
             said.append(note_rows_without_id(people, "learned from"))
         if any(isinstance(feature, FileNumbers) for feature in self.features):
-            said.append("Files are read as numbers of their declared shape, clipped; one that cannot be is a blank.")
+            said.append("Files are read as numbers of their declared shape and clipped. Others are blanks.")
         if any(isinstance(feature, Number) for feature in self.features):
             missing = (
                 "stay missing until a step or the learner says what they mean" if self.raw else "count as the middle"
@@ -271,13 +271,13 @@ class TrainingPlan:
             said.append(f"Numbers are clipped to public limits; missing ones {missing}.")
         if any(not isinstance(feature, Number | FileNumbers) for feature in self.features):
             said.append(
-                "Texts are encoded by the categories of public steps; any other text is none of them."
+                "Texts are encoded by the categories of public steps. Any other text belongs to none of them."
                 if self.raw
-                else "Texts are features of their public keys; any other text is none of them."
+                else "Each public key of a text column is a feature. Any other text is none of them."
             )
         if self.promise is not None:
             said.append(
-                "The account is charged with the epsilon and the delta of the whole fit, less than its steps cost."
+                "The account is charged the epsilon and delta of the whole fit, which is less than its steps cost."
             )
         if self.where is not None:
             said.append("Rows without a target are left out.")

@@ -60,7 +60,8 @@ class ClipRule(ABC):
     def __init__(self, bound: Number) -> None:
         assign(self, bound=check.positive(bound=bound))
         if not _LEAST <= self.bound <= _MOST:
-            raise InvalidParameter("bound", bound, "to be between 2^-30 and 2^30", "Floats round too much beyond.")
+            hint = "Beyond that, floats round too much."
+            raise InvalidParameter("bound", bound, "to be between 2^-30 and 2^30", hint)
 
     @property
     def sensitivity(self) -> Fraction:

@@ -17,7 +17,7 @@ from discreet.errors import InvalidParameter
 
 _FIRST = "Examples lie along the first dimension of every layer: batch_first=True, and no reshape into it."
 _REDUCED_NORMS = float(KEPT / KEPT_REDUCED) ** 2
-_AVERAGED = 'Losses stay apart: pass reduction="none", and sum over what belongs to one example.'
+_AVERAGED = 'Keep losses apart: pass reduction="none", and sum over what belongs to one example.'
 
 
 class PerExampleGradients:

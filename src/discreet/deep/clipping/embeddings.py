@@ -31,7 +31,7 @@ class EmbeddingRule(LayerRule):
         """Refuses tables that change when they are read, and gradients that count a batch's words."""
         options: Any = layer
         if options.max_norm is not None:
-            raise refuse(layer, "without max_norm", "It would change rows that a batch reads, without noise.")
+            raise refuse(layer, "without max_norm", "max_norm would change rows that a batch reads, without noise.")
         if options.scale_grad_by_freq or options.sparse:
             hint = "Pass scale_grad_by_freq=False and sparse=False: frequencies in a batch are private."
             raise refuse(layer, "with plain gradients", hint)

@@ -37,7 +37,7 @@ class GenericRule(LayerRule):
         """Refuses layouts in which examples do not come first."""
         if getattr(layer, "batch_first", True) is False:
             raise refuse(layer, "with batch_first=True", "Examples lie along the first dimension.")
-        _LOG.info("%s has no rule of its own: its gradients are computed example by example.", type(layer).__name__)
+        _LOG.info("%s has no clipping rule: its gradients are computed example by example.", type(layer).__name__)
 
     def per_example(self, call: LayerCall, names: Sequence[str]) -> dict[str, Tensor]:
         """Returns the gradient of each example."""
@@ -76,7 +76,7 @@ def _by_example(call: LayerCall) -> tuple[list[Tensor], Any]:
     mask = _shared_mask(call)
     places = [place for place, leaf in enumerate(leaves) if isinstance(leaf, Tensor) and leaf is not mask]
     if any(not leaves[place].dim() or len(leaves[place]) != len(call.a) for place in places):
-        hint = "Masks and states that all examples share belong inside of the layer, e.g. as a buffer."
+        hint = "Masks and states that all examples share belong inside the layer, e.g. as a buffer."
         raise refuse(call.layer, "whose tensors all have a first dimension of examples", hint)
 
     def rebuild(rows: Sequence[Tensor]) -> Any:

@@ -38,7 +38,7 @@ _PREDICTED = 1 << 10  # examples that go through the network at once
 _CLIPPING: dict[str, type[ClipRule]] = {"flat": Flat, "per_layer": PerLayer, "normalised": Normalised}
 _BOUNDS = "Pass public bounds=(low, high), one pair or one for each feature; they are never read from the data."
 _NAME = (
-    "What is saved, or fitted by a curator, names its network, since a text holds no code: call "
+    "A model that is saved, or fitted by a curator, names its network, because a text holds no code. Call "
     "deep.register_model('mine', function), and pass model='mine'."
 )
 _RELATION = "Batches are drawn by a coin for each row, which is priced for a row that is added or removed."

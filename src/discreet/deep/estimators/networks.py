@@ -25,8 +25,8 @@ WIDEST, DEEPEST = 1 << 12, 16  # of hidden layers
 LONGEST_NAME = 100
 _NAMED: dict[str, Build] = {}
 _HINT = (
-    "Pass None for a small network, a registered name, a module, or a function that returns a module. It gets the "
-    "number of features (or their shape) and of outputs."
+    "Pass None for a small network, a registered name, a module, or a function that returns a module. The function "
+    "gets the number of features (or their shape) and the number of outputs."
 )
 
 
@@ -50,11 +50,11 @@ def register_model(name: str, build: Build) -> None:
     discreet.errors.InvalidParameter: Expected name='cnn' to be free. A saved model would mean another one.
     """
     if not check.label(name=name).isidentifier() or len(name) > LONGEST_NAME:
-        raise InvalidParameter("name", name, "to be an identifier", "Letters, digits and underscores will do.")
+        raise InvalidParameter("name", name, "to be an identifier", "Use letters, digits and underscores.")
     if not callable(build):
         raise InvalidParameter("build", type(build).__name__, "to be a function", _HINT)
     if _NAMED.get(name, build) is not build:
-        raise InvalidParameter("name", name, "to be free", "A saved model would mean another one.")
+        raise InvalidParameter("name", name, "to be free", "Models saved under this name would mean another one.")
     _NAMED[name] = build
 
 
@@ -127,7 +127,7 @@ def _perceptron(hidden: Any) -> Build:
     """Returns full layers with tanh between them: bounded outputs lose less to clipping (Papernot et al. 2021)."""
     widths = tuple(hidden) if isinstance(hidden, list | tuple) else (hidden,)
     if len(widths) > DEEPEST:
-        raise InvalidParameter("hidden", hidden, f"to have at most {DEEPEST} layers", "Pass a model for more.")
+        raise InvalidParameter("hidden", hidden, f"to have at most {DEEPEST} layers", "Pass a model for more layers.")
     sizes = [check.integer(hidden=width, at_least=1, at_most=WIDEST) for width in widths]
 
     def build(features: Any, outputs: int) -> nn.Module:
@@ -177,6 +177,6 @@ def with_weights(made: nn.Module, weights: Mapping[str, Any]) -> nn.Module:
     try:
         made.load_state_dict({name: torch.as_tensor(array) for name, array in weights.items()})
     except RuntimeError:
-        hint = "The model of this name, or its shape, is not what was trained."
+        hint = "The model of this name, or its shape, differs from the trained one."
         raise InvalidParameter("weights", ", ".join(weights)[:200], "to be those of the network", hint) from None
     return made.double().eval()

@@ -33,8 +33,8 @@ MOST_STEPS = 10**6
 MOST_ROWS = 1000  # of one person
 _FINE = 1 << 60  # parts of a probability
 _SIZE = (
-    "Pass a public number of rows, or a guess of it: with batch_size / size each row enters a batch. The real number "
-    "is private, and may not be read for it."
+    "Pass a public number of rows, or a public guess of it: each row enters a batch with probability batch_size / "
+    "size. The real number of rows is private, and may not be read for this."
 )
 
 OPTIMIZERS: dict[str, tuple[Callable[..., Any], float]] = {

@@ -135,11 +135,11 @@ def first_record(path: Path) -> str:
         with open_unpacked(path) as file:
             start = file.read(LONGEST)
     except (OSError, EOFError, zlib.error):
-        raise InvalidParameter("source", path.name, "to be a file that can be read", "Pack it again.") from None
+        raise InvalidParameter("source", path.name, "to be a file that can be read", "Compress it again.") from None
     text = start.decode("utf-8-sig", errors="replace")
     end = _end(text)
     if end is None and len(start) == LONGEST:
-        raise _not_a_header("A quote may be opened and never closed; or write shorter names")
+        raise _not_a_header("Look for a quote that is never closed, or write shorter names")
     return text if end is None else text[:end]
 
 

@@ -53,7 +53,7 @@ _FEW_ROWS = 10_000  # are not worth another statement
 _NUMBERED, _SPREAD = 1.1, 4  # at most so many rows for each number up to the largest one, and numbers for each row
 _MOST_BITS = 1 << 27  # of a set of numbers, which every thread has
 _UNKNOWN = (1, 0, 0)  # no numbers and no rows
-_UNREADABLE = "Its type, or some value of it, cannot be read: convert the column, or see schema_of."
+_UNREADABLE = "Its type, or one of its values, cannot be read: convert the column, or see schema_of."
 
 
 @dataclass(frozen=True)

@@ -241,7 +241,7 @@ class FileContent:
 def _require_few(columns: int, most: int | None) -> None:
     """Refuses a file with too many columns before it is read: each is looked at alone."""
     if most is not None and columns > most:
-        hint = "Write a file with the columns that are asked about, or declare it in discreet.toml."
+        hint = "Write a file with only the columns that you need, or declare it in discreet.toml."
         raise InvalidParameter("source", f"a file with {columns} columns", f"at most {most} columns", hint)
 
 

@@ -120,7 +120,7 @@ def _csv(paths: tuple[Path, ...]) -> Csv:
         raise InvalidParameter("source", paths[0].name, "to be a text in UTF-8", hint)
     header = split_header(records[0])
     if any(record != records[0] for record in records):
-        hint = "Write the same names of columns in every file, in the same order."
+        hint = "Write the same names in every file, in the same order."
         raise InvalidParameter("source", paths[0].name, "to begin with a header", hint)
     if header.troubles:
         copy = shlex.quote(f"{paths[0].name.split('.')[0]}-mended.csv")

@@ -22,7 +22,7 @@ Shape = tuple[int, ...]
 Bytes = NDArray[np.uint8]
 Reader = Callable[[bytes, Shape], NDArray[Any]]
 
-_FORM = "This file is not of the declared form."
+_FORM = "This file does not have the declared form."
 _PNG = b"\x89PNG\r\n\x1a\n"
 _CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}  # of the colour types of PNG
 _PNM = re.compile(rb"\AP([56])\s+(?:#[^\n]*\n\s*)*([0-9]{1,6})\s+([0-9]{1,6})\s+([0-9]{1,3})\s")

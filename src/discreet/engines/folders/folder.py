@@ -78,7 +78,7 @@ class Folder:
         low, high = check.limits(bounds=self.bounds)
         name = self.column if self.column is not None else "text" if self.suffix == ".txt" else "image"
         if name in ("label", "person"):
-            raise InvalidParameter("column", name, "to be another name than those of its other columns")
+            raise InvalidParameter("column", name, "to differ from the names of its other columns")
         sides = self._checked_shape()
         check.assign(
             self, root=root, limits=(float(low), float(high)), sides=sides, file_column=check.label(column=name)
@@ -101,7 +101,7 @@ class Folder:
         except (re.error, TypeError):
             found = None
         if found is None or not found.groups:
-            raise InvalidParameter("person", self.person, "to be a pattern with a group", "Such as r'([^_/]+)_'.")
+            raise InvalidParameter("person", self.person, "to be a pattern with a group", "Pass e.g. r'([^_/]+)_'.")
         return found
 
     @property

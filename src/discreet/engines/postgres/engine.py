@@ -34,7 +34,7 @@ from discreet.server_address import ServerAddress, ServerTable
 
 _PARAMETER = re.compile(r"\$(q[0-9]+)")
 _AMOUNT = re.compile(r"[0-9]+(kB|MB|GB)")
-_UNREADABLE = "Its type cannot be read, or this role may not: see schema_of, or grant SELECT on it."
+_UNREADABLE = "Its type cannot be read, or this role may not read it: see schema_of, or grant SELECT on it."
 _CANCEL = 5.0  # seconds in which a server is asked to stop
 
 
@@ -71,7 +71,7 @@ class Postgres(Engine):
             settings["statement_timeout"] = _milliseconds(check.positive(deadline=deadline))
         if work_mem is not None:
             if not _AMOUNT.fullmatch(work_mem):
-                raise InvalidParameter("work_mem", work_mem, "to be an amount", "Pass e.g. work_mem='256MB'.")
+                raise InvalidParameter("work_mem", work_mem, "to be an amount of memory", "Pass e.g. work_mem='256MB'.")
             settings["work_mem"] = work_mem
         self._deadline = deadline
         self._sessions = Sessions(self._server, settings)
@@ -96,7 +96,7 @@ class Postgres(Engine):
             if isinstance(part, FunctionCall) and part.function == "extract" and not _is_certain(part):
                 raise UnsupportedQuery(UNCERTAIN, CERTAINLY)
             if isinstance(part, Literal) and isinstance(part.value, str) and "\0" in part.value:
-                raise UnsupportedQuery("PostgreSQL has no text with U+0000 in it.", "Leave it out.")
+                raise UnsupportedQuery("A text in PostgreSQL cannot contain U+0000.", "Leave it out.")
 
     def close(self) -> None:
         """Closes the sessions, and forgets the tables."""
@@ -119,7 +119,7 @@ class Postgres(Engine):
             source = ServerTable.of(source)
         if isinstance(source, ServerTable):
             if source.server != self._server:
-                hint = "Protect it with a curator of its own, or leave the engine out, and sources choose theirs."
+                hint = "Protect it with a separate curator, or leave out the engine: each source then chooses its own."
                 raise InvalidParameter("source", str(source.server), f"to be at {self._server}", hint)
             return source
         if not isinstance(source, str) or not source:

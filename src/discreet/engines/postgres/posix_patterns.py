@@ -104,7 +104,7 @@ def _up_to(part: str, count: int) -> str:
 
 
 UNCERTAIN = (
-    "In this pattern a character may belong to several parts: PostgreSQL then takes the longest match, and other "
+    "In this pattern a character may belong to several parts: PostgreSQL then takes the longest match, but other "
     "engines take the first choice."
 )
 CERTAINLY = (

@@ -42,7 +42,7 @@ def role_statements(
     GRANT SELECT ("ward") ON "public"."visits" TO "discreet_reader"
     """
     if not role or seconds < 1:
-        raise InvalidParameter("role", role, "to have a name, and a second at least")
+        raise InvalidParameter("role", role, "to have a name, and a timeout of at least one second")
     if not table.server.database:
         hint = "Write it into the address, like postgresql:///clinic?service=clinic."
         raise InvalidParameter("server", str(table.server), "to name its database", hint)

@@ -128,7 +128,7 @@ class Sessions:
             )
         except psycopg.Error:  # whose text may repeat what it was given
             hint = (
-                "See that it runs, and that PGUSER, PGPASSWORD, .pgpass or a service file let you in: try psql. "
+                "Check that it runs, and that PGUSER, PGPASSWORD, .pgpass or a service file give you access: try psql. "
                 "`discreet postgres-role` prints the SQL that makes a role."
             )
             raise InvalidParameter("source", str(self._server), "to be a server that can be reached", hint) from None

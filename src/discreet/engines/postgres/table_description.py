@@ -109,8 +109,8 @@ def describe_source(session: Any, source: ServerTable) -> TableDescription:
     oid, kind, writes, hidden, identity = found
     _check_kind(session, source, oid, kind)
     if hidden:
-        hint = "ALTER ROLE ... BYPASSRLS, or store the rows that count in a table of their own."
-        raise InvalidParameter("source", source.table, "to be without rows that a policy hides from this role", hint)
+        hint = "ALTER ROLE ... BYPASSRLS, or store the rows that count in a separate table."
+        raise InvalidParameter("source", source.table, "to have no rows that a policy hides from this role", hint)
     if writes:
         hint = f"Ask as a role that can only read it. {_ROLE}"
         raise InvalidParameter("source", source.table, "not to be open to changes by this role", hint)

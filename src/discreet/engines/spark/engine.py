@@ -27,7 +27,7 @@ from discreet.plan.model.readings import Reading
 from discreet.plan.model.types import Type
 from discreet.progress import stoppable
 
-_UNREADABLE = "Its type, or some value of it, cannot be read: convert the column, or see schema_of."
+_UNREADABLE = "Its type, or one of its values, cannot be read: convert the column, or see schema_of."
 
 
 @dataclass(frozen=True)
@@ -158,6 +158,6 @@ def _told_nothing(work: Callable[[], Result]) -> Result:
         except DiscreetError:
             raise
         except Exception:  # noqa: BLE001 - whatever Spark says may be about rows
-            hint = "Check that Spark can read it, where its executors look for it."
+            hint = "Check that Spark's executors can find and read it."
             refused = InvalidParameter("source", "given", "to be readable", hint)
     raise refused

@@ -95,7 +95,7 @@ def _start_session(builder: Any, master: str | None) -> Any:
 def _new(given: Any) -> Any:
     if not callable(getattr(given, "newSession", None)) or not callable(getattr(given, "sql", None)):
         hint = "Pass a SparkSession, 'spark://host:7077', 'sc://host' or 'local[2]'."
-        raise InvalidParameter("session", type(given).__name__, "to be a session of Spark", hint)
+        raise InvalidParameter("session", type(given).__name__, "to be a Spark session", hint)
     return given.newSession()
 
 

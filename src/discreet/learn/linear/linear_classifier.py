@@ -56,7 +56,7 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 MOST_STEPS = 10_000
-_WEIGHT = "Pass method='gradient': its gradients are weighed row by row, and a minimiser is not."
+_WEIGHT = "Pass method='gradient', which weights gradients row by row. A minimiser cannot."
 _CLASSES = "Pass e.g. classes=[0, 1], or use method='gradient' or method='output'."
 
 
@@ -218,7 +218,7 @@ class LinearClassifier(ClassifierBase):
                 steps = check.integer(steps=steps, at_least=1, at_most=MOST_STEPS)
             return self._make_surveyed_fit(spending, partial(Schedule, steps=steps, ridge=ridge or 0.0))
         if ridge is not None and ridge < 1:
-            hint = "C is in units of rows of length 1; more than 1 needs more noise than the weights are large."
+            hint = "C is in units of rows of length 1. Above 1, the noise would be larger than the weights."
             raise InvalidParameter("C", self.C, f"<= 1 for method={method.value!r}", hint)
         if method is Method.OUTPUT:
             return Perturbation(inner=OutputPerturbation(spending=spending, neighbours=self._relation, ridge=ridge))
@@ -246,7 +246,7 @@ class LinearClassifier(ClassifierBase):
         method = Method(self.method)
         if method not in self.methods:
             allowed = sorted(each.value for each in self.methods)
-            raise InvalidParameter("method", self.method, f"to be one of {allowed}", "Its loss bends too sharply.")
+            raise InvalidParameter("method", self.method, f"to be one of {allowed}", "The loss is not smooth enough.")
         if method is not Method.AUTO:
             return method
         two = plan.declared is not None and len(plan.declared) == 2

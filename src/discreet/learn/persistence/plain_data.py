@@ -112,7 +112,7 @@ def read(content: Any, other: Reader | None = None, depth: int = 0) -> Any:
 
 def refuse(found: object, condition: str) -> NoReturn:
     """Ends the reading of a text that we did not write."""
-    raise InvalidParameter("model", found, condition, "Only what save or to_json wrote is read.")
+    raise InvalidParameter("model", found, condition, "Pass what save or to_json wrote.")
 
 
 def _write_several(value: Any, name: str, depth: int, other: Writer | None) -> Any:

@@ -94,7 +94,7 @@ class Pipeline(PlainPipeline):  # type: ignore[misc]  # scikit-learn has no anno
             InvalidParameter: if a step reads rows without privacy, before anything is read.
         """
         if params:
-            hint = "A row must count at most once; declare class_weight where a learner has it."
+            hint = "Each row may count at most once. Declare class_weight if a learner has it."
             raise InvalidParameter("fit", sorted(params), "to have no parameters but X and y", hint)
         X = convert_table(X)
         columns = columns_of(X)
@@ -218,7 +218,7 @@ class Pipeline(PlainPipeline):  # type: ignore[misc]  # scikit-learn has no anno
         return (X if is_table(X) else dense(X)), rest
 
 
-_LAST = "The last step is one of discreet's learners, such as LogisticRegression."
+_LAST = "End with one of discreet's learners, such as LogisticRegression."
 
 
 def columns_of(X: Any) -> list[list[Any]]:

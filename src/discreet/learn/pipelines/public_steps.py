@@ -28,7 +28,7 @@ from discreet.privacy.events import Event
 
 _INSTEAD = (
     "Use PublicOneHotEncoder or PublicOrdinalEncoder with declared categories, PublicScaler with declared bounds, or "
-    "a private StandardScaler or PCA of discreet.learn, which is paid for."
+    "a private StandardScaler or PCA of discreet.learn, which costs budget."
 )
 
 
@@ -143,9 +143,9 @@ def _(step: OneHotEncoder, flow: Flow) -> Flow:
     """Returns scikit-learn's encoder, where its categories are declared and no value is an error."""
     lists = _check_categories(step, flow)
     if step.handle_unknown != "ignore" or step.drop is not None:
-        _refuse(step, "to have handle_unknown='ignore' and drop=None", "Any other value must be no error.")
+        _refuse(step, "to have handle_unknown='ignore' and drop=None", "Unknown values must not raise an error.")
     if step.min_frequency is not None or step.max_categories is not None:
-        _refuse(step, "to have min_frequency=None and max_categories=None", "Both count rows.")
+        _refuse(step, "to have min_frequency=None and max_categories=None", "Both options count rows.")
     return flow.to(_indicators(lists, flow, "_"))
 
 
@@ -153,10 +153,10 @@ def _(step: OneHotEncoder, flow: Flow) -> Flow:
 def _(step: OrdinalEncoder, flow: Flow) -> Flow:
     lists = _check_categories(step, flow)
     if step.handle_unknown != "use_encoded_value" or step.unknown_value is None:
-        hint = "Pass handle_unknown='use_encoded_value', unknown_value=-1: any other value must be no error."
+        hint = "Pass handle_unknown='use_encoded_value', unknown_value=-1: unknown values must not raise an error."
         _refuse(step, "to have a value for unknown categories", hint)
     if step.min_frequency is not None or step.max_categories is not None:
-        _refuse(step, "to have min_frequency=None and max_categories=None", "Both count rows.")
+        _refuse(step, "to have min_frequency=None and max_categories=None", "Both options count rows.")
     return flow.to([_widen_limits(column, step.unknown_value) for column in _codes(lists, flow)])
 
 

@@ -73,12 +73,12 @@ def choose_model(
     """
     relation = Neighbours(neighbours)
     if not len(models):
-        raise InvalidParameter("models", "no models", "at least one")
+        raise InvalidParameter("models", "no models", "to be at least one")
     mechanism = PermuteAndFlip(epsilon=epsilon, sensitivity=1, monotone=relation is Neighbours.ADD_REMOVE)
     source = source_of(bits)
     rows, labels = X if is_table(X) else np.asarray(X), np.asarray(column_or_1d(y))
     if count_rows(rows) != len(labels):
-        raise InvalidParameter("y", f"{len(labels)} labels", f"one for each of the rows of X, {count_rows(rows)}")
+        raise InvalidParameter("y", f"{len(labels)} labels", f"to be one for each of the {count_rows(rows)} rows of X")
     scores = [-int(errors(model, rows, labels).sum()) for model in models]
     index = int(mechanism.choose(scores, bits=source))
     return Choice(index=index, model=models[index], event=mechanism.event, private=source.private)

@@ -238,7 +238,7 @@ class Holdout:
             InvalidParameter: if there is not one value for each row.
         """
         if self.remaining == 0:
-            hint = "A holdout that answered its budget is used up: take a fresh one."
+            hint = "This holdout has used up its budget. Take a fresh one."
             raise InsufficientBudget("one more query", "no overfitted answers", hint)
         values = self._values(query)
         clipped = min(max(check.rational(train_value=train_value, floats="exact"), self.range[0]), self.range[1])
@@ -259,12 +259,13 @@ class Holdout:
         given = self._evaluate_query(query) if callable(query) else query
         values = column(given, bounds=self.range, neighbours=Neighbours.REPLACE, fine=FINE)
         if values.public_size != self.size:
-            raise InvalidParameter("query", f"{values.public_size} values", f"one for each of {self.size} rows")
+            raise InvalidParameter("query", f"{values.public_size} values", f"to be one for each of {self.size} rows")
         return values
 
     def _evaluate_query(self, query: Callable[..., Any]) -> NDArray[np.float64]:
         if self._rows is None:
-            raise InvalidParameter("query", "a function", "values", "This holdout knows the number of its rows only.")
+            hint = "This holdout knows only the number of its rows."
+            raise InvalidParameter("query", "a function", "to be values", hint)
         return np.array([float(query(*row)) for row in zip(*self._rows, strict=True)])
 
     @property
@@ -273,7 +274,8 @@ class Holdout:
 
     def _sigma(self, sigma: Any, epsilon: Any, delta: Any) -> Fraction:
         if sigma is not None and epsilon is not None:
-            raise InvalidParameter("sigma", sigma, "to come without epsilon", "One says how much noise there is.")
+            hint = "Pass one of them: each of them sets the noise."
+            raise InvalidParameter("sigma", sigma, "to come without epsilon", hint)
         if sigma is not None:
             return check.positive(sigma=sigma)
         if epsilon is None:
@@ -311,7 +313,7 @@ def _threshold(threshold: Any, smallest: Fraction) -> Fraction:
         return 2 * smallest
     asked = check.positive(threshold=threshold)
     if asked < smallest:
-        hint = "Below that, chance alone uses up the budget and its noise is fitted. None is the default."
+        hint = "Below that, chance alone uses up the budget and its noise is fitted. Pass None for the default."
         raise InvalidParameter("threshold", threshold, f">= {float_above(smallest):.6g}", hint)
     return asked
 

@@ -181,7 +181,7 @@ class GridSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # 
         names = [name for name, _ in columns_of(X)]
         labels = labels_of(self, y)
         if count_rows(X) != len(labels):
-            raise InvalidParameter("y", f"{len(labels)} labels", f"one for each of the rows of X, {count_rows(X)}")
+            raise InvalidParameter("y", f"{len(labels)} labels", f"to be one for each of the {count_rows(X)} rows of X")
         note_table(X)
         return X, labels, None if None in names else names
 

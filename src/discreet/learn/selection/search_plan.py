@@ -121,7 +121,7 @@ def _largest(holds: Callable[[SearchPlan], bool], plan: SearchPlan) -> SearchPla
     while not holds(_with(plan, low)):
         low, high = low / 2, low
         if low < total / 2**40:
-            raise InvalidParameter("epsilon", float(total), "large enough for one fit", "Search a smaller grid.")
+            raise InvalidParameter("epsilon", float(total), "to be large enough for one fit", "Search a smaller grid.")
     for _ in range(_FINER if low < high else 0):
         middle = (low + high) / 2
         low, high = (middle, high) if holds(_with(plan, middle)) else (low, middle)

@@ -66,7 +66,7 @@ def accept_missing_anchor(path: str, *, by: str, reason: str, anchor_file: str |
     """
     why = text(reason=reason).strip()
     if not why:
-        raise InvalidParameter("reason", reason, "to say why the anchor is not there", 'E.g. reason="its disk broke".')
+        raise InvalidParameter("reason", reason, "to say why the anchor is missing", 'E.g. reason="its disk broke".')
 
     def evidence(_: Transaction) -> dict[str, str]:
         return {"how": "accepted", "reason": why}
@@ -105,7 +105,7 @@ def join_anchor(path: str, head: Head, *, by: str = policy.OWNER, anchor_file: s
     def evidence(rows: Transaction) -> dict[str, str]:
         found = rows.hash_at(head.sequence) if head.sequence else None
         if found != head.hash:
-            hint = "It is older than the other machine's, or another one. Type the head that `discreet anchor` prints."
+            hint = "This ledger is older than the other machine's, or another one. Type what `discreet anchor` printed."
             raise InvalidParameter("join", str(head), f"to be in {path}, which ends with {rows.tail()}", hint)
         return {"head": str(head), "how": "joined"}
 
@@ -127,13 +127,13 @@ def _made_again(path: str, given: str | None, by: str, evidence: Evidence) -> He
                 if not known.is_in(rows):
                     raise mismatch(path, head, file, known)
             raise LedgerError(
-                f"The anchor {file} is there, and the ledger has all that it knows", "You need no new anchor."
+                f"The anchor {file} exists, and the ledger has every entry that it knows", "You need no new anchor."
             )
         ledger.verify()
         if given is None:
             require_folder()
         with ledger._journal.writing() as rows:  # no act: a frozen ledger may lack its anchor as well
-            policy.require_steward(rows, "", by, "make an anchor again")
+            policy.require_steward(rows, "", by, "make the anchor again")
             enter(rows, {"id": ledger_id, **evidence(rows)}, by=by)
         with alone(file), ledger._journal.reading() as rows:
             write_anchor(file, LedgerCheckpoint.of(rows))

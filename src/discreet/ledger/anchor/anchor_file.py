@@ -64,7 +64,7 @@ def require_folder() -> None:
         os.makedirs(folder, mode=0o700, exist_ok=True)
         os.makedirs(os.path.join(folder, _PLACES), mode=0o700, exist_ok=True)
         writable = os.access(folder, os.W_OK | os.X_OK)
-        reason = "it may not be written"
+        reason = "it is not writable"
     except OSError as error:
         writable, reason = False, str(error.strerror).lower()
     if not writable:
@@ -246,8 +246,8 @@ def read_anchor(path: str) -> LedgerCheckpoint | None:
             f"The anchor {path} cannot be read ({error.strerror})", "Run this as the owner of the ledger."
         ) from None
     except (InvalidParameter, KeyError, TypeError, ValueError):
-        hint = "Bring back its last copy. Without it, an older copy of the ledger cannot be recognized."
-        raise LedgerError(f"The anchor {path} is damaged, or no anchor", hint) from None
+        hint = "Restore its last copy. Without it, an older copy of the ledger cannot be recognized."
+        raise LedgerError(f"The anchor {path} is damaged, or is not an anchor", hint) from None
 
 
 _WRITTEN: dict[str, LedgerCheckpoint] = {}  # by their texts: a frequent writer mostly reads what it wrote itself
@@ -265,8 +265,8 @@ def require_disk(path: str) -> None:
         InvalidParameter: if it is not.
     """
     if not os.path.isdir(_folder(path)):
-        hint = "Mount its disk, or make the folder if there never was an anchor."
-        raise InvalidParameter("anchor", path, "to be in a folder that is there", hint)
+        hint = "Mount its disk. If there never was an anchor, create the folder."
+        raise InvalidParameter("anchor", path, "to be in a folder that exists", hint)
 
 
 def write_anchor(path: str, anchor: LedgerCheckpoint) -> None:

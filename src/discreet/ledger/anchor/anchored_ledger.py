@@ -166,7 +166,7 @@ class AnchoredLedger(Ledger):
                 if changes.find_anchored_id(rows) is None:
                     enter(rows, {"how": "marked", "id": ledger_id}, by=policy.OWNER)
         except LedgerError as error:  # only the owner of tables on a server may make them ones of a later version
-            text = f"The ledger does not record that it has an anchor, so its loss would not be noticed. {error}"
+            text = f"The ledger does not record that it has an anchor, so a lost anchor would not be noticed. {error}"
             warnings.warn(text, AnchorNotKept, stacklevel=5)
 
     def _compare(self, known: LedgerCheckpoint, anchor_file: str) -> None:
@@ -229,14 +229,14 @@ class AnchoredLedger(Ledger):
                 if known is not None and not known.is_in(rows):
                     if known.head.sequence > head.sequence:  # others went on meanwhile, and have kept it
                         return
-                    raise LedgerError("the anchor is of another ledger")
+                    raise LedgerError("the anchor belongs to another ledger")
                 is_newest = known is not None and known.head == head
                 anchor = known if known is not None and is_newest else LedgerCheckpoint.of(rows, known or self._known)
             anchor = anchor if backup is None else anchor.with_backup(backup)
             write_anchor(self.anchor_file, anchor)
         self._kept, self._known = head, anchor
         if known is None:  # this process has seen the ledger all along: only who removed the file is not known
-            text = f"The anchor {self.anchor_file} was gone, and is written again. Find out who removed it."
+            text = f"The anchor {self.anchor_file} was missing and has been written again. Find out who removed it."
             warnings.warn(text, AnchorNotKept, stacklevel=4)
 
 
@@ -255,7 +255,7 @@ def open_ledger(path: str, *, anchor: str | None = None, former: str = "", read_
     0
     """
     if anchor == "" and not read_only and is_anchored(path):
-        hint = 'Take `anchor = ""` out of discreet.toml or of Curator(...), or name the file of the anchor.'
+        hint = 'Remove `anchor = ""` from discreet.toml or Curator(...), or name the file of the anchor.'
         raise LedgerError(f"The ledger {path} has an anchor, which cannot be switched off", hint)
     if path == MEMORY or anchor == "":
         return Ledger(path, read_only=read_only)
@@ -347,10 +347,10 @@ def require_never_there(path: str) -> None:
 
 def _missing_ledger_error(path: str, anchor_file: str, known: LedgerCheckpoint) -> AnchorMismatch:
     hint = (
-        f"Restore a backup: discreet restore BACKUP. A new ledger would forget what was spent. If you start with other "
-        f"people's data, move {anchor_file} away."
+        f"Restore a backup: discreet restore BACKUP. A new ledger would forget what was spent. If you start with "
+        f"data about other people, move {anchor_file} away."
     )
-    reason = f"The ledger {path} is gone; its anchor knows {known.head.sequence} entries"
+    reason = f"The ledger {path} is gone, but its anchor knows {known.head.sequence} entries"
     return AnchorMismatch(reason, hint, head=None, anchor=str(known.head), missing=known.head.sequence)
 
 
@@ -359,13 +359,13 @@ def missing(path: str, anchor_file: str) -> AnchorMissing:
     default = is_default(anchor_file)
     command = f"discreet anchor {shlex.quote(path)}" + ("" if default else f" --file {shlex.quote(anchor_file)}")
     reason = (
-        f"The ledger {path} has an anchor, and it is not at {anchor_file}: this may be an older copy that has "
+        f"The ledger {path} has an anchor, but the anchor is not at {anchor_file}. This may be an older copy that has "
         "forgotten what was spent"
     )
     hint = (
         "Put the anchor back, or name its file (`anchor` in discreet.toml, `Curator(ledger, anchor=FILE)`). If it "
-        f"is on another machine, run `discreet anchor` there, and here `{command} --join SEQ:HASH` with what it "
-        f"prints. If it is lost, a steward runs `{command} --accept-missing --by NAME --reason TEXT`: that is an "
+        f"is on another machine, run `discreet anchor` there. Then run `{command} --join SEQ:HASH` here, with what it "
+        f"printed. If it is lost, a steward runs `{command} --accept-missing --by NAME --reason TEXT`. This makes an "
         "entry of the ledger, and every report shows it."
     )
     return AnchorMissing(reason, hint, ledger=path, anchor_file=anchor_file)
@@ -377,8 +377,8 @@ def mismatch(
     """Returns the error for a ledger that is older than its anchor, or another one; a copy of it may have a target."""
     lacking = known.head.sequence - head.sequence
     what = f"{lacking} entries are missing" if lacking > 0 else "it is another ledger, or has other entries"
-    reason = f"{path} ends with {head}, its anchor {anchor_file} with {known.head}: {what}"
+    reason = f"{path} ends with {head}, but its anchor {anchor_file} ends with {known.head}: {what}"
     place = f" --ledger {shlex.quote(target or path)}" if is_default(anchor_file) else ""
     again = f"discreet restore {shlex.quote(path)}{place} --accept-loss"
-    hint = f"Put the newest ledger back. If it is lost: `{again}` counts as spent what the anchor knows."
+    hint = f"Put the newest ledger back. If it is lost, `{again}` counts as spent what the anchor knows."
     return AnchorMismatch(reason, hint, head=str(head), anchor=str(known.head), missing=max(lacking, 0))

@@ -136,7 +136,7 @@ def restore_anchored(
     file = anchor_file or _anchor_of(source)
     known = read_known(file)
     if known is None:
-        hint = "Bring it back, or pass --anchor with the newest head that was printed."
+        hint = "Restore it, or pass --anchor with the newest head that was printed."
         raise LedgerError(f"There is no anchor {file}", hint)
     in_place = _same(source, target)
     if not in_place:
@@ -189,7 +189,7 @@ def restore_by_head(
     with Ledger(source, read_only=True) as copy:
         found = copy.history(after=head.sequence - 1, limit=1)
         if not found or found[0].hash != head.hash:
-            hint = "Look for a newer copy: what was spent after this one is not known."
+            hint = "Find a newer copy. What was spent after this one is not known."
             raise InvalidParameter("anchor", str(head), f"to be in {source}, which ends with {copy.head()}", hint)
     file = anchor_file or _anchor_of(source)
     restore(source, target, anchor=head).close()
@@ -208,7 +208,7 @@ def _anchor_of(source: str) -> str:
     with Ledger(source, read_only=True) as copy, copy._journal.reading() as rows:
         ledger_id = id_of(rows)
     if ledger_id is None:
-        raise LedgerError(f"There is no entry in {source}", "Name another copy.")
+        raise LedgerError(f"The copy {source} has no entries", "Name another copy.")
     return anchor_of(ledger_id)
 
 
@@ -222,8 +222,8 @@ def _require_free(target: str) -> None:
     """Nothing of a lost ledger may be left: SQLite would take its log for that of the restored one."""
     left = [path for path in (target, f"{target}-wal", f"{target}-shm", f"{target}-journal") if os.path.exists(path)]
     if left:
-        hint = f"Move it away first, with all files that begin like it: {', '.join(map(os.path.basename, left))}."
-        raise LedgerError(f"The ledger cannot be restored to {target}, which exists", hint)
+        hint = f"Move these files away first: {', '.join(map(os.path.basename, left))}."
+        raise LedgerError(f"The ledger cannot be restored to {target}, which already exists", hint)
 
 
 def _continue_anchor(rows: Transaction, known: LedgerCheckpoint) -> LedgerCheckpoint:

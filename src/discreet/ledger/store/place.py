@@ -65,7 +65,7 @@ def copy(rows: Transaction, place: str, *, again: bool = False) -> Head:
         LedgerError: if something else is there already.
     """
     if not is_postgres(place) and os.path.exists(place) and not again:
-        raise LedgerError("The file of the copy exists already", "Name another.")
+        raise LedgerError("The file for the copy already exists", "Name another file.")
     target = store_at(place)
     try:
         into = target.begin()

@@ -105,7 +105,7 @@ class PostgresTransaction(SqlTransaction):
         if postgres_tables.version(about) < version:
             statement = postgres_tables.version_sql(self._schema, version)
             hint = f"Its owner runs: {statement};"
-            with self._connections.rights_to(f"make the ledger one of version {version}", hint):
+            with self._connections.rights_to(f"upgrade the ledger to version {version}", hint):
                 self.send((statement, ()))
 
     def check(self) -> None:
@@ -167,8 +167,8 @@ class PostgresStore(Store):
 
     def _create(self, connection: Any) -> None:
         if self._read_only:
-            raise LedgerMissing(f"There is no ledger in schema {self._schema} of the database", "Name where it is.")
-        with self._connections.rights_to("make a ledger here"), connection.transaction():
+            raise LedgerMissing(f"There is no ledger in schema {self._schema} of the database", "Check the address.")
+        with self._connections.rights_to("create a ledger here"), connection.transaction():
             connection.execute(_LOCK, (self._key,))
             if not self._about(connection)[0]:
                 connection.execute(postgres_tables.tables_sql(self._schema))
@@ -205,7 +205,7 @@ class PostgresStore(Store):
     def begin(self, places: Places = list) -> Transaction:
         """Waits for all other writers and excludes them; the states at those places are read on the same round trip."""
         if self._read_only:
-            raise LedgerError("The ledger was opened to be read only", "Nothing was written.")
+            raise LedgerError("The ledger was opened read-only", "Nothing was written.")
         self._after_fork()
         self._deferral.hold(self._write_lock)
         try:
@@ -364,7 +364,7 @@ def _unknown(head: Head) -> Iterator[None]:
         yield
     except LedgerError as error:
         raise LedgerUnavailable(
-            f"{error.reason}; whether entry {head.sequence} is in the ledger is not known",
+            f"{error.reason}. Whether entry {head.sequence} is in the ledger is not known",
             "A charge may have been made. Ask again with the same key: an existing charge is found.",
         ) from None
 

@@ -82,7 +82,7 @@ class Connections:
         fsync, waits, self.standby = connection.execute(_SERVER).fetchone() or ("off", "off", False)
         self.waits = "on" if waits == "off" else waits
         if fsync == "off":
-            hint = "Let its administrator set fsync = on."
+            hint = "Ask its administrator to set fsync = on."
             raise LedgerError("The server loses what it acknowledges when it crashes (fsync = off)", hint)
         if self.standby and not self._read_only:
             raise LedgerError("The server is a standby, which takes no charges", "Name the primary server.")
@@ -174,7 +174,7 @@ class Connections:
         try:
             yield
         except self._psycopg.errors.InsufficientPrivilege:
-            hint = hint or "The owner of the ledger runs what `discreet ledger sql` prints: see docs/shared_ledger.md."
+            hint = hint or "Ask the ledger's owner to run what `discreet ledger sql` prints. See docs/shared_ledger.md."
             raise LedgerError(f"The role may not {act}", hint) from None
 
     @contextmanager
@@ -189,10 +189,10 @@ class Connections:
         """Raises an error of the database under our own name, without the values that caused it."""
         undone, errors = "Nothing was written.", self._psycopg.errors
         if isinstance(error, errors.LockNotAvailable):
-            raise LedgerUnavailable("The ledger cannot be used", "Others are writing to it; try again.") from None
+            raise LedgerUnavailable("The ledger cannot be used", "Others are writing to it. Try again.") from None
         if isinstance(error, errors.InsufficientPrivilege):
             raise LedgerError(
-                "The role lacks a right on the ledger", f"{undone} Its owner grants what it needs."
+                "The role lacks a right on the ledger", f"{undone} Ask its owner to grant the right."
             ) from None
         if isinstance(error, self._psycopg.OperationalError):  # about the server, never about values
             told = str(error).partition("\n")[0].strip()
@@ -201,6 +201,6 @@ class Connections:
             told = error.sqlstate or type(error).__name__
             raise LedgerError(f"The ledger cannot be used (PostgreSQL {told})", undone) from None
         if isinstance(error, UnicodeEncodeError):
-            raise LedgerError("The ledger cannot hold a text that is no Unicode", undone) from None
+            raise LedgerError("The ledger cannot hold a text that is not Unicode", undone) from None
         if isinstance(error, UnicodeDecodeError):
-            raise LedgerTampered(0, "the ledger holds bytes that are no text") from None
+            raise LedgerTampered(0, "the ledger holds bytes that are not text") from None

@@ -81,7 +81,7 @@ def check_identifier(schema: str) -> str:
         InvalidParameter: otherwise.
     """
     if not _IDENTIFIER.fullmatch(schema):
-        hint = "Use small letters, digits and underscores."
+        hint = "Use lowercase letters, digits and underscores."
         raise InvalidParameter("schema or role", schema, "to be a plain name", hint)
     return schema
 
@@ -177,7 +177,7 @@ def version(about: str | None) -> int:
     """
     told = (about or "").removeprefix(_ABOUT)
     if about is None or told == about or not told.isdecimal():
-        raise LedgerError("The schema is there and is no ledger", "Name another with ?schema=... in the address.")
+        raise LedgerError("The schema exists but is not a ledger", "Name another with ?schema=... in the address.")
     if int(told) > VERSION:
         raise LedgerError(f"The ledger was written by a newer version (schema {told})", "Upgrade discreet.")
     return int(told)

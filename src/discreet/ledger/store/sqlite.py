@@ -52,7 +52,7 @@ class SqliteTransaction(SqlTransaction):
                 last = row[0]
                 yield row
         except sqlite3.DatabaseError:
-            raise LedgerTampered(last + 1, "cannot be read") from None
+            raise LedgerTampered(last + 1, "it cannot be read") from None
 
     def require_version(self, version: int) -> None:
         """Raises the ledger's version if needed; the number is in the file's header, and part of the transaction."""
@@ -212,8 +212,8 @@ class SqliteStore(Store):
             _BROKEN.add(self.path)
             self._roll_back()
             raise LedgerError(
-                f"A commit failed ({_name(error)}); whether it is on the disk is not known",
-                "This process writes no more. Check the disk, start again, and ask again under the same key.",
+                f"A commit failed ({_name(error)}). Whether it is on the disk is not known",
+                "This process writes no more. Check the disk, start again, and ask again with the same key.",
             ) from None
 
     def _roll_back(self) -> None:
@@ -228,7 +228,7 @@ class SqliteStore(Store):
             return
         found = os.stat(self.path)
         if found[1:3] != self._identity:
-            raise LedgerError("The ledger file was moved or replaced while it was open", "Open it again, verify it.")
+            raise LedgerError("The ledger file was moved or replaced while it was open", "Open and verify it again.")
 
     def _after_fork(self) -> None:
         """SQLite connections do not survive a fork: the child opens its own and never touches the parent's."""
@@ -253,10 +253,10 @@ def _translate_errors() -> Iterator[None]:
 def _retell(error: BaseException) -> None:
     """Raises an error of the database or the file system under our own name, without the values that caused it."""
     if isinstance(error, sqlite3.Error):
-        hint = "Others are writing to it; try again." if _name(error).startswith(_BUSY) else "Nothing was written."
+        hint = "Others are writing to it. Try again." if _name(error).startswith(_BUSY) else "Nothing was written."
         raise LedgerError(f"The ledger cannot be used ({_name(error)})", hint) from None
     if isinstance(error, UnicodeDecodeError):  # in the texts of the schema itself
-        raise LedgerTampered(0, "the file holds bytes that are no text") from None
+        raise LedgerTampered(0, "the file holds bytes that are not text") from None
     if isinstance(error, OSError):
         raise LedgerError(f"The ledger file cannot be used ({error.strerror})", "Check the path.") from None
 
@@ -332,7 +332,7 @@ def _recognise(connection: sqlite3.Connection) -> None:
     finally:
         connection.execute("ROLLBACK")
     if (version or application or size) and application != APPLICATION:
-        raise LedgerError("The file is no ledger", "Pass the path of a ledger, or of a new file.")
+        raise LedgerError("The file is not a ledger", "Pass the path of a ledger, or of a new file.")
     if version > VERSION:
         raise LedgerError(f"The ledger was written by a newer version (schema {version})", "Upgrade discreet.")
 

@@ -179,7 +179,7 @@ class SqlTransaction(Transaction):
 
     def _check_seal(self, scope: str, name: str, text: object, seal: object) -> str:
         if not isinstance(text, str) or seal != _seal(scope, name, text):
-            raise LedgerTampered(self.tail().sequence, f"the stored {scope} does not fit its seal")
+            raise LedgerTampered(self.tail().sequence, f"the stored {scope} does not match its seal")
         return text
 
     def put(self, *states: tuple[Place, Kept]) -> None:

@@ -82,7 +82,7 @@ class RandomizedResponse(_DirectResponse):
     def __init__(self, *, epsilon: check.Number, domain: ValueDomain | int | Iterable[Value] = (False, True)) -> None:
         found = ValueDomain.of(domain)
         if found.size != 2:
-            hint = "GeneralizedRandomizedResponse takes more."
+            hint = "Use GeneralizedRandomizedResponse for more values."
             raise InvalidParameter("domain", f"{found.size} values", "to hold two", hint)
         assign(self, epsilon=checked_epsilon(epsilon), domain=found)
 

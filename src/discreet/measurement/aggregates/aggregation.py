@@ -62,13 +62,13 @@ class Aggregation(ABC):
     @property
     def no_target(self) -> tuple[str, str]:
         """Returns why `within=` refuses it, and what to do instead."""
-        return Hint("{within} knows COUNT, SUM and AVG."), "Ask with an epsilon instead."
+        return Hint("{within} works for COUNT, SUM and AVG."), "Ask with an epsilon instead."
 
     @property
     def not_of_rows(self) -> tuple[str, str]:
         """Returns why it cannot stand where values of single rows do, and what to do instead."""
         return (
-            "An aggregate cannot stand inside WHERE, GROUP BY or another aggregate.",
+            "An aggregate is not allowed inside WHERE, GROUP BY or another aggregate.",
             "Filter groups with HAVING: {kept}.",
         )
 

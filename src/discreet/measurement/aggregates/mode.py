@@ -39,10 +39,10 @@ class ModeEstimator(Estimator):
         count, far = len(self.draw.candidates.values), self.draw.reach(1 - CONFIDENCE)
         among = f"{count} public value" + ("" if count == 1 else "s")
         said = (
-            f"MODE is drawn among {among}; rows with another value, or with none, are not counted for it. In each "
-            f"group it is, with {float(CONFIDENCE):.0%} confidence, a value whose rows are at most {far:,} fewer than "
-            "those of the most frequent one; where several are as frequent, or nothing is counted, any of them. In "
-            "what is computed from it, it counts as it is."
+            f"MODE is drawn among {among}. Rows with another value, or without one, are not counted for it. In each "
+            f"group, with {float(CONFIDENCE):.0%} confidence, it is a value with at most {far:,} fewer rows than the "
+            "most frequent one. If several are equally frequent, or nothing is counted, it is any of them. What is "
+            "computed from it takes it as it is."
         )
         return (said,)
 

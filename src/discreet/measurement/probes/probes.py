@@ -91,9 +91,9 @@ class Facts:
         ]
         limits = [spot for spot, fact in self.known.items() if isinstance(fact, int)]
         if self.guessed.intersection(limits):
-            told.append("Too few people for limits to be chosen: those of the table are taken.")
+            told.append("Too few people to choose limits. The limits of the table are used.")
         elif limits:
-            told.append("Limits were chosen privately, for few rows left out and little noise, and are remembered.")
+            told.append("Limits were chosen privately, to leave out few rows and add little noise, and are remembered.")
         return tuple(told)
 
 
@@ -107,9 +107,9 @@ def _between(bounds: ColumnBounds, are_days: bool) -> str:
 def _about_bounds(column: str, between: str, guessed: bool) -> str:
     if guessed:
         return (
-            f"Too few people for bounds of {column} to be chosen: its values are clipped to {between}, a range that "
-            "does not depend on the data. Declare bounds, or ask with a larger epsilon; if the column should be full, "
-            "its steward sees with discreet check whether its values are read."
+            f"Too few people to choose bounds of {column}. Its values are clipped to {between}, a range that "
+            "does not depend on the data. Declare bounds, or ask with a larger epsilon. If the column should be full, "
+            "its steward can see with discreet check whether its values are read."
         )
     return f"Values of {column} are clipped to {between}, bounds that were chosen privately and are remembered."
 

@@ -1,1 +1,1 @@
-"""Profiles: a paid portrait of a table, and what follows from it about what answers leave out."""
+"""Profiles: a paid description of a table, and what follows from it about what answers leave out."""

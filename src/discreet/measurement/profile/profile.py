@@ -24,7 +24,7 @@ CONFIDENCE = Fraction(19, 20)
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Profile(DisplayMixin):
-    """A paid portrait of a table: released numbers, from which every answer about it says what it leaves out.
+    """A paid description of a table: released numbers, from which every answer about it says what it leaves out.
 
     Attributes:
         plan: what was counted.

@@ -49,7 +49,7 @@ class ErrorTarget:
         """
         if max_epsilon is None:
             raise InvalidParameter(
-                "max_epsilon", None, Hint("to be given with {within}"), "Say what it may cost at most."
+                "max_epsilon", None, Hint("to be given with {within}"), Hint("Pass e.g. {max_epsilon:1}.")
             )
         return cls(
             within=check.positive(within=within),
@@ -66,7 +66,7 @@ def check_plain(question: Question) -> None:
             its error depends on their values.
     """
     if not question.aggregates:
-        raise UnsupportedQuery("This question has no numbers that could be within something.", "Ask with an epsilon.")
+        raise UnsupportedQuery("This question has no numbers whose error could be limited.", "Ask with an epsilon.")
     for registered in (aggregation(aggregate.kind) for aggregate in question.aggregates):
         if registered.drawn:
             raise UnsupportedQuery(*registered.no_target)
@@ -149,7 +149,7 @@ def _ten_to(power: int) -> Fraction:
 
 def _too_little(target: ErrorTarget, needed: Fraction | None) -> InvalidParameter:
     if needed is None:
-        return InvalidParameter("within", str(target.within), "to be possible at some budget", "Pass a larger one.")
+        return InvalidParameter("within", str(target.within), "to be possible at some budget", "Pass a larger error.")
     hint = Hint(f"Pass {{max_epsilon:{float(needed):g}}}, or a larger {{within}}. Nothing was spent.")
     return InvalidParameter(
         "max_epsilon",

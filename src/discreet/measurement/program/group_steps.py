@@ -187,7 +187,7 @@ def note_on_shown_groups(program: Program) -> list[str]:
     blocks = [part for part in program.beside if _has_private_groups(part) and of_several_groups(part.question)]
     if not names and not blocks:
         return []
-    about = ", ".join(names) or "Numbers of SELECTs in brackets"
+    about = ", ".join(names) or "Numbers from SELECTs in brackets"
     return [f"{about}: computed from the groups shown, not from all groups. Groups that are not shown are missing."]
 
 

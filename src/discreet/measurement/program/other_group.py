@@ -43,7 +43,7 @@ def with_other(plan: Question, schema: TableSchema, label: Value) -> Question:
     if not plan.keys or plan.sets or plan.beside:
         raise UnsupportedQuery(
             Hint("{other} gathers what the groups of one GROUP BY leave out."),
-            "Ask with one GROUP BY over columns, and no question inside the question.",
+            "Ask with one GROUP BY over columns, and without a subquery.",
         )
     if public_keys(plan, schema) is None:
         for key in plan.keys:
@@ -66,7 +66,7 @@ def _with_label(key: Key, schema: TableSchema, label: Value) -> Key:
         return key
     _check(label, x)
     if label in (values(x, schema) or ()):
-        raise InvalidParameter("other", label, "to be none of the declared keys", "Choose another label.")
+        raise InvalidParameter("other", label, "not to be a declared key", "Choose another label.")
     listed = call("in", x, *(Literal(value, x.type) for value in column.keys if value is not None))
     gathered = call("if", listed, x, Literal(label, x.type))
     if not fits(gathered):

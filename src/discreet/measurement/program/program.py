@@ -365,7 +365,7 @@ def _program(
     )
 
 
-_FLOORED = "Logarithms near zero are clipped: below a 2^30th of the upper bound of what is under them."
+_FLOORED = "Logarithms near zero are clipped, below a 2^30th of the upper bound of their argument."
 
 
 def _is_floored(aggregate: Aggregate, schema: TableSchema) -> bool:

@@ -75,7 +75,7 @@ def checked_candidates(argument: Expression, schema: TableSchema) -> Candidates:
     found = candidates_of(argument, schema)
     if found is None:
         raise UnsupportedQuery(
-            "MODE is drawn among public values, and its argument has none, or too many.",
+            "MODE is drawn among public values, but its argument has none, or too many.",
             "Declare its keys, or ask for the groups: GROUP BY x ORDER BY COUNT(*) DESC LIMIT 1.",
         )
     return found

@@ -19,7 +19,7 @@ import numpy as np
 from discreet.exact.integer_columns import Int64sOrObjects, combine_columns, in_words_or_objects, largest, round_column
 from discreet.plan.model.group_columns import GroupColumns, Key, public_keys
 
-_PRIVATE = "Exact groups are private: a Releaser alone releases something of them."
+_PRIVATE = "Exact groups are private: only a Releaser releases anything from them."
 
 
 class SealedValue:
@@ -69,7 +69,7 @@ class ExactGroups(SealedValue):
         self.__content = content
 
     def __init_subclass__(cls) -> NoReturn:
-        raise TypeError("What is sealed has no subclasses.")
+        raise TypeError("A sealed class cannot have subclasses.")
 
     @classmethod
     def nothing(cls) -> ExactGroups:

@@ -277,10 +277,10 @@ class _Cutter:
         people = name_units(self.schemas[next(name for name in tables(join) if not self.schemas[name].public)])
         if size.factor > 1:
             reason = f"This join repeats rows: one {people} could have more than {MOST_PAIRS:,} joined rows."
-            hint = "Compare more columns of the public table, or make its rows unique in those that are compared first."
+            hint = "Compare more columns of the public table, or first make its rows unique in the compared columns."
         else:
             reason = f"This joins {size.tables} tables, and one {people} could have more than {MOST_PAIRS:,} rows."
-            hint = f"Join fewer at once: put the rows of each {people} together first, in a SELECT with GROUP BY."
+            hint = f"Join fewer at once: first combine the rows of each {people}, in a SELECT with GROUP BY."
         raise UnsupportedQuery(reason, hint)
 
     # ------------------------------------------------------------------------------------------------------------ sizes

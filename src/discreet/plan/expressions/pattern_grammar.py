@@ -103,7 +103,7 @@ class _Reader:
         """Returns the pattern that the whole text is."""
         found = self._either()
         if self.at < len(self.text):
-            self._refuse("A bracket is closed that was not opened.", r"Write \) for the sign itself.", self.at)
+            self._refuse("A closing bracket has no opening bracket.", r"Write \) for the character.", self.at)
         return found
 
     def _refuse(self, reason: str, hint: str, at: int) -> NoReturn:
@@ -138,7 +138,7 @@ class _Reader:
         word = self.text[begin : begin + 2]
         if any(is_foreign(part) for part in (*before, *after)):
             hint = "Write what may be next to it, such as (^| ) and ($| )."
-            self._refuse(f"{word} knows words of ASCII letters only.", hint, begin)
+            self._refuse(f"{word} recognizes words of ASCII letters only.", hint, begin)
         starts = any(is_word(part, last=False) for part in after)
         ends = any(is_word(part, last=True) for part in before)
         if (word == r"\m" and not starts) or (word == r"\M" and not ends):
@@ -152,10 +152,10 @@ class _Reader:
         if found is None:
             return part
         if nullable(part):
-            self._refuse("A repetition is of something that takes up characters.", "Leave one of the two out.", begin)
+            self._refuse("A repetition needs something that takes up characters.", "Leave one of the two out.", begin)
         lazy = self._next("?")
         if self.text[self.at : self.at + 1] in ("*", "+", "?", "{"):
-            self._refuse("Two repetitions stand in a row.", "Leave one out.", self.at)
+            self._refuse("Two repetitions follow each other.", "Leave one out.", self.at)
         return Repetition(part, *found, lazy)
 
     def _count(self) -> tuple[int, int | None] | None:
@@ -168,7 +168,7 @@ class _Reader:
     def _written_count(self) -> tuple[int, int | None]:
         found = _TIMES.match(self.text, self.at)
         if found is None:
-            self._refuse("A repetition is written {2}, {2,} or {2,5}.", r"Write \{ for the sign itself.", self.at)
+            self._refuse("A repetition is written {2}, {2,} or {2,5}.", r"Write \{ for the character.", self.at)
         least = int(found[1])
         most = int(found[3]) if found[3] else None if found[2] else least
         if max(least, most or 0) > MOST_TIMES or (most is not None and (most < least or most < 1)):
@@ -184,7 +184,7 @@ class _Reader:
         if sign in _ATOMS:
             return _ATOMS[sign](self)
         if sign in "*+?{":
-            self._refuse(f"{sign} repeats nothing.", f"Write \\{sign} for the sign itself.", self.at - 1)
+            self._refuse(f"{sign} repeats nothing.", f"Write \\{sign} for the character.", self.at - 1)
         return Characters(self._fold_case(((ord(sign), ord(sign)),)))
 
     def _fold_case(self, ranges: Ranges) -> Ranges:
@@ -198,10 +198,10 @@ class _Reader:
             self._refuse("Brackets that begin with ? look around, name groups or set options.", hint, begin)
         self.depth += 1
         if self.depth > DEEPEST:
-            self._refuse(f"More than {DEEPEST} brackets are inside each other.", "Look for less at a time.", begin)
+            self._refuse(f"More than {DEEPEST} brackets are nested.", "Look for less at a time.", begin)
         inner = self._either()
         if not self._next(")"):
-            self._refuse("A bracket is opened and never closed.", r"Close it, or write \( for the sign itself.", begin)
+            self._refuse("A bracket is opened and never closed.", r"Close it, or write \( for the character.", begin)
         self.depth -= 1
         return inner if plain else CaptureGroup(inner)
 
@@ -226,7 +226,7 @@ class _Reader:
         if sign in _SIGNS:
             return _SIGNS[sign]
         if not sign or sign.isalnum() or not sign.isascii():
-            why = "looks back at what was found" if sign.isdigit() else "is not in the list"
+            why = "looks back at what was found" if sign.isdigit() else "is not supported"
             self._refuse(f"\\{sign} {why}.", r"Use \d, \w, \s, \b, \t, \n, or a backslash before a sign.", begin)
         return ord(sign)
 
@@ -242,7 +242,7 @@ class _Reader:
             found += self._member(begin)
         ranges = without(unite_ranges(found)) if negated else unite_ranges(found)
         if not ranges:
-            self._refuse("The set holds no character.", "Leave it out.", begin)
+            self._refuse("The set is empty.", "Leave it out.", begin)
         return Characters(ranges)
 
     def _member(self, begin: int) -> Ranges:
@@ -255,12 +255,12 @@ class _Reader:
         self.at += 1
         high = self._end(begin)
         if not isinstance(low, int) or not isinstance(high, int) or low > high:
-            self._refuse("A range goes from one sign to a later one.", r"Write \- for the sign itself.", begin)
+            self._refuse("A range goes from one character to a later one.", r"Write \- for the character.", begin)
         return self._fold_case(((low, high),))
 
     def _end(self, begin: int) -> Ranges | int:
         if self.at >= len(self.text):
-            self._refuse("A set is opened and never closed.", r"Close it with ], or write \[ for the sign.", begin)
+            self._refuse("A set is opened and never closed.", r"Close it with ], or write \[ for the character.", begin)
         sign = self.text[self.at]
         self.at += 1
         return self._read_escape() if sign == "\\" else ord(sign)
@@ -268,7 +268,7 @@ class _Reader:
     def _read_named_set(self) -> Ranges:
         found = _NAME.match(self.text, self.at)
         if found is None or found[2] not in _NAMED:
-            self._refuse("The name of a set is not in the list.", f"Use one of {', '.join(_NAMED)}.", self.at)
+            self._refuse("The name of the set is not known.", f"Use one of {', '.join(_NAMED)}.", self.at)
         self.at = found.end()
         known = self._fold_case(_NAMED[found[2]])
         return without(known) if found[1] else known
@@ -316,7 +316,7 @@ def unescape_pattern(text: str, escape: str) -> list[tuple[str, bool]]:
             place += 1
             sign = text[place : place + 1]
             if not sign or sign not in ("%", "_", escape):
-                raise PatternError(f"{escape} escapes %, _ and itself only.", "Double it for the sign itself.", place)
+                raise PatternError(f"{escape} escapes %, _ and itself only.", "Double it for the character.", place)
         found.append((sign, is_escaped))
         place += 1
     return found
@@ -353,7 +353,7 @@ def from_similar(text: str, escape: str) -> PatternNode:
 
 def _similar(part: str, escape: str, place: int) -> str:
     if part in (".", "^", "$") or "\\" in part or (escape and escape in part):
-        hint = "Write [.] or [$] for a sign, or use regexp_full_match for a regular expression."
+        hint = "Write [.] or [$] for a character, or use regexp_full_match for a regular expression."
         raise PatternError(f"Databases read {part[:20]} in SIMILAR TO in different ways.", hint, place)
     return _WILD.get(part, part)
 

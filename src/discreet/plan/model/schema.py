@@ -228,4 +228,4 @@ class TableSchema:
         if self.unit is not None and self.unit not in self.columns:
             raise InvalidParameter("unit", self.unit, f"to be a column of {self.name!r}", "Name the column of ids.")
         if self.unit is not None and self.columns[self.unit].type is Type.FLOAT:
-            raise InvalidParameter("unit", self.unit, "not to be of type float", "Use whole or text ids.")
+            raise InvalidParameter("unit", self.unit, "not to be of type float", "Use whole numbers or texts as ids.")

@@ -47,7 +47,7 @@ COLUMNS = tuple[ColumnHead, ...]
 COVERAGE = DocumentForm(
     kind="coverage",
     says_kind=False,
-    about="What limits and bounds leave out of a column; figures are value, low, high.",
+    about="What limits and bounds leave out of a column. Figures are value, low, high.",
     make=Coverage,
     parts={**types_of(Coverage), "text": str},
 ).declare()
@@ -84,7 +84,7 @@ def _read_rows(document: Given) -> Document:
 
 ANSWER = DocumentForm(
     kind="answer",
-    about='An answer; days and moments are texts in ISO 8601, what is infinite is "Infinity" or "-Infinity".',
+    about='An answer. Dates and timestamps are texts in ISO 8601; infinite numbers are "Infinity" or "-Infinity".',
     make=Answer,
     parts={
         "columns": COLUMNS,
@@ -105,7 +105,7 @@ ANSWER = DocumentForm(
 
 ANSWERS: DocumentForm[list[Answer]] = DocumentForm(
     kind="answers",
-    about="Answers that were asked together.",
+    about="Answers to queries that were asked together.",
     make=lambda answers: answers,
     parts={"answers": list[Answer]},
     writes=lambda answers: {"answers": [ANSWER.write(each) for each in answers]},

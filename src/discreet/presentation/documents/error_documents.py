@@ -31,7 +31,7 @@ from discreet.presentation.documents.result_documents import (
 from discreet.privacy import Loss
 from discreet.privacy.events import Event
 
-OUR_FAULT = "Something went wrong that should not have; nothing is said about why."
+OUR_FAULT = "An internal error occurred. Its cause is not shown."
 """The message of every error that is none of this library's own."""
 
 _CLASSES: Mapping[str, type[DiscreetError]] = {

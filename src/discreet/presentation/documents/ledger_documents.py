@@ -104,8 +104,8 @@ ENTRY = DocumentForm(
     kind="entry",
     says_kind=False,
     about=(
-        'An entry of the ledger: "body" is the text that is hashed, or of an "open" entry that text without the '
-        'salt; "what", "sql", "question", "project" and "cost" are read from it.'
+        'An entry of the ledger. "body" is the text that is hashed; for an "open" entry it is that text without the '
+        'salt. "what", "sql", "question", "project" and "cost" are read from it.'
     ),
     make=Entry,
     parts={
@@ -138,7 +138,7 @@ ENTRIES: DocumentForm[tuple[Entry, ...]] = DocumentForm(
 HEAD = DocumentForm(
     kind="head",
     says_kind=False,
-    about="The head of the ledger: kept elsewhere, it anchors all entries before it.",
+    about="The head of the ledger. Stored elsewhere, it anchors all entries before it.",
     make=Head.parse,
     parts={"head": str},
     writes=lambda head: {"head": str(head)},

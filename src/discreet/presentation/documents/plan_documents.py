@@ -50,7 +50,7 @@ def _asked_columns(told: Explanation) -> Document:
 
 EXPLANATION: DocumentForm[RemoteResult] = DocumentForm(
     kind="explanation",
-    about="A question before it is asked; its columns are those that the answer would have.",
+    about="A question before it is asked, with the columns that the answer would have.",
     make=RemoteResult,
     parts={
         "columns": COLUMNS,
@@ -96,7 +96,7 @@ class LostValues:
     missing: Figure | None
 
 
-def _portrait(profile: Profile) -> Document:
+def _profile_document(profile: Profile) -> Document:
     """Returns what methods of a profile tell; one whose rows are people has no rows per person, and no groups."""
     limit = profile.plan.limits.groups
     known = ((keys, profile.groups(keys)) for keys in profile.plan.by)
@@ -117,7 +117,7 @@ def _portrait(profile: Profile) -> Document:
 
 PROFILE: DocumentForm[RemoteResult] = DocumentForm(
     kind="profile",
-    about="A paid portrait of a table; figures are value, low, high, with 95 % confidence each.",
+    about="A paid profile of a table. Figures are value, low, high, with 95 % confidence each.",
     make=RemoteResult,
     parts={
         "table": str,
@@ -134,6 +134,6 @@ PROFILE: DocumentForm[RemoteResult] = DocumentForm(
         "suggested": Limits,
         "text": str,
     },
-    writes=_portrait,
+    writes=_profile_document,
     reads=lambda document: {"document": document},
 )

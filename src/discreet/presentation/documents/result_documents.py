@@ -49,7 +49,7 @@ def refusing(kind: str) -> Iterator[None]:
     try:
         yield
     except _MALFORMED:
-        hint = "It was changed on its way, or written by another version of this library."
+        hint = "The document was changed on its way, or another version of this library wrote it."
         raise InvalidParameter("document", "this one", f"to be a whole document of kind {kind!r}", hint) from None
 
 

@@ -24,7 +24,7 @@ def _read_table(document: Given) -> Document:
 
 SYNTHETIC_TABLE = DocumentForm(
     kind="synthetic table",
-    about="A synthetic table: `released` has its rows, and the model that they were drawn from.",
+    about="A synthetic table: `released` has its rows, and the model that generated them.",
     make=SyntheticTable,
     parts={"name": str, "released": dict[str, Any], **RELEASED, "private": bool, "text": str},
     writes=_write_table,
@@ -45,7 +45,7 @@ def _read_tables(document: Given) -> Document:
 
 SYNTHETIC_TABLES = DocumentForm(
     kind="synthetic tables",
-    about="Two linked synthetic tables: `released` has their rows, and the models that they were drawn from.",
+    about="Two linked synthetic tables: `released` has their rows, and the models that generated them.",
     make=SyntheticTables,
     parts={"names": tuple[str, str], "released": dict[str, Any], **RELEASED, "private": bool, "text": str},
     writes=_write_tables,

@@ -111,7 +111,7 @@ def _type(found: ColumnForms, cells: int) -> tuple[Type, tuple[str, ...]]:
     if near is None:
         return Type.TEXT, ()
     read = _read(found, near)
-    return Type.TEXT, (f"{read} of {cells} values are a {near.value}; read as such, the others would be missing",)
+    return Type.TEXT, (f"{read} of {cells} values are of type {near.value}; with it, the others would be missing",)
 
 
 # ------------------------------------------------------------------------------------------------------------- mend
@@ -146,7 +146,7 @@ def _mended_days(found: ColumnForms, told: str) -> tuple[Mend | None, tuple[str,
     if found.count(CellFormat.DAY_FIRST) and found.count(CellFormat.MONTH_FIRST):
         return None, (f"{told}: the order differs from value to value",)
     if found.count(CellFormat.DAY_OR_MONTH_FIRST) and not found.count(CellFormat.DAY_FIRST, CellFormat.MONTH_FIRST):
-        return None, (f"{told}: it may be either of the two, and the values do not show which",)
+        return None, (f"{told}: both orders are possible, and the values do not show which",)
     most = max(_BY_FORM, key=found.count)
     return _BY_FORM[most], (told,)
 

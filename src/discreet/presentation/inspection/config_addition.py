@@ -111,9 +111,9 @@ def _check_untyped(place: str, known: Any, found: FileCheck) -> None:
         return
     missing = {column: kind for column, kind in found.types.items() if column not in types}
     if missing:
-        hint = "\n".join((f"It is left as it is; paste under [{place}.types]:", *types_lines(missing)))
+        hint = "\n".join((f"The file is unchanged. Paste these lines under [{place}.types]:", *types_lines(missing)))
         raise InvalidParameter(place, f"{len(missing)} columns without a type", "to be declared", hint)
-    hint = "It is left as it is. Name another table with --name, or write to another file with --config."
+    hint = "The file is unchanged. Name another table with --name, or write to another file with --config."
     raise InvalidParameter(place, "this table", "not to be declared yet", hint)
 
 
@@ -129,7 +129,7 @@ def _join_sections(text: str, added: str, wanted: Mapping[str, Any]) -> str:
     except tomllib.TOMLDecodeError:
         says = None
     if says != wanted:
-        hint = "It is left as it is; write to another file with --config, and copy what you need."
+        hint = "The file is unchanged. Write to another file with --config, and copy what you need."
         raise InvalidParameter("config", "this text", "to take another section at its end", hint)
     return joined
 

@@ -88,12 +88,12 @@ class FileCheck(DisplayMixin):
 
     def _about_people(self) -> tuple[str, ...]:
         if self.unit is None and self.columns:
-            return ("Whose rows these are is not known: no column is named like ids of people.",)
+            return ("It is not known whose rows these are: no column name looks like ids of people.",)
         if self.people is None:
             return ()
         shares = {share: n for share, n in self.people.quantiles.items() if share < 1}
         most = ", ".join(f"{share:.0%} have at most {n}" for share, n in shares.items())
-        told = [f"Rows of one {self.unit}: {most}; the most is {self.people.quantiles[1.0]}."]
+        told = [f"Rows per {self.unit}: {most}; the maximum is {self.people.quantiles[1.0]}."]
         if self.people.without:
             told.append(f"{self.people.without} rows have no {self.unit}: answers leave them out.")
         return tuple(told)
@@ -132,7 +132,7 @@ def _describe_values(values: ColumnValues) -> str:
 
 def _remarks(column: ColumnCheck) -> tuple[str, ...]:
     unread = ", ".join(map(repr, column.values.unread))
-    not_read = (f"{column.proposal.unread} values are not read as {column.proposal.type.value}, such as {unread}",)
+    not_read = (f"{column.proposal.unread} values cannot be read as {column.proposal.type.value}, such as {unread}",)
     return (*(not_read if column.proposal.unread else ()), *column.proposal.remarks)
 
 
@@ -177,14 +177,14 @@ def _unreadable(file: Path, encoding: TextEncoding) -> tuple[tuple[str, ...], tu
     if not encoding.is_readable:
         lines = encoding.undecodable_lines
         where = f"; {lines} lines are not UTF-8, the first is line {encoding.undecodable}" if lines else ""
-        return (f"It is {encoding.name}{where}. Tables are read in UTF-8: what is not would be left out.",), ()
+        return (f"The file is {encoding.name}{where}. Tables are read as UTF-8: other lines would be left out.",), ()
     header = read_header(file)
     if not header.troubles:
         return (), ()
-    renaming = [f"{old!r} as {new}" for old, new in zip(header.names, header.mended_names, strict=True) if old != new]
+    renaming = [f"{old!r} to {new}" for old, new in zip(header.names, header.mended_names, strict=True) if old != new]
     more = "" if len(renaming) <= MOST_KEYS else f" and {len(renaming) - MOST_KEYS} more"
-    renamed = f"A mended copy would name {', '.join(renaming[:MOST_KEYS])}{more}."
-    told = renamed if renaming else "Write names into the first line."
+    renamed = f"A mended copy would rename {', '.join(renaming[:MOST_KEYS])}{more}."
+    told = renamed if renaming else "Write column names into the first line."
     return (*header.troubles, told), header.mended_names
 
 
@@ -242,7 +242,7 @@ def _troubles(content: FileContent, rows: int, encoding: TextEncoding | None) ->
     ]
     values = [name for name in content.stored_types if name.replace(".", "", 1).replace("-", "", 1).isdigit()]
     if values:
-        told.append(f"The first line is read as names of columns, and {', '.join(values[:3])} looks like a value.")
+        told.append(f"The first line is read as column names, but {', '.join(values[:3])} looks like a value.")
     if encoding is not None and rows < (encoding.lines - 1) / 2:
         told.append(f"There are {encoding.lines} lines and {rows} rows: a quote may be opened and never closed.")
     return tuple(told)
@@ -264,7 +264,8 @@ def mend_file(path: str | os.PathLike[str], target: str | os.PathLike[str]) -> P
     """
     found, copy = check_file(path), Path(target)
     if not found.mends:
-        raise InvalidParameter("--mend", str(target), "to be needed", "Nothing in the file can be mended.")
+        hint = "Leave out --mend: nothing in the file can be mended."
+        raise InvalidParameter("--mend", str(target), "to have something to mend", hint)
     if copy.suffix.lower() != ".csv":
         raise InvalidParameter("--mend", str(target), "to end in .csv", "Name another file.")
     with _private(copy):

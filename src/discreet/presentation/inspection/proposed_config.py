@@ -63,7 +63,8 @@ def proposed_table(found: FileCheck, *, name: str, folder: Path, account: str = 
     require_columns(found)
     if found.unit is None:
         hint = (
-            "No column is named like ids of people. Name it with --unit, or pass --unit '' if each row is one person."
+            "No column name looks like ids of people. Name the column with --unit COLUMN, or pass --unit '' if each "
+            "row is one person."
         )
         raise InvalidParameter("--unit", None, "to be given", hint)
     table = f"tables.{toml_key(name)}"
@@ -82,7 +83,7 @@ def require_columns(found: FileCheck) -> None:
         InvalidParameter: with what is wrong.
     """
     if not found.columns:
-        hint = f"{found.troubles[0]}{' Write a copy that is, with --mend COPY.csv.' if found.mends else ''}"
+        hint = f"{found.troubles[0]}{' Write a repaired copy with --mend COPY.csv.' if found.mends else ''}"
         raise InvalidParameter("file", found.path.name, "to be a table that can be read", hint)
 
 
@@ -102,9 +103,9 @@ def types_lines(types: Mapping[str, str]) -> list[str]:
 
 def proposed_budget(account: str) -> str:
     """Returns the section of an account's budget."""
-    told = "what all answers together may tell about one person: a decision of yours"
+    told = "the most that all answers together may reveal about one person: you decide"
     lines = [f"[budgets.{toml_key(account)}]", _add_comment('epsilon = "1"', told)]
-    told = "needed for groups that are not declared; far below one in the number of people"
+    told = "needed for groups that are not declared; keep it far below 1 / number of people"
     return "\n".join((*lines, _add_comment('delta = "1e-6"', told), ""))
 
 
@@ -114,7 +115,7 @@ def _unit(found: FileCheck) -> Iterator[str]:
         if found.guessed
         else "each row is one person"
         if found.unit == EACH_ROW
-        else "as you said"
+        else "as given by --unit"
     )
     yield _add_comment(f"unit = {_quote_text(str(found.unit))}", why)
     if found.people is not None:

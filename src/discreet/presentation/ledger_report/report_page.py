@@ -23,8 +23,8 @@ TITLE = "What the ledger says"
 MOST_SPENDERS = 50
 MOST_WORDINGS = 20
 SHARES = (
-    "Shares are counted by the rule under which most is left. Many small queries cost less together than their sum, "
-    "so that a share can be larger than what remains by the rule in force, which the command budget shows."
+    "Shares follow the rule that leaves the most budget. Many small queries cost less together than their sum, so a "
+    "share can be larger than the remaining budget by the rule in force, which the command budget shows."
 )
 _UNREADABLE = AttributeError, KeyError, TypeError, ValueError  # of a ledger that is not as it was written
 _SECTIONS = {
@@ -59,7 +59,7 @@ class Verification:
     @property
     def word(self) -> str:
         """Returns the verdict in a few words."""
-        return "Verified" if self.passed else "Not as it was written" if self.problem else "Not this ledger"
+        return "Verified" if self.passed else "Ledger changed" if self.problem else "Anchor not found"
 
     @property
     def words(self) -> str:
@@ -67,9 +67,9 @@ class Verification:
         if self.problem:
             return self.problem
         if not self.passed:
-            return "It does not contain the anchor: it is older than that, or another one."
+            return "The ledger does not contain the anchor: it is older than the anchor, or it is another ledger."
         anchored = "" if self.anchor is None else f" It contains the anchor, entry {self.anchor.sequence:,}."
-        return f"The whole chain was walked: {self.head.sequence:,} entries, as they were written.{anchored}"
+        return f"The whole chain was verified: {self.head.sequence:,} entries, all unchanged.{anchored}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +81,7 @@ class LedgerReport:
         verification: of the ledger it is about.
 
     >>> made = ledger_report(Ledger())
-    >>> made.verification.passed, "The whole chain was walked: 0 entries" in made.text
+    >>> made.verification.passed, "The whole chain was verified: 0 entries" in made.text
     (True, True)
     """
 
@@ -109,9 +109,9 @@ def ledger_report(ledger: Ledger, *, anchor: Head | None = None, now: dt.datetim
             raise
         told, contents = {"readable": False, "accounts": [], "notes": []}, {}
     lead = (
-        f"As of {time.astimezone(dt.UTC):%Y-%m-%d %H:%M} UTC. Everything on this page was read from the ledger: no "
-        "data were read for it, and nothing was spent. It names people and their queries, so it is for those who "
-        "look after the data."
+        f"As of {time.astimezone(dt.UTC):%Y-%m-%d %H:%M} UTC. Everything on this page comes from the ledger: no data "
+        "were read for it, and nothing was spent. The page names people and their queries, so show it only to people "
+        "who look after the data."
     )
     body = render("ledger_report.html", verification=verification, **told)
     return LedgerReport(text=page.document(TITLE, body, lead=lead, contents=contents), verification=verification)
@@ -139,7 +139,7 @@ def _collect_content(ledger: Ledger, history: LedgerHistory, now: dt.datetime) -
 
 def _account(view: AccountView, now: dt.datetime) -> dict[str, Any]:
     whole = view.whole
-    pace = {"Share left": rate(whole.left), "Queries": f"{whole.queries:,}", "Used up": whole.used_up}
+    pace = {"Share remaining": rate(whole.left), "Queries": f"{whole.queries:,}", "Runs out": whole.used_up}
     return {
         "view": view,
         "anchor": _anchor(view.name),
@@ -156,9 +156,9 @@ def _figure(view: AccountView, now: dt.datetime) -> Html | None:
         return None
     return page.figure(
         chart,
-        caption=f"Lines: the share of each budget or cap that remains. Dashed: at the pace so far. {METHOD}",
+        caption=f"Lines: the remaining share of each budget or cap. Dashed: the forecast. {METHOD}",
         description=f"{headline(view.whole, is_forecast=True)}. "
-        + "; ".join(f"{one.label}: {rate(one.left)} left" for one in shown[: 1 + MOST_SPENDERS]),
+        + "; ".join(f"{one.label}: {rate(one.left)} remaining" for one in shown[: 1 + MOST_SPENDERS]),
         broad=True,
     )
 
@@ -209,7 +209,7 @@ def _write(path: Path, text: str) -> None:
             out.write(text)
         beside.replace(path)
     except OSError:
-        raise InvalidParameter("out", str(path), "to be a file that can be written", "Name another.") from None
+        raise InvalidParameter("out", str(path), "to be a file that can be written", "Name another file.") from None
 
 
 def verify_ledger(ledger: Ledger, anchor: Head | None = None) -> Verification:

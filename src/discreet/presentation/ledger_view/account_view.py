@@ -73,7 +73,7 @@ class SpenderView:
     def used_up(self) -> str:
         """Returns when the budget is used up, in words."""
         if not self.is_capped:
-            return "no cap of their own"
+            return "no cap"
         if self.left <= 0:
             return "now"
         return "too early to tell" if self.forecast is None else self.forecast.words
@@ -212,5 +212,5 @@ def burn_down_chart(spenders: Iterable[SpenderView], *, now: dt.datetime | None 
 def headline(spender: SpenderView, *, is_forecast: bool) -> str:
     """Returns what a burn-down of an account, or of the reader's own part, shows, as a sentence."""
     of = f"the budget of {plain(spender.name)}" if spender.kind == ACCOUNT else "your budget or cap"
-    left = f"{rate(spender.left)} of {of} is left"
-    return f"{left}; used up {spender.used_up}" if is_forecast else left
+    left = f"{rate(spender.left)} of {of} remains"
+    return f"{left}; runs out: {spender.used_up}" if is_forecast else left

@@ -101,9 +101,9 @@ def _words(entry: Entry, content: dict[str, Any]) -> str:
 def anchor_words(content: Mapping[str, Any]) -> str:
     """Returns what an entry about the ledger's anchor says."""
     words = {
-        "begun": "begun with the ledger",
-        "marked": "begun for a ledger of an earlier version",
-        "joined": f"joined on another machine, by the head {content.get('head', '')[:16]}",
+        "begun": "created with the ledger",
+        "marked": "created for a ledger of an earlier version",
+        "joined": f"joined on another machine, with the head {content.get('head', '')[:16]}",
         "accepted": f"missing, and accepted: {content.get('reason', '')}",
     }
     return words.get(content["how"], str(content["how"]))
@@ -148,8 +148,8 @@ _WORDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "claim": lambda content: f"entry {content['charge']}, to run it again",
     "fail": _nothing,
     "freeze": lambda content: f"{'moved at' if content.get('moved') else 'without'} {_head(content)}",
-    "interrupt": lambda content: f"of entry {content['charge']}, whose charge stays",
-    "keys": lambda content: f"of a declaration, {content['count']} of them, SHA-256 {content['digest']}",
+    "interrupt": lambda content: f"of entry {content['charge']}; the charge stays",
+    "keys": lambda content: f"of a declaration: {content['count']} keys, SHA-256 {content['digest']}",
     "open": lambda content: f"with {_budget(content['account'])}",
     "recover": lambda content: _add_note(f"what was lost up to {_head(content)}", content),
     "renew": lambda content: _add_note(f"with {_budget(content)}", content),

@@ -13,9 +13,9 @@ FARTHEST = dt.timedelta(days=3650)
 """Beyond which no day is told."""
 
 METHOD = (
-    "Forecast: what remains, divided by what was spent for each day since the first charge of the present period. A "
-    "renewal begins a new period, and with it a new pace. It supposes that queries go on as they did; before a day "
-    "has passed, there is no forecast."
+    "Forecast: the remaining budget, divided by the spending per day since the first charge of the present period. A "
+    "renewal begins a new period with a new pace. The forecast assumes that queries continue as before. There is no "
+    "forecast until a day has passed."
 )
 
 

@@ -154,8 +154,8 @@ def _entries(ledger: Ledger, last: int) -> Iterator[Entry]:
 def anchor_note(action: EntryView) -> str:
     """Returns a warning about an entry by which a missing anchor was accepted, or another machine's was joined."""
     return (
-        f"Entry {action.sequence}, {action.moment[:16]}, by {action.who}: the anchor of the ledger was {action.words}. "
-        "An older copy may have taken the ledger's place then."
+        f"Entry {action.sequence}, {action.moment[:16]}, by {action.who}: anchor {action.words}. An older copy may "
+        "have replaced the ledger at that time."
     )
 
 

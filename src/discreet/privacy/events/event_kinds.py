@@ -129,7 +129,7 @@ class Composed(Event):
         members = tuple(_inner(event) for event in islice(events, MOST_EVENTS + 1))
         if len(members) > MOST_EVENTS:
             raise InvalidParameter(
-                "events", f"more than {MOST_EVENTS} events", "fewer", "Use Repeated for equal events."
+                "events", f"more than {MOST_EVENTS} events", "to be fewer", "Use Repeated for equal events."
             )
         assign(self, events=members)
 

@@ -11,12 +11,13 @@ from discreet.privacy import ZCDP, ApproxDP, Loss, Neighbours
 from discreet.service.request_executor import Document
 
 _RELATIONS = {
-    Neighbours.ADD_REMOVE: "one has all rows of one unit more than the other",
-    Neighbours.REPLACE: "both have as many units, and the rows of one unit differ in any way",
+    Neighbours.ADD_REMOVE: "one has all rows of one more unit than the other",
+    Neighbours.REPLACE: "both have the same number of units, and the rows of one unit differ in any way",
 }
 _HOW = (
-    "Ask the keeper of the ledger for entry {sequence}: it must have this hash. Then run discreet verify with this "
-    "head as the anchor: it must find the ledger unaltered up to that head."
+    "Ask a steward for entry {sequence} of the ledger: it must have this hash. "
+    "Then run: discreet verify --anchor {head} "
+    "This command must report that the ledger is unchanged and contains the anchor."
 )
 
 
@@ -27,10 +28,10 @@ def guarantee(cost: Loss, account: Account) -> str:
     >>> clinic = Account(
     ...     name="clinic", unit=Unit("patient", "id"), neighbours=Neighbours.ADD_REMOVE, budget=PureDP(1), salt=b""
     ... )
-    >>> print(guarantee(PureDP("0.1"), clinic)[:101])
-    For any two databases where one has all rows of one unit more than the other (a unit of patient (id))
+    >>> print(guarantee(PureDP("0.1"), clinic)[:105])
+    For any two databases where one has all rows of one more unit than the other (a unit is one patient (id))
     """
-    unit = f"a unit of {account.unit}" if account.unit.columns else "a unit is one row"
+    unit = f"a unit is one {account.unit}" if account.unit.columns else "a unit is one row"
     return f"For any two databases where {_RELATIONS[account.neighbours]} ({unit}), {_promise(cost)}."
 
 
@@ -80,5 +81,5 @@ def certificate(entry: Entry, account: Account, outcome: Entry | None, head: Hea
         "time": entry.time,
         "outcome": ended,
         "head": {"text": str(head), "sequence": head.sequence, "hash": head.hash},
-        "check": _HOW.format(sequence=entry.sequence),
+        "check": _HOW.format(sequence=entry.sequence, head=head),
     }

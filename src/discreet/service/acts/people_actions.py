@@ -21,7 +21,7 @@ from discreet.service.identity.access_keys import MOST_DAYS
 from discreet.service.request_executor import Document
 
 _ROLES = tuple(role.value for role in ServiceRole)
-_DAYS = Arg(ArgumentKind.COUNT, "Days until the key ends.", example="90", most=MOST_DAYS)
+_DAYS = Arg(ArgumentKind.COUNT, "Days until the key expires.", example="90", most=MOST_DAYS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +63,7 @@ class MakeKey(PersonAction):
 
     verb: ClassVar[str] = "make_key"
     tables: Annotated[
-        tuple[str, ...] | None, Arg(ArgumentKind.NAMES, "The tables that the key is for; all by default.")
+        tuple[str, ...] | None, Arg(ArgumentKind.NAMES, "The tables that the key is for. Default: all tables.")
     ] = None
     project: Annotated[str, Arg(ArgumentKind.NAME, "The project whose cap its queries count against. Optional.")] = ""
     expires_days: Annotated[int, _DAYS] = 90

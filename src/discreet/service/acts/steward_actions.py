@@ -299,7 +299,7 @@ class StewardActions:
         if isinstance(request, Appoint):
             known = self._identities.role_of(request.who)
             if known is None:
-                raise InvalidParameter("who", request.who, "to be known", "Add the person first, or make them a key.")
+                raise InvalidParameter("who", request.who, "to be known", "Add the person, or make a key for them.")
             of_stewards = request.role == Role.STEWARD.value or known is ServiceRole.STEWARD
             if of_stewards and caller.role is not ServiceRole.OWNER:
                 raise NotPermitted(caller.name, "appoint stewards", "The owner can.")

@@ -69,7 +69,7 @@ async def ready(request: Request) -> Response:
     """
     desk = request.app.state.offices.desk
     if not getattr(desk, "ready", True):
-        raise ServiceUnavailable("The service takes no queries now", "Try again later.", retry_after=5)
+        raise ServiceUnavailable("The service accepts no queries now", "Try again later.", retry_after=5)
     if not await desk.check_ledger():
         raise ServiceUnavailable("The ledger does not answer", "Try again later.", retry_after=5)
     return json_response({"ready": True})

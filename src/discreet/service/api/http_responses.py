@@ -77,8 +77,8 @@ REFUSALS: Mapping[int, tuple[str, str]] = {
     408: ("The body did not arrive in time", "Send it again over a faster connection."),
     413: ("The body is too large", "Send at most 1 MiB."),
     415: ("The body is not application/json", "Send Content-Type: application/json."),
-    421: ("The service does not have this host name", "Ask the owner to add it to hosts of discreet.toml."),
-    431: ("The headers are too large, or contradict each other", "Send each header once."),
+    421: ("The service does not have this host name", "Ask the owner to add it to hosts in discreet.toml."),
+    431: ("The headers are too large, or they contradict each other", "Send each header once."),
 }
 """What HTTP itself refuses, by its status: the reason, and what to do."""
 

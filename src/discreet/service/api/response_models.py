@@ -127,15 +127,15 @@ JOB = DocumentForm(
 JobModel, HistoryModel, HeadModel = _describe_form(JOB), _describe_form(ENTRIES), _describe_form(HEAD)
 TablesModel = _model("tables", "The tables that a key is for.", {"tables": list[TableModel]})
 BudgetsModel = _model(
-    "budgets", "The accounts that a caller sees, with their own part of each.", {"budgets": list[dict[str, Any]]}
+    "budgets", "The accounts that a caller sees, with the caller's part of each.", {"budgets": list[dict[str, Any]]}
 )
 CertificateModel = _model(
     "certificate",
-    "What was promised about one charged query.",
+    "The guarantee for one charged query.",
     {"kind": Literal["certificate"], "sequence": int, "hash": str, "guarantee": str},
 )
 PeopleModel = _model("people", "All people who are known to the service.", {"people": list[Person]})
-KeysModel = _model("keys", "Keys, in use or not.", {"keys": list[AccessKey]})
+KeysModel = _model("keys", "All keys, in use or not.", {"keys": list[AccessKey]})
 _NEW_KEY = "A new key: its public id, and the key itself, which is shown only once."
 MODELS: Mapping[str, type[BaseModel]] = {
     "person": _describe_form(PERSON),
@@ -178,7 +178,7 @@ _ERRORS: Responses = {
         **{status: f"{reason}." for status, (reason, _) in REFUSALS.items()},
         401: "The request has no valid key.",
         402: "The budget is too small; nothing was spent.",
-        403: "The role or the appointment does not allow it.",
+        403: "The caller's role or appointment does not allow it.",
         404: "It does not exist, or the caller may not see it.",
         406: "The answer has none of the accepted types; nothing was spent.",
         409: "The idempotency key belongs to another request; nothing was spent.",

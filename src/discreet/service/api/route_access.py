@@ -178,7 +178,7 @@ async def calling(
         str | None,
         Header(
             alias="Idempotency-Key",
-            description="A word of your choice: repeat the request with it, and it is done and charged once.",
+            description="A word of your choice. If you repeat the request with it, it is done and charged once.",
             max_length=LONGEST_NAME,
         ),
     ] = None,

@@ -126,7 +126,8 @@ class Identities:
             NotPermitted: if it does not.
         """
         if not browser_sessions.same_csrf(token, shown):
-            raise NotPermitted("this page", "send this form", "Load the page again: its token is not this session's.")
+            hint = "Load the page again: its token belongs to another session."
+            raise NotPermitted("this page", "send this form", hint)
 
     # ---------------------------------------------------------------------------------------------------- sessions
 
@@ -324,7 +325,7 @@ class Identities:
             self.make_person(by, name, role)
         person = self._person(by, name, "make keys")
         if role is not None and role is not person.role:
-            raise InvalidParameter("role", role.value, f"to be {person.role.value!r}, theirs", "Leave it out.")
+            raise InvalidParameter("role", role.value, f"to be {person.role.value!r}, their role", "Leave it out.")
         text = access_keys.new_text(access_keys.new_id())
         self._record("make key", by=by.name, about=name, key=access_keys.id_of(text))
         salt = scram.salt_for(name, self._salts)

@@ -214,7 +214,7 @@ class OpenIdSignIn:
             return known
         told = self._fetch(f"{self._issuer}{_WELL_KNOWN}", None, {})
         if str(told.get("issuer", "")).rstrip("/") != self._issuer:
-            raise ServiceUnavailable("The identity provider is not the issuer of the settings")
+            raise ServiceUnavailable("The identity provider is not the issuer named in the settings")
         self._known = told, self._identities.clock() + _KNOWN
         return told
 
@@ -314,9 +314,9 @@ def fetch_json(url: str, form: bytes | None, headers: Mapping[str, str]) -> Mapp
     except urllib.error.HTTPError as error:
         if form is not None and 400 <= error.code < 500:
             raise NotAuthenticated from None
-        raise ServiceUnavailable(f"The identity provider fails with status {error.code}", "Try again later.") from None
+        raise ServiceUnavailable(f"The identity provider failed with status {error.code}", "Try again later.") from None
     except (OSError, ValueError):
         raise ServiceUnavailable("The identity provider cannot be reached", "Try again later.") from None
     if not isinstance(told, dict):
-        raise ServiceUnavailable("The identity provider sends no JSON object")
+        raise ServiceUnavailable("The identity provider did not send a JSON object")
     return told

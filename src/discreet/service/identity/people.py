@@ -79,13 +79,13 @@ def check_person_name(name: object, role: ServiceRole) -> str:
 
     >>> check_person_name("Owner", ServiceRole.ANALYST)
     Traceback (most recent call last):
-    discreet.errors.InvalidParameter: Expected name='Owner' not to be that of the owner. Choose another name.
+    discreet.errors.InvalidParameter: Expected name='Owner' not to be the name of the owner. Choose another name.
     """
     called = checked_name(name=name)
     if role is ServiceRole.OWNER and called != OWNER:
-        raise InvalidParameter("role", role.value, f"to be that of {OWNER!r} only", "Make a steward instead.")
+        raise InvalidParameter("role", role.value, f"to be the role of {OWNER!r} only", "Make a steward instead.")
     if role is not ServiceRole.OWNER and look_alike(called, OWNER):
-        raise InvalidParameter("name", called, "not to be that of the owner", "Choose another name.")
+        raise InvalidParameter("name", called, "not to be the name of the owner", "Choose another name.")
     return called
 
 
@@ -96,7 +96,7 @@ def require_whole(by: ServiceCaller, act: str) -> None:
         NotPermitted: if it is.
     """
     if by.tables is not None or by.project:
-        raise NotPermitted(by.name, act, "This key is for some tables or one project. Use another, or the page.")
+        raise NotPermitted(by.name, act, "This key is for some tables or one project. Use another key, or the page.")
 
 
 def require_managing(by: ServiceCaller, name: str, role: ServiceRole, act: str) -> None:
@@ -108,7 +108,7 @@ def require_managing(by: ServiceCaller, name: str, role: ServiceRole, act: str) 
     by.require(Permission.MANAGE_PEOPLE)
     require_whole(by, act)
     if not manages(by, name, role):
-        raise NotPermitted(by.name, f"{act} for the role {role.value!r}", "The owner can.")
+        raise NotPermitted(by.name, f"{act} for the role {role.value!r}", "Ask the owner.")
 
 
 def manages(by: ServiceCaller, name: str, role: ServiceRole) -> bool:

@@ -100,7 +100,7 @@ class OpenRequest:
         self.cancelled = True
         if self.stop is not None:
             self.stop()
-        self.finish(ServiceUnavailable("The request was stopped", "What was charged stays charged; see the history."))
+        self.finish(ServiceUnavailable("The request was stopped", "What was charged stays charged. See the history."))
 
     def finish(self, found: Document | DiscreetError) -> None:
         """Gives the outcome to all who wait for it."""

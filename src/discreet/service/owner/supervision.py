@@ -25,7 +25,7 @@ from discreet.service.request_executor import OPERATIONS, Document
 TOO_COMPLEX = "The query is too complex to be planned in time."
 SIMPLER = "Ask for fewer numbers at once, or in several queries. Nothing was spent."
 OUTAGE = 1.0  # seconds after which a ledger that has not answered is taken to be out of order
-STORED = "The answer is stored, and could not be sent"
+STORED = "The answer is stored, but could not be sent"
 _FILES = (OPERATIONS["inspect"], OPERATIONS["protect"], OPERATIONS["attack"])
 
 

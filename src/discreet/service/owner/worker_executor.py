@@ -60,7 +60,7 @@ class DeclaredTables:
             content = None
         if not isinstance(content, dict) or content.get("version") != 1:
             hint = "Restore it from a backup, or move it away and protect the tables again."
-            raise InvalidParameter("tables", str(self._path), "to be as the service wrote it", hint)
+            raise InvalidParameter("tables", str(self._path), "to be unchanged since the service wrote it", hint)
         return tuple(content["tables"])
 
     def add(self, declared: Document) -> None:
@@ -90,7 +90,7 @@ def require_of_the_service(table: str, config: str) -> None:
     """
     if any(declared.name == table for declared in load(config).tables):
         hint = f"Change it in {Path(config).name}, run `discreet protect`, and start the service again."
-        raise InvalidParameter("name", table, "to be a table that was protected here", hint)
+        raise InvalidParameter("name", table, "to be a table that was protected through the service", hint)
 
 
 _KEPT = 900.0  # seconds for which ended jobs can be looked at

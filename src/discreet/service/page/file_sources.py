@@ -20,7 +20,7 @@ KINDS = (".csv", ".parquet")
 _UPLOAD = re.compile(r"[0-9a-f]{32}\.(?:csv|parquet)")
 _PATTERN = re.compile(r"[*?\[\]{}]")
 _ADDRESS = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*:")
-_HINT = "Name a CSV or Parquet file below one of the listed folders."
+_HINT = "Name a CSV or Parquet file inside one of the listed folders."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,7 +129,7 @@ async def store_upload(name: str, parts: AsyncIterator[bytes], settings: Setting
             async for part in parts:
                 room -= len(part)
                 if room < 0:
-                    most = f"at most {settings.upload_bytes} bytes, and {settings.uploads_bytes} of all uploads"
+                    most = f"to have at most {settings.upload_bytes} bytes, all uploads {settings.uploads_bytes}"
                     hint = "Put the file into a listed folder, or ask the owner to delete old uploads."
                     raise InvalidParameter("file", "this upload", most, hint)
                 file.write(part)

@@ -34,7 +34,7 @@ from discreet.service.request_executor import OPERATIONS, Document, JobRequest, 
 
 MOST_FORM = 1 << 20  # bytes of a form; files come another way
 MOST_FIELDS = 4000
-OUR_FAULT = "The service failed, and it is our fault. The ledger shows everything that was spent."
+OUR_FAULT = "The service failed because of an internal error. The ledger shows everything that was spent."
 _LOG = logging.getLogger("discreet.service.page")
 
 
@@ -169,7 +169,7 @@ async def read_posted(request: Request, most: int = MOST_FORM) -> ImmutableMulti
     async for part in request.stream():
         size += len(part)
         if size > most:
-            raise InvalidParameter("form", f"more than {most} bytes", f"at most {most} bytes", "Send less in one form.")
+            raise InvalidParameter("form", "this one", f"to have at most {most} bytes", "Send less in one form.")
         parts.append(part)
     try:
         text = b"".join(parts).decode()

@@ -23,7 +23,7 @@ from discreet.requests.request import Arg, Argument, ArgumentKind, R, Request, a
 Posted = ImmutableMultiDict[str, str]
 NOTHING: Posted = ImmutableMultiDict()
 AMOUNTS = ("epsilon", "delta", "rho")
-_LABELS = {"sql": "SQL query", "expires_days": "Days until it ends"}
+_LABELS = {"sql": "SQL query", "expires_days": "Days until it expires"}
 _PYTHON_BUDGET = re.compile(r"Budget\((.*)\)")
 """How examples of budgets are written."""
 
@@ -97,7 +97,7 @@ def _read(posted: Posted, name: str, arg: Arg) -> Any:
 _COUNT = Arg(ArgumentKind.COUNT, "A whole number.")
 _ON_LINES = {
     ArgumentKind.SQL: "Separate queries by an empty line.",
-    ArgumentKind.NAMES: "One group on each line, with commas between its columns.",
+    ArgumentKind.NAMES: "Write one group on each line, with commas between its columns.",
 }
 """The hints of lists whose items are not on one line with commas between them."""
 

@@ -78,7 +78,7 @@ class UploadedForm:
                 break
             await asyncio.sleep(0)  # others are served between two pieces
         if not self._ended:
-            raise InvalidParameter("file", self.filename, "to arrive whole", "Send it again.")
+            raise InvalidParameter("file", self.filename, "to arrive complete", "Send it again.")
 
     async def _more(self) -> bool:
         """Reads on, and returns whether something came."""
@@ -99,7 +99,7 @@ class UploadedForm:
     def _on_header(self, place: int, data: bytes) -> None:
         self._header[place] += data
         if len(self._header[place]) > MOST_FIELD:
-            raise _unfit("a header", f"at most {MOST_FIELD} bytes")
+            raise _unfit("a header", f"to have at most {MOST_FIELD} bytes")
 
     def _on_header_end(self) -> None:
         name, value = (part.decode("utf-8", "replace") for part in self._header)
@@ -115,7 +115,7 @@ class UploadedForm:
         if self._disposition.get_filename() is None:
             self._small += data
             if len(self._small) > MOST_FIELD:
-                raise _unfit("a field", f"at most {MOST_FIELD} bytes")
+                raise _unfit("a field", f"to have at most {MOST_FIELD} bytes")
         elif not self._ended:
             self._chunks.append(data)
 
@@ -124,7 +124,7 @@ class UploadedForm:
             name = str(self._disposition.get_param("name", "", "content-disposition"))
             self.fields[name] = self._small.decode("utf-8", "replace")
             if len(self.fields) > MOST_FIELDS:
-                raise _unfit("this one", f"at most {MOST_FIELDS} fields")
+                raise _unfit("this one", f"to have at most {MOST_FIELDS} fields")
         else:
             self._ended = True
 

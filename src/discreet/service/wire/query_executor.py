@@ -229,7 +229,7 @@ def _fields(document: Mapping[str, Any]) -> tuple[FieldDescription, ...]:
 def _build_result(document: Mapping[str, Any]) -> Result:
     """Returns an answer as rows, with its cost as a notice."""
     replayed = bool(document["replayed"])
-    cost = "nothing, as a stored answer" if replayed else amount_text(document["cost"])
+    cost = "nothing: this is a stored answer" if replayed else amount_text(document["cost"])
     told = f"Cost: {cost}; remaining: {amount_text(document['remaining'])}"
     if not document.get("private", True):
         told += "; the noise is seeded: NOT PRIVATE"

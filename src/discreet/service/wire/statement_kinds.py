@@ -65,7 +65,7 @@ COMMANDS: dict[str, Command] = {
         _ASK,
     ),
     **_refused_commands(
-        "GRANT REVOKE REASSIGN", "42501", "Stewards grant access, on the page or with `discreet appoint`", _ASK
+        "GRANT REVOKE REASSIGN", "42501", "Stewards grant access, on the page or with `discreet grant`", _ASK
     ),
     **_refused_commands("COPY", "0A000", "COPY would copy single rows", "Ask for counts, sums and means with SELECT."),
     **_refused_commands(

@@ -339,8 +339,8 @@ def _may_be_key(expression: Expression, piece: QueryFragment, asked: QuestionPar
     examples, source = Examples(asked.schema), piece.source
     read_columns = {column.name for column in columns(expression)}
     if owner := next((name for name in asked.schema.ids if name in read_columns), None):
-        reason = f"{quote_name(owner)} says whose row it is: groups of it would be single people."
-        source.refuse(reason, "It may be counted and filtered on: {units}.", piece.node)
+        reason = f"{quote_name(owner)} says whose row it is: each of its groups would be a single person."
+        source.refuse(reason, "You can count it and filter on it: {units}.", piece.node)
     if not read_columns:
         source.refuse("A key depends on the row; this one is constant.", "Group by a column: {grouped}.", piece.node)
     if expression.type is Type.FLOAT:  # what is not even whole
@@ -350,7 +350,7 @@ def _may_be_key(expression: Expression, piece: QueryFragment, asked: QuestionPar
         banded = different(examples.grouped_by(f"CAST({whole} AS INT)", "band"))
         simple = asked.alias == asked.schema.name and "`" not in text and len(text) <= 200
         simple = simple and asked.is_plain and examples.shows(band(expression))
-        reason = "A key of type float makes groups out of rounding errors."
+        reason = "A key of type float would make groups out of rounding errors."
         source.refuse(reason, f"Group by whole numbers, texts or dates: {banded if simple else '{bands}'}.", piece.node)
 
 
@@ -368,7 +368,7 @@ def _divided_to_a_key(piece: QueryFragment, asked: QuestionParts) -> None:
     simple = asked.alias == asked.schema.name and "`" not in text and len(text) <= 200 and asked.is_plain
     if key.type is Type.INT and simple and examples.shows(key):
         hint = f"// divides whole numbers: {different(examples.grouped_by(text, 'band'))}."
-        piece.source.refuse("/ divides to a double, which makes groups out of rounding errors.", hint, piece.node)
+        piece.source.refuse("/ divides to a double, which would make groups out of rounding errors.", hint, piece.node)
 
 
 def _not_released(column: ColumnRef, piece: QueryFragment, asked: QuestionParts) -> NoReturn:
@@ -438,13 +438,13 @@ def _may_be_name(name: str, piece: QueryFragment, taken: Collection[str]) -> Non
         ends = " or ".join(RESERVED_ENDS)
         source.refuse(
             f"A column of the answer cannot be called {quote_name(name[:40])}.",
-            f"Ends {ends} and a leading # are reserved, and names have no control characters. Choose another with AS: "
+            f"A name must not end in {ends}, start with # or have control characters. Choose another with AS: "
             "{grouped}.",
             piece.node,
         )
     if name.casefold() in taken:
         source.refuse(
-            f"Two columns are called {quote_name(name[:40])}.", "Name them apart with AS: {grouped}.", piece.node
+            f"Two columns are called {quote_name(name[:40])}.", "Rename one with AS: {grouped}.", piece.node
         )
 
 

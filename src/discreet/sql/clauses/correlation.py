@@ -178,7 +178,7 @@ def _check(
     if not inside.schema.public:
         reader.same_people(rows, inside, pairs, node, "WHERE")
     elif rows.schema.unit is None or not pairs:
-        reason = "A SELECT for each row reads rows of the same person, or rows of a public table that are equal to it."
+        reason = "A SELECT for each row reads only rows of the same person, or matching rows of a public table."
         reader.source.refuse(reason, "Join the public table: JOIN ... ON a.key = b.key; or ask {count}.", node)
 
 
@@ -323,8 +323,8 @@ def _first(reader: FromClause, found: CorrelatedRows, tree: exp.Select, prefix: 
     scope = WindowScope(source=row.source, schema=row.schema, alias=row.alias, names=row.names)
     outputs = _outputs(reader, found, tree, scope)
     if scope.windows:
-        reason = "OVER has no place in a SELECT for each row."
-        reader.source.refuse(reason, "Write the window into a SELECT in FROM, and join it: {count}.", tree)
+        reason = "OVER is not allowed in a SELECT for each row."
+        reader.source.refuse(reason, "Write the window in a SELECT in FROM, and join it: {count}.", tree)
     inside = _limit_rows(reader, found, tree, scope)
     keys = [Output(_key(prefix, i), b) for i, (_, b) in enumerate(found.pairs)]
     made = [Output(prefix + o.name, o.expression) for o in outputs]
@@ -338,7 +338,7 @@ def _limit_rows(reader: FromClause, found: CorrelatedRows, tree: exp.Select, sco
         return found.inside
     order = scope.read_order(tree)
     if limit is None or offset or not order:
-        reason = "Which rows are first depends on an order, and how many are kept on LIMIT."
+        reason = "Which rows come first depends on an order, and how many are kept depends on LIMIT."
         reader.source.refuse(reason, "Write ORDER BY and LIMIT 1, or leave both out and ask {count}.", tree)
     name = distinct("place inside", found.inside.schema.columns)
     window = Window(
@@ -354,8 +354,8 @@ def _outputs(reader: FromClause, found: CorrelatedRows, tree: exp.Select, scope:
     for node in tree.expressions:
         for column in _outer(node, scope):
             if outside.knows(column):
-                reason = "In here, a column of the outer query can be compared in WHERE, but not computed with."
-                reader.source.refuse(reason, "Compute with it outside of the brackets: {count}.", column)
+                reason = "Here, a column of the outer query can be compared in WHERE, but not used in a computation."
+                reader.source.refuse(reason, "Compute with it outside the brackets: {count}.", column)
         outputs.append(read_output(node, scope, outputs, found.inside.names))
     name_columns(outputs, tree, reader)
     return outputs

@@ -109,7 +109,7 @@ class FromClause:
                 conditions += more
             found, listed, parts = self._join_listed_tables(found, listed, parts)
         if listed:
-            reason = "A list of tables is a join, and WHERE does not say what is equal."
+            reason = "A list of tables is a join, but WHERE does not say which columns are equal."
             self.source.refuse(reason, "Write WHERE a.id = b.id, or JOIN ... ON a.id = b.id: {count}.", listed[0][1])
         for part in parts:
             matched = self._read_match(found, part)
@@ -154,7 +154,7 @@ class FromClause:
         if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
             self.source.refuse("A question reads declared tables.", "For example {count}.", node)
         if node.args.get("db") or node.args.get("catalog"):
-            self.source.refuse("A table is named without schema or catalog.", "For example {count}.", node)
+            self.source.refuse("Name a table without schema or catalog.", "For example {count}.", node)
         only(node, self.blank, "this", "alias")
         return str(node.name)
 
@@ -212,7 +212,7 @@ class FromClause:
 
     def _check_alias(self, alias: str, taken: Sequence[str], node: exp.Expr) -> None:
         if any(same(alias, other) for other in taken):
-            self.source.refuse(f"Two tables are called '{alias}'.", "Name them apart with AS: {count}.", node)
+            self.source.refuse(f"Two tables are called '{alias}'.", "Rename one with AS: {count}.", node)
 
     def free_alias(self, node: exp.Expr, left: FromRows) -> str:
         """Returns the name of a SELECT that is joined, if no table before it has it."""
@@ -233,7 +233,7 @@ class FromClause:
         pairs, conditions = self._pairs(left, right, node)
         if conditions and outer:
             self.source.refuse(
-                "LEFT JOIN takes equalities.", "Filter the right table in a SELECT in brackets: {count}.", node
+                "LEFT JOIN takes only equalities.", "Filter the right table in a SELECT in brackets: {count}.", node
             )
         return self._join_on_pairs(left, right, pairs, node, outer=outer), conditions
 
@@ -244,7 +244,7 @@ class FromClause:
         on = node.args.get("on")
         if on is None:
             self.source.refuse(
-                "A join says what is equal.", "Write JOIN ... ON a.id = b.id, or USING (id): {count}.", node
+                "A join says which columns are equal.", "Write JOIN ... ON a.id = b.id, or USING (id): {count}.", node
             )
         pairs, others = [], []
         for part in conjuncts(on):
@@ -255,7 +255,7 @@ class FromClause:
                 pairs.append(found)
         if not pairs:
             self.source.refuse(
-                "A join says what is equal.", "Write JOIN ... ON a.id = b.id, or USING (id): {count}.", node
+                "A join says which columns are equal.", "Write JOIN ... ON a.id = b.id, or USING (id): {count}.", node
             )
         return pairs, others
 
@@ -293,7 +293,7 @@ class FromClause:
         if left.schema.public and not right.schema.public:
             if outer:
                 self.source.refuse(
-                    "LEFT JOIN begins with the protected table.",
+                    "LEFT JOIN must begin with the protected table.",
                     "Put it first: {grouped}. Public keys show empty groups anyway.",
                     node,
                 )
@@ -315,11 +315,11 @@ class FromClause:
         columns = [name for each in right.names.values() for name, inner in each.items() if inner in names]
         supposed = {**self.schemas, table.name: replace(table, unique=(tuple(columns),))}
         unique = columns if len(columns) == 1 else [tuple(columns)]
-        hint = "Join on columns of one public table in which no two rows agree"
+        hint = "Join on columns of one public table that are unique in it"
         if columns and is_unique(right.relation, names, supposed):
             declared = f"public(..., name={table.name!r}, unique={unique})"
-            hint = f"If no two rows of {table.name} agree in that, the steward declares it: {declared}"
-        reason = "A join could repeat rows, and here each row is a person of its own."
+            hint = f"If that is unique in {table.name}, ask the steward to declare it: {declared}"
+        reason = "A join could repeat rows, and here each row is a separate person."
         self.source.refuse(reason, f"{hint}; or count without it: {{grouped}}.", node)
 
     def same_people(self, left: FromRows, right: FromRows, pairs: Pairs, node: exp.Expr, clause: str) -> None:
@@ -327,14 +327,14 @@ class FromClause:
         one, other = left.schema, right.schema
         if one.account != other.account or one.unit is None or other.unit is None:
             self.source.refuse(
-                "Two protected tables are joined only if they are about the same people.",
+                "Two protected tables can be joined only if they are about the same people.",
                 "Ask about them one by one: {count}.",
                 node,
             )
         if not same_id(pairs, one, other):
             self.source.refuse(
-                "A join of protected tables must say that both rows are of the same person.",
-                f"Add to {clause} that the columns of ids are equal; or count people by what they have: {{grouped}}.",
+                "A join of protected tables must require that both rows belong to the same person.",
+                f"Require in {clause} that the id columns are equal. Or count by a column: {{grouped}}.",
                 node,
             )
 
@@ -387,7 +387,7 @@ class FromClause:
         if not isinstance(tree, exp.Select) or tree.args.get("from_") is None:
             self.source.refuse("EXISTS takes a SELECT from a table.", "For example {filtered}.", node)
         if any(puts_together(output) for output in tree.expressions):
-            reason = "EXISTS looks for rows, and an aggregate gives one row whatever there is: this is always TRUE."
+            reason = "EXISTS looks for rows, but an aggregate always returns one row, so this is always TRUE."
             hint = "Write SELECT 1 in its place, or compare the aggregate, WHERE (SELECT COUNT(*) ...) > 0: {count}."
             self.source.refuse(reason, hint, node)
         if tree.args.get("joins") or tree.args.get("with_"):

@@ -61,7 +61,7 @@ def split_into_bands(asking: Question, node: exp.Anonymous, scope: Scope) -> Que
     if x is NULL or not x.type.is_number:
         scope.refuse("HISTOGRAM makes bands of numbers.", "Group by the values, months or years: {grouped}.", node)
     if any(same(output.name, end) for output in asking.outputs for end in _ENDS):
-        scope.refuse("The edges of bands are called low and high.", "Choose another name with AS: {count}.", node)
+        scope.refuse("Bands have columns called low and high.", "Choose another name with AS: {count}.", node)
     written = [_number(part, scope, node) for part in node.expressions[1:]]
     edges = _check_edges(written, scope, node) if len(written) > 1 else _even(x, written, scope, node)
     kept = _between(x, edges) if len(written) > 1 else call("not", call("is_null", x))
@@ -86,7 +86,7 @@ def with_edges(plan: Question, schema: TableSchema) -> Question:
     limits = bounds(plan.bands.argument, schema)
     edges = [] if limits is None else _evenly(limits, plan.bands.count)
     if not edges or not _ascend(edges):
-        raise UnsupportedQuery("These bounds make no such bands.", "Write the edges: HISTOGRAM(x, 0, 25, 50).")
+        raise UnsupportedQuery("These bounds cannot be cut into bands.", "Write the edges: HISTOGRAM(x, 0, 25, 50).")
     return replace(_with(plan, plan.bands.argument, edges), bands=None)
 
 
@@ -110,7 +110,7 @@ def _number(part: exp.Expr, scope: Scope, node: exp.Expr) -> Fraction:
 def _check_edges(edges: Sequence[Fraction], scope: Scope, node: exp.Expr) -> Sequence[Fraction]:
     if len(edges) <= MOST_BANDS + 1 and _ascend(edges):
         return edges
-    reason = f"The edges of a histogram ascend, and make at most {MOST_BANDS} bands."
+    reason = f"The edges of a histogram must ascend, and make at most {MOST_BANDS} bands."
     return scope.refuse(reason, "For example {buckets}.", node)
 
 
@@ -122,7 +122,7 @@ def _even(x: Expression, written: Sequence[Fraction], scope: Scope, node: exp.Ex
         scope.refuse(reason, "For example {buckets}.", node)
     limits = bounds(x, scope.schema)
     if limits is None:
-        scope.refuse("The bands of this histogram need bounds, and none are declared.", _hint(scope, node), node)
+        scope.refuse("The bands of this histogram need bounds, but none are declared.", _hint(scope, node), node)
     return _check_edges(_evenly(limits, int(count)), scope, node)
 
 

@@ -102,7 +102,7 @@ class OuterScope(Scope):
             aliases = " or ".join(quote_name(alias) for alias in self.tables)
             self.refuse(
                 f"Several SELECTs have a column '{node.name[:60]}'.",
-                f"Say which: of {aliases}; for example {{grouped}}.",
+                f"Write one of {aliases} before it; for example {{grouped}}.",
                 node,
             )
         return lookup(node.name, self.released)
@@ -124,13 +124,13 @@ class OuterScope(Scope):
         """Returns an aggregate of released values."""
         del share, written
         if self.folds is None:
-            reason = "An aggregate cannot stand inside WHERE, GROUP BY or another aggregate."
+            reason = "An aggregate is not allowed inside WHERE, GROUP BY or another aggregate."
             self.refuse(reason, "Filter groups with HAVING: {kept}.", node)
         if kind not in _KINDS and aggregation(kind).drawn:
             return Scope.aggregate(self, kind, argument, node)
         if kind not in _KINDS or other is not None:
             hint = "Use COUNT, SUM, AVG, MIN or MAX, or ask for the groups: {grouped}."
-            self.refuse("This is not computed of released numbers.", hint, node)
+            self.refuse("This cannot be computed from released numbers.", hint, node)
         if kind in ("sum", "mean") and argument is not None and not argument.type.is_number:
             self.refuse(f"SUM and AVG do not take {argument.type.value}.", "Count instead: {grouped}.", node)
         result = Type.INT if argument is None or kind.startswith("count") else argument.type
@@ -157,7 +157,7 @@ class OuterScope(Scope):
         """Returns the column of a window over groups."""
         if self.windows is None:
             hint = "Rank in one SELECT, and filter in another around it: {grouped}."
-            self.refuse("OVER is allowed in SELECT and ORDER BY, and not in another OVER.", hint, node)
+            self.refuse("OVER is allowed in SELECT and ORDER BY, but not in another OVER.", hint, node)
         fresh = {fold.name for fold in self.folds or []}
         found = beside(node, replace(self, windows=None), lambda name: name in self.noisy or name in fresh)
         return find_or_add_window(found, self.windows, self.before)
@@ -352,7 +352,7 @@ def join_blocks(
     if (join.kind or "INNER").upper() not in ("INNER", "OUTER") or (join.side or "LEFT").upper() != "LEFT":
         scope.refuse("Released groups are joined by JOIN or LEFT JOIN.", "Write one of them: {grouped}.", join)
     if lookup(alias, scope.tables) is not None:
-        scope.refuse(f"Two SELECTs are called '{alias[:60]}'.", "Name them apart with AS: {grouped}.", join)
+        scope.refuse(f"Two SELECTs are called '{alias[:60]}'.", "Rename one with AS: {grouped}.", join)
     place = blocks.place(block, join)
     pairs = [_pair(part, scope, alias, block) for part in _equalities(join, scope)]
     _check_keys(pairs, block, scope, join)

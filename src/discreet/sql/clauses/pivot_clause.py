@@ -193,12 +193,12 @@ def _keys(pivot: exp.Pivot, reader: FromClause) -> list[exp.Column]:
     """Returns what a PIVOT is grouped by. SQL's default is all other columns, even if they single people out."""
     group = pivot.args.get("group")
     if group is None:
-        reason = "A PIVOT says what it groups by; without GROUP BY it would be by all other columns, ids among them."
+        reason = "A PIVOT says what it groups by. Without GROUP BY it would group by all other columns, including ids."
         reader.source.refuse(reason, "Write GROUP BY and columns at its end; or group: {grouped}.", pivot)
     only(group, reader.blank, "expressions")
     for node in group.expressions:
         if not isinstance(node, exp.Column):
-            hint = "Compute it in a SELECT in brackets before; or group: {grouped}."
+            hint = "Compute it before, in a SELECT in brackets; or group: {grouped}."
             reader.source.refuse("A PIVOT is grouped by columns.", hint, node)
     return list(group.expressions)
 

@@ -64,7 +64,7 @@ def name_columns(outputs: Sequence[Output], tree: exp.Expr, reader: FromClause) 
     names = [output.name for output in outputs]
     for i, name in enumerate(names):
         if any(same(name, other) for other in names[:i]) or name.startswith("#"):
-            reader.source.refuse(f"Two columns are called '{name[:40]}'.", "Name them apart with AS: {count}.", tree)
+            reader.source.refuse(f"Two columns are called '{name[:40]}'.", "Rename one with AS: {count}.", tree)
     return {"": {name: name for name in names}}
 
 
@@ -89,7 +89,7 @@ class FoldScope(Scope):
         if kind not in _FOLDS and aggregation(kind).drawn:
             return Scope.aggregate(self, kind, argument, node)
         if kind not in _FOLDS:
-            self.refuse("This is not computed for one person.", "Use COUNT, SUM, AVG, MIN or MAX: {mean}.", node)
+            self.refuse("This cannot be computed for one person.", "Use COUNT, SUM, AVG, MIN or MAX: {mean}.", node)
         return self._add_fold(self._fold(_FOLDS[kind], argument, node))
 
     def any_value(self, value: Expression, node: exp.Expr) -> Expression:
@@ -100,7 +100,7 @@ class FoldScope(Scope):
         """Returns the column of a fold that holds the value where another is smallest or largest."""
         if by is None:
             hint = f"Write {node.key.upper()}(x ORDER BY t) with columns of yours, or take MIN or MAX: {{count}}."
-            self.refuse(f"What is {kind} depends on an order, by one expression.", hint, node)
+            self.refuse(f"Which value is {kind} depends on an order, by one expression.", hint, node)
         return self._add_fold(Fold(name=f"#f{len(self.folds)}", kind=kind, type=value.type, argument=value, by=by))
 
     def _add_fold(self, fold: Fold) -> ColumnRef:

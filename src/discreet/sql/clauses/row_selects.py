@@ -45,8 +45,8 @@ def read_nested_rows(reader: FromClause, tree: exp.Expr) -> FromRows:
     if tree.args.get("qualify") is not None:
         only(tree, reader.blank, *(part for part in _PARTS if part != "qualify"))
     if _chosen_by(tree):
-        reason = "DISTINCT ON chooses among rows, and here they are put together."
-        reader.source.refuse(reason, "Choose in a SELECT in FROM of its own, and count then: {count}.", tree)
+        reason = "DISTINCT ON chooses among rows, but here rows are combined."
+        reader.source.refuse(reason, "Choose in a separate SELECT in FROM, then count: {count}.", tree)
     return _fold_rows(inside, tree, found)
 
 
@@ -144,11 +144,11 @@ def _first_of_each(tree: exp.Select, scope: WindowScope) -> exp.Select:
     """Writes DISTINCT ON (a) ... ORDER BY b as QUALIFY ROW_NUMBER() OVER (PARTITION BY a ORDER BY b) = 1."""
     chosen = [_resolve_names(tree, node, scope) for node in _chosen_by(tree)]
     if not scope.ids([read(node, scope.row) for node in chosen]):
-        reason = "DISTINCT ON without the column of ids would choose among the rows of several people."
-        scope.refuse(reason, "Put the column of ids into its brackets, or group and count: {grouped}.", tree)
+        reason = "DISTINCT ON without the id column would choose among the rows of several people."
+        scope.refuse(reason, "Put the id column into its brackets, or group and count: {grouped}.", tree)
     order = tree.args.get("order")
     if order is None or tree.args.get("qualify") is not None:
-        reason = "DISTINCT ON keeps the first row in the order that ORDER BY says, and goes without QUALIFY."
+        reason = "DISTINCT ON keeps the first row in the order of ORDER BY, and does not work with QUALIFY."
         scope.refuse(reason, "Add ORDER BY, or write QUALIFY ROW_NUMBER() OVER (...) = 1 alone; or ask {count}.", tree)
     place = exp.Window(this=exp.RowNumber(), partition_by=chosen, order=_resolve_names(tree, order, scope))
     made = tree.copy()
@@ -231,8 +231,8 @@ def _in_both(reader: FromClause, tree: exp.Intersect | exp.Except) -> FromRows:
     )
     if not whole or not tree.args.get("distinct"):
         reader.source.refuse(
-            f"{word} takes two SELECTs of one column, that of the people's ids.",
-            "Filter with IN or EXISTS, which compare what you like: {count}.",
+            f"{word} takes two SELECTs of one column, the people's ids.",
+            "Filter with IN or EXISTS, which compare any columns: {count}.",
             tree,
         )
     ((name, inner),) = _flat(first).items()

@@ -283,7 +283,7 @@ def kept_rows(tree: exp.Expr, source: SqlSource) -> tuple[int | None, int]:
     if isinstance(limit, exp.Fetch):
         options = limit.args.get("limit_options")
         if options is not None and (options.args.get("percent") or options.args.get("with_ties")):
-            reason = "FETCH FIRST takes a number of rows, and ONLY after it: ties and shares of noisy rows are chance."
+            reason = "FETCH FIRST takes a number of rows, then ONLY: ties and shares of noisy rows depend on chance."
             source.refuse(reason, "For example {top}.", limit)
         count = limit.args.get("count")
         return 1 if count is None else _whole(count, "FETCH FIRST", limit, source), passed
@@ -325,7 +325,7 @@ class Subqueries:
         block = self.read(node.this)
         if len(block.outputs) != 1 or block.keys:
             hint = "Leave GROUP BY out, or join it by its keys as a name of WITH: {count}."
-            self.source.refuse("A SELECT inside an expression gives one number.", hint, node)
+            self.source.refuse("A SELECT inside an expression must return one number.", hint, node)
         place = self.place(block, node)
         return ColumnRef(f"#b{place}", block.outputs[0].expression.type)
 

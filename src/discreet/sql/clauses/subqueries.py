@@ -221,14 +221,14 @@ def _check_value(reader: FromClause, tree: exp.Select, node: exp.Expr) -> None:
     """Checks that there is one value whatever the rows are: an error that depends on them would reveal them."""
     source = reader.source
     if len(tree.expressions) != 1 or tree.args.get("from_") is None:
-        source.refuse("A SELECT inside an expression gives one value.", "Name one column: {count}.", node)
+        source.refuse("A SELECT inside an expression must return one value.", "Name one column: {count}.", node)
     parts = ["with_", "expressions", "from_", "joins", "where"]
     if puts_together(tree.expressions[0]):
         only(tree, reader.blank, *parts)
         return
     only(tree, reader.blank, *parts, "order", "limit")
     if kept_rows(tree, source) != (1, 0) or tree.args.get("order") is None:
-        reason = "A SELECT inside an expression gives one value, and this one could find several rows."
+        reason = "A SELECT inside an expression must return one value, but this one could return several rows."
         hint = "Take COUNT, SUM, AVG, MIN or MAX of it, or add ORDER BY and LIMIT 1; or ask {count}."
         source.refuse(reason, hint, node)
 
@@ -277,7 +277,7 @@ def lateral(reader: FromClause, left: FromRows, join: exp.Join) -> tuple[FromRow
     prefix = f"{alias}."
     if any(name.startswith(prefix) for name in left.schema.columns):  # of a table whose own name has a point
         reader.source.refuse(
-            "The names of two tables begin alike.", "Choose names without a point with AS: {count}.", node
+            "The names of two tables begin in the same way.", "Choose names without a dot with AS: {count}.", node
         )
     tree, found = rows_for_each(reader, OuterRows(rows=left, again=left), tree, node)
     made = attach_select(reader, found, tree, prefix, outer=outer)

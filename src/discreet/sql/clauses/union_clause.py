@@ -33,14 +33,14 @@ def branches(tree: exp.Expr, source: SqlSource, *, is_whole: bool = True) -> Ite
         tree = tree.this
     for clause in () if is_whole else ENDS:
         if tree.args.get(clause) is not None:
-            reason = "ORDER BY, LIMIT and OFFSET belong to the end of a UNION ALL."
+            reason = "ORDER BY, LIMIT and OFFSET belong at the end of a UNION ALL."
             source.refuse(reason, "Write them once, after the last SELECT: {top}.", tree.args[clause])
     if not isinstance(tree, exp.Union):
         yield tree
         return
     odd = [name for name, part in tree.args.items() if part and name not in (*_PARTS, *ENDS)]
     if odd or tree.args.get("distinct") or (tree.args.get("with_") and not is_whole):
-        reason = "UNION drops equal rows of an answer, and with noise it is chance which rows are equal."
+        reason = "UNION drops equal rows of an answer, and with noise, chance decides which rows are equal."
         source.refuse(reason, "Write UNION ALL, which keeps equal rows; or ask for one of them: {grouped}.", tree)
     yield from branches(tree.this, source, is_whole=False)
     yield from branches(tree.expression, source, is_whole=False)
@@ -95,6 +95,6 @@ def _one_type(outputs: Sequence[Output], trees: Sequence[exp.Expr], source: SqlS
     for part, tree in zip(found, trees, strict=True):
         if part.type is not found[0].type:
             kinds = f"{found[0].type.value} and {part.type.value}"
-            reason = f"The column '{outputs[0].name[:60]}' of a UNION ALL is of two types: {kinds}."
+            reason = f"The column '{outputs[0].name[:60]}' of a UNION ALL has two types: {kinds}."
             source.refuse(reason, "Convert one with CAST; or ask for one of them: {grouped}.", tree)
     return found

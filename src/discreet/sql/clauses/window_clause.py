@@ -51,7 +51,7 @@ class WindowScope(Scope):
     def window(self, node: exp.Window) -> Expression:
         """Returns the column of a window, made if it is new."""
         if self.schema.unit is None:
-            self.refuse("OVER ranks one person's rows, and here no person has several.", "Leave it out: {count}.", node)
+            self.refuse("OVER ranks one person's rows, but here no person has several.", "Leave it out: {count}.", node)
         ordered = self.read_order(node)
         whole = self._is_whole(node)
         made = replace(self._read_window(node.this), partition=self._partition(node), order=ordered)
@@ -60,7 +60,7 @@ class WindowScope(Scope):
                 "What is first or next depends on an order.", "Add ORDER BY after PARTITION BY: {ranked}.", node
             )
         if made.kind == "last" and not whole:
-            reason = "LAST_VALUE would be that of the row itself: so far, it is the last."
+            reason = "LAST_VALUE would be the value of the row itself, which is the last one so far."
             frame = "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
             self.refuse(reason, f"For the last of all rows write {frame} after ORDER BY: {{ranked}}.", node)
         if whole and made.kind not in _ORDERED:
@@ -76,7 +76,7 @@ class WindowScope(Scope):
         if not self.ids(given):
             self.refuse(
                 "A window over several people's rows would show one person's values in another's row.",
-                "Put the column of ids into PARTITION BY: {ranked}.",
+                "Put the id column into PARTITION BY: {ranked}.",
                 node,
             )
         return tuple(part for part in given if not is_whole_id([part], self.schema))
@@ -107,7 +107,7 @@ class WindowScope(Scope):
         if {name: part.upper() if isinstance(part, str) else part for name, part in spec.args.items() if part} != _ALL:
             hint = (
                 "Leave it out, or write ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING; "
-                "both ask something else: {ranked}."
+                "both change the question: {ranked}."
             )
             self.refuse("This frame is not in the list.", hint, node)
         return True
@@ -118,7 +118,7 @@ class WindowScope(Scope):
             only(node, self)
             return Window(name=name, kind=PLACE_KINDS[type(node)], type=Type.INT)
         if type(node) not in VALUE_KINDS:
-            reason = f"{node.key.upper()} is not answered for each row."
+            reason = f"{node.key.upper()} is not supported for each row."
             self.refuse(reason, f"Use {_KNOWN}: {{ranked}}.", node)
         only(node, self, "this", "offset", "big_int")
         if node.this is None or isinstance(node.this, exp.Star):
@@ -150,7 +150,7 @@ class WindowScope(Scope):
     def _value(self, node: exp.Expr) -> Expression:
         found = read(node, self.row)
         if found is NULL:
-            self.refuse("NULL has no place among rows.", "Name a column: {count}.", node)
+            self.refuse("NULL is not a column.", "Name a column: {count}.", node)
         return found
 
 
@@ -170,8 +170,8 @@ def steps_of(scope: Scope, argument: Expression, node: exp.Expr) -> tuple[Steps,
         asked = scope.source.rewrite_query(node.this, written) if isinstance(node.this, exp.Expr) else None
         proposed = f": `{asked}`" if asked else f", as in {clip_expression('x')}: {{mean}}"
         scope.refuse(
-            "A sum over one person's rows needs public bounds of what is added.",
-            "Ask the steward to declare bounds, or clip to public limits that you expect all values to be within"
+            "A sum over one person's rows needs public bounds for the values it adds.",
+            "Ask the steward to declare bounds, or clip to public limits that you expect all values to lie within"
             f"{proposed}.",
             node,
         )
@@ -273,7 +273,7 @@ def _rows(node: exp.Window, scope: Scope) -> tuple[int | None, int | None] | Non
     if str(spec.args.get("kind")).upper() != "ROWS" or more or ends[0] == _NEVER or ends[1] == -_NEVER:
         hint = (
             "Leave it out, or write for example ROWS BETWEEN 2 PRECEDING AND CURRENT ROW; "
-            "both ask something else: {place}."
+            "both change the question: {place}."
         )
         scope.refuse("This frame is not in the list.", hint, node)
     before, after = ends
@@ -302,7 +302,7 @@ def _read_window(node: exp.Expr, scope: Scope) -> GroupWindow:
         only(node, scope)
         return GroupWindow(name="", kind=PLACE_KINDS[type(node)], type=Type.INT)
     if type(node) not in VALUE_KINDS:
-        reason = f"{node.key.upper()} is not answered for each group."
+        reason = f"{node.key.upper()} is not supported for each group."
         scope.refuse(reason, f"Use {_KNOWN}: {{place}}.", node)
     only(node, scope, "this", "offset", "big_int")
     kind = VALUE_KINDS[type(node)]
@@ -332,5 +332,5 @@ def _offset(node: exp.Expr, scope: Scope) -> int:
 def _value(node: exp.Expr, scope: Scope) -> Expression:
     found = read(node, scope)
     if found is NULL:
-        scope.refuse("NULL has no place among groups.", "Name a column: {place}.", node)
+        scope.refuse("NULL is not a column.", "Name a column: {place}.", node)
     return found

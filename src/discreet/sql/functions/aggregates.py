@@ -52,7 +52,7 @@ def _of_different(kind: str, distinct: exp.Distinct, node: exp.Expr, scope: Scop
     """Reads SUM, AVG, MIN or MAX (DISTINCT x)."""
     only(distinct, scope, "expressions")
     if kind not in _DIFFERENT or len(distinct.expressions) != 1:
-        scope.refuse("DISTINCT is accepted in COUNT, SUM and AVG, of one argument.", "Leave it out: {mean}.", node)
+        scope.refuse("DISTINCT is accepted in COUNT, SUM and AVG of one argument.", "Leave it out: {mean}.", node)
     (part,) = distinct.expressions
     value = _argument(part, node, scope)
     number = value if kind in ("min", "max") else as_number(value)
@@ -72,7 +72,7 @@ def _argument(part: exp.Expr, node: exp.Expr, scope: Scope) -> Expression:
     """Returns what an aggregate is about: an expression over one row."""
     found = read(part, scope.row)
     if found is NULL:
-        scope.refuse("NULL is no number.", "Name a column: {mean}.", node)
+        scope.refuse("NULL is not a number.", "Name a column: {mean}.", node)
     return found
 
 
@@ -182,7 +182,7 @@ def _mode_of(node: exp.Expr, scope: Scope) -> Expression:
 
 def _mode(argument: exp.Expr, node: exp.Expr, scope: Scope) -> Expression:
     if isinstance(argument, exp.Distinct):
-        scope.refuse("Among different values none is more frequent.", "Leave DISTINCT out: {top}.", node)
+        scope.refuse("Among different values, none is the most frequent.", "Leave DISTINCT out: {top}.", node)
     value = read(argument, scope.row)
     if value is NULL:
         scope.refuse("NULL has no mode.", "Name a column: {top}.", node)
@@ -194,7 +194,7 @@ def _share(node: exp.Expr | Fraction | None, of: exp.Expr, scope: Scope) -> Frac
     if isinstance(node, Fraction):
         return node
     if isinstance(node, exp.Array):
-        scope.refuse("Several quantiles are columns of their own.", "Ask for one here: {median}.", of)
+        scope.refuse("Several quantiles make several columns.", "Ask for one here: {median}.", of)
     text = node.name if isinstance(node, exp.Literal) and not node.is_string else ""
     if _SHARE.fullmatch(text) and any(map(str.isdigit, text)) and len(text) <= 20:
         share = Fraction(text)
@@ -202,7 +202,7 @@ def _share(node: exp.Expr | Fraction | None, of: exp.Expr, scope: Scope) -> Frac
             return share
     return scope.refuse(
         "A quantile is a number from 0 to 1 with at most six digits, written out.",
-        "For example 0.9 for the value below which nine tenths lie; 0.5 is {median}.",
+        "For example 0.9 for the value that nine tenths lie below; 0.5 is {median}.",
         of,
     )
 

@@ -33,7 +33,7 @@ def _cast(node: exp.Expr, scope: Scope) -> Expression:
     target = _CASTS.get(kind.this.name) if isinstance(kind.this, exp.DType) else None
     if target is None:
         word = kind.sql(dialect="duckdb")[:40]
-        scope.refuse(f"{word} is not a type of ours.", "Cast to INT, DOUBLE, TEXT or DATE: {bands}.", node)
+        scope.refuse(f"The type {word} is not supported.", "Cast to INT, DOUBLE, TEXT or DATE: {bands}.", node)
     value = today(scope, node) if target is Type.DATE and now(node.this) else read(node.this, scope)
     made = _convert_value(target, value, node, scope)
     return _with_places(made, kind, node, scope) if kind.this.name == "DECIMAL" else made
@@ -58,7 +58,7 @@ def _as_moment(value: Expression, node: exp.Expr, scope: Scope) -> Expression:
         return parse_date(Type.TIMESTAMP, value.value)
     if value.type is Type.DATE:
         return moment(value)
-    return scope.refuse("Only dates and written moments become TIMESTAMP.", "Compare dates instead: {since}.", node)
+    return scope.refuse("Only dates and written timestamps become TIMESTAMP.", "Compare dates instead: {since}.", node)
 
 
 def _nearest(value: Expression) -> Expression:

@@ -56,13 +56,13 @@ def _part(unit: exp.Expr, value: exp.Expr, node: exp.Expr, scope: Scope) -> Expr
         found = ElapsedTime.since_1970(found)
     if not isinstance(found, Expression):
         hint = "Use EPOCH, DAY, HOUR or MINUTE of a - b, YEAR or MONTH of AGE(a, b), or DATE_DIFF: {since}."
-        return found.part(name) or scope.refuse(f"{name[:40]} is not a part of a duration in the list.", hint, node)
+        return found.part(name) or scope.refuse(f"{name[:40]} is not a supported part of a duration.", hint, node)
     if name in _FROM_SUNDAY:
         return from_sunday(found)
     if name not in _PARTS:
         names = ", ".join(function.calendar.parts[0] for function in FUNCTIONS.values() if function.calendar.parts)
         listed = f"Use {names} (Monday is 1 of ISODOW), DOW (Sunday is 0) or EPOCH: {{weekdays}}."
-        scope.refuse(f"{name[:40] or 'This'} is not a part of a date in the list.", listed, node)
+        scope.refuse(f"{name[:40] or 'This'} is not a supported part of a date.", listed, node)
     return call(_PARTS[name], found)
 
 
@@ -84,7 +84,7 @@ def _truncate(node: exp.Expr, scope: Scope) -> Expression:
     name = node.args["unit"].name.upper()
     if name not in _STARTS:
         names = "'year', 'quarter', 'month', 'week' or 'day'"
-        scope.refuse(f"Dates are not cut to {name[:40]}.", f"Use {names}: {{months}}.", node)
+        scope.refuse(f"Dates cannot be cut to {name[:40]}.", f"Use {names}: {{months}}.", node)
     value = today(scope, node) if now(node.this) else read(node.this, scope)
     return value if name == "DAY" and value.type is Type.DATE else call(_STARTS[name], value)
 
@@ -226,7 +226,7 @@ def _less(one: Expression, other: Expression, node: exp.Expr, scope: Scope) -> E
         if one.type is other.type is Type.DATE:
             return call("days_between", other, one)
     if one.type in _TIMES and other.type in _TIMES:
-        reason = "The difference of moments is no number."
+        reason = "The difference of timestamps is not a number."
         scope.refuse(reason, "Count seconds, EPOCH(a - b), or days, DATE_DIFF('day', b, a): {count}.", node)
     return call("subtract", one, other)
 
@@ -247,7 +247,7 @@ def _build_format_reader(signs: re.Pattern[str]) -> Read:
         parts = [_SAME.get(part, part) for part in signs.findall(text)]
         known = all(part in _DIGITS or part in _NAMES or not part.startswith("%") for part in parts)
         if not text or signs.sub("", text) or not known:
-            reason = "A format is made of %Y, %y, %m, %d, %A, %B and signs between them."
+            reason = "A format is made of %Y, %y, %m, %d, %A, %B and characters between them."
             scope.refuse(reason, "For example '%Y-%m'; or cut dates to months: {months}.", node)
         return _concatenate_parts(parts, read(node.this, scope))
 

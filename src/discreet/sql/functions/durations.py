@@ -139,7 +139,7 @@ def age(node: exp.Expr, scope: Scope) -> Age | None:
 @names("AGE", 1, 2)
 def _age_alone(node: exp.Expr, scope: Scope) -> Expression:
     hint = "Take a part of it, such as EXTRACT(YEAR FROM AGE(a, b)), or compare dates: {since}."
-    return scope.refuse("AGE is no number.", hint, node)
+    return scope.refuse("AGE is not a number.", hint, node)
 
 
 # ---------------------------------------------------------------------------------------------------------------- today
@@ -157,7 +157,7 @@ def today(scope: Scope, node: exp.Expr) -> Literal:
         UnsupportedQuery: if none is.
     """
     if scope.source.today is None:
-        hint = "Have the steward declare a day as today, or write the date: {since}."
+        hint = "Ask the steward to declare a day as today, or write the date: {since}."
         scope.refuse("No day is declared as today.", hint, node)
     return Literal(scope.source.today, Type.DATE)
 

@@ -104,7 +104,7 @@ def refuse_node(node: exp.Expr, scope: Scope) -> NoReturn:
     """Refuses what has no entry."""
     if isinstance(node, exp.Query):
         scope.refuse(
-            "A question inside the question is answered only in FROM, with aggregates.",
+            "A subquery is answered only in FROM, with aggregates.",
             "Ask it separately: {filtered}.",
             node,
         )

@@ -74,7 +74,7 @@ def _extract(node: exp.Expr, scope: Scope) -> Expression:
     """Returns the text of a group in the first match, or of the whole match; empty if there is no match."""
     pattern, fold = _options(node, scope, fold=False)
     if fold:
-        reason = "regexp_extract takes a part of the text as it is, so that case matters."
+        reason = "regexp_extract returns a part of the text unchanged, so case matters."
         scope.refuse(reason, "Leave (?i) out, and write [Aa] for a letter: {pattern}.", node)
     found = _parse_pattern(node, scope, lambda: parse(pattern))
     given = node.args.get("group")
@@ -102,9 +102,9 @@ def _similar_to(node: exp.Expr, scope: Scope, escape: str) -> Expression:
 
 @reads(exp.Escape, "this", "expression")
 def _escape(node: exp.Expr, scope: Scope) -> Expression:
-    inner, escape = node.this, literal_text(node.expression, scope, "ESCAPE takes a sign that is", node)
+    inner, escape = node.this, literal_text(node.expression, scope, "ESCAPE takes a character that is", node)
     if len(escape) > 1:
-        scope.refuse("ESCAPE takes one sign.", "For example LIKE '50!%' ESCAPE '!'; or {pattern}.", node)
+        scope.refuse("ESCAPE takes one character.", "For example LIKE '50!%' ESCAPE '!'; or {pattern}.", node)
     if isinstance(inner, exp.SimilarTo):
         only(inner, scope, "this", "expression")
         return _similar_to(inner, scope, escape)

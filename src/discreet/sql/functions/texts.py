@@ -41,7 +41,7 @@ def _trim_text(text: Expression, signs: exp.Expr | None, node: exp.Expr, scope: 
     if signs is None:
         return call(f"strip{side}", text, Literal(SPACES, Type.TEXT))
     if not isinstance(signs, exp.Literal) or not signs.is_string:
-        scope.refuse("TRIM takes signs away that are written out.", "For example TRIM(x, '-'); or {grouped}.", node)
+        scope.refuse("TRIM removes characters that are written out.", "For example TRIM(x, '-'); or {grouped}.", node)
     return call(f"trim{side}", text) if signs.name == " " else call(f"strip{side}", text, read(signs, scope))
 
 
@@ -60,7 +60,7 @@ def _pad(node: exp.Expr, scope: Scope) -> Expression:
     fill = " " if sign is None else sign.name if isinstance(sign, exp.Literal) and sign.is_string else ""
     length = size.value if isinstance(size, Literal) and size.type is Type.INT else None
     if not fill or not isinstance(length, int) or not 0 <= length <= LONGEST_PAD:
-        reason = f"A text is padded to a length from 0 to {LONGEST_PAD} with signs, both written out."
+        reason = f"A text is padded to a length from 0 to {LONGEST_PAD} with characters, both written out."
         scope.refuse(reason, "For example LPAD(CAST(x AS TEXT), 2, '0'); or {grouped}.", node)
     missing = call("subtract", size, call("length", text))
     added = call("substring", Literal((fill * length)[:length], Type.TEXT), ONE, missing)

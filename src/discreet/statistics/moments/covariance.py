@@ -67,7 +67,7 @@ def scale_of(columns: int, bounds: Any, norm_bound: Any) -> RowScale:
         InvalidParameter: if both are missing or given, or one does not fit.
     """
     if (bounds is None) == (norm_bound is None):
-        raise InvalidParameter("bounds", bounds, "or norm_bound to be given, one of them", _HINT)
+        raise InvalidParameter("bounds", bounds, "to be given, or else norm_bound", _HINT)
     if norm_bound is not None:
         length = float(check.positive(norm_bound=norm_bound))
         return RowScale(centre=np.zeros(columns), unit=np.full(columns, length / RADIUS), most=RADIUS)

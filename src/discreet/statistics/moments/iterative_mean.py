@@ -65,7 +65,7 @@ class StableStart:
         share = lower(lambda digits: 1 / (Enclosure.of(half, digits).exp() + 1))
         kept = delta * Fraction(int(share * 2**80), 2**80)
         if kept == 0:
-            raise InvalidParameter("radius", None, "to be given at such an epsilon", "State where the mean may be.")
+            raise InvalidParameter("radius", None, "to be given at this epsilon", "State where the mean may be.")
         selection = PartitionSelection(epsilon=half, delta=kept, max_groups=dimension, method=method)
         return cls(selection=selection, event=events.Approx(epsilon, delta), dimension=dimension)
 

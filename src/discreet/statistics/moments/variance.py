@@ -92,7 +92,8 @@ def variance(
     bounds, spending, paid = resolve_bounds(x, bounds, spending, neighbours, source)
     ends = check.limits(bounds=bounds)
     if ends[1] - ends[0] > WIDEST:
-        raise InvalidParameter("bounds", bounds, "to be at most 1e150 apart", "Their square must be a number.")
+        hint = "The square of their distance must be a number."
+        raise InvalidParameter("bounds", bounds, "to be at most 1e150 apart", hint)
     values = column(x, bounds=bounds, neighbours=neighbours, fine=COARSE)
     if spending.is_pure and values.neighbours is Neighbours.REPLACE:
         found, event = _direct(values, spending, source, less=less, risk=risk, sample=target == "sample")

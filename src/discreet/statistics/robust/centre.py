@@ -62,7 +62,7 @@ def known_target(target: str) -> bool:
 def some_values(size: int) -> int:
     """Returns the public number of values, at least one."""
     if size < 1:
-        raise InvalidValue("to be at least one value", "Their number is public; there is no centre of nothing.")
+        raise InvalidValue("to hold at least one number", "An empty list has no centre.")
     return size
 
 

@@ -80,7 +80,7 @@ def heavy_tailed_mean(
     budget = Spending.of(epsilon).pure_epsilon
     fine = math.ceil((high - low) / spread * _PER_SCALE)
     if fine > _MOST_STEPS:
-        raise InvalidParameter("scale", scale, "not so small against the bounds", "Narrow the bounds.")
+        raise InvalidParameter("scale", scale, "to be larger, compared with the bounds", "Narrow the bounds.")
     source = source_of(bits)
     values = column(x, bounds=bounds, neighbours=relation, fine=max(FINE, fine))
     plan = TailPlan.of(budget, values.width, relation, outside)

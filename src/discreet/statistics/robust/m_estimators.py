@@ -136,7 +136,7 @@ def location_plan(
     known = None if size is None else check.integer(size=size, at_least=1)
     path = Path(steps=count, last=max(1, count // 2), rate=float(check.positive(step_size=step_size)))
     if path.rate > 2:
-        raise InvalidParameter("step_size", step_size, "<= 2", "Longer steps than 2 never settle; 1 is a good one.")
+        raise InvalidParameter("step_size", step_size, "<= 2", "Steps longer than 2 never converge. 1 is a good value.")
     parts = _parts(spending, start=start is None, count=known is None, square=not sample)
     twice = 2 if neighbours is Neighbours.REPLACE else 1
     low, high = score.slope_range
@@ -332,5 +332,5 @@ def _fine(bounds: Any, scale: Number) -> int:
     spread = check.positive(scale=scale)
     ratio = (high - low) / spread
     if not Fraction(1, 1 << 16) <= ratio <= _MOST_SCALES:
-        raise InvalidParameter("scale", scale, "in proportion to the bounds", _SCALE_HINT)
+        raise InvalidParameter("scale", scale, "to be in proportion to the bounds", _SCALE_HINT)
     return max(1 << 8, int(ratio * _FINE) + 1)

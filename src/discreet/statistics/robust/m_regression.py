@@ -159,7 +159,8 @@ class _Setting:
             return cls(response=response, norm=float(norm), bounds=None, scale=1.0, intercept=intercept)
         low, high = check.limits(bounds=bounds)
         if max(abs(low), abs(high)) / unit > _LARGEST_RATIO:
-            raise InvalidParameter("scale", scale, "in proportion to the bounds", "Pass the spread around the line.")
+            hint = "Pass the spread around the line."
+            raise InvalidParameter("scale", scale, "to be in proportion to the bounds", hint)
         return cls(response=response, norm=float(norm), bounds=(low, high), scale=float(unit), intercept=intercept)
 
     @property

@@ -163,7 +163,7 @@ class WholeScore:
         if not 0 < self.score.reach <= _FURTHEST:
             raise InvalidParameter("reach", self.score.reach, f"between 0 and {_FURTHEST:g}", "Rescale the score.")
         if self.score_bound > _LARGEST_BOUND:
-            raise InvalidParameter("psi", self.score, "to be smaller at such a scale", "Divide it by a public number.")
+            raise InvalidParameter("psi", self.score, "to be smaller at this scale", "Divide it by a public number.")
 
     @property
     def score_bound(self) -> int:

@@ -75,7 +75,7 @@ def subsample_and_aggregate(
     Neighbours(neighbours)
     constant = (low + high) / 2 if default is None else check.rational(default=default)
     if not low <= constant <= high:
-        raise InvalidParameter("default", default, "within the bounds", "A failed block counts as this value.")
+        raise InvalidParameter("default", default, "to be within the bounds", "A failed block counts as this value.")
     if not callable(estimator):
         raise InvalidParameter("estimator", estimator, "to be callable", "Pass a function of an array, e.g. np.median.")
     chance = check.probability(confidence=confidence)

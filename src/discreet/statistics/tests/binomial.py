@@ -32,7 +32,7 @@ _ALL = 20_000  # trials up to which every count is summed
 _WINDOW = 12.0  # standard deviations that are summed otherwise; the rest is below 1e-30
 
 Alternative = Literal["two-sided", "greater", "less"]
-_TRIALS = "How many trials there were is public here: pass e.g. trials=500, or neighbours='replace' with the outcomes."
+_TRIALS = "The number of trials is public here: pass e.g. trials=500, or neighbours='replace' with the outcomes."
 _MOST = 1_000_000
 
 

@@ -79,7 +79,7 @@ def chi_squared_test(
     table, units = _table(x, y, categories)
     chances = None if table.ndim == 2 else _chances(null, table.size)
     if chances is None and null is not None:
-        raise InvalidParameter("null", null, "to be left out for two attributes", "Independence is what is tested.")
+        raise InvalidParameter("null", null, "to be left out for two attributes", "The test is about independence.")
     noise = _noise(spending, relation)
     test = _Test(
         noise=noise, shape=table.shape, size=units if relation is Neighbours.REPLACE else None, chances=chances

@@ -262,7 +262,8 @@ def permutation_test(
         raise InvalidParameter("neighbours", neighbours, "to be 'replace'", hint)
     chance, count = check.probability(level=level), check.integer(permutations=permutations, at_least=1, at_most=_MOST)
     if chance * (count + 1) < 1:
-        raise InvalidParameter("permutations", count, f">= {int(1 / chance)}", "With fewer nothing is ever rejected.")
+        hint = "With fewer permutations, nothing is ever rejected."
+        raise InvalidParameter("permutations", count, f">= {int(1 / chance)}", hint)
     budget, slack = check.positive(epsilon=epsilon), Fraction(0) if delta is None else check.not_negative(delta=delta)
     event = events.Pure(budget) if slack == 0 else events.Approx(budget, slack)
     contrast = _contrast(x, y, bounds, y_bounds, statistic=statistic, stated=sensitivity, alternative=alternative)
@@ -295,7 +296,7 @@ def _contrast(x: Any, y: Any, bounds: Any, y_bounds: Any, *, statistic: Any, sta
         raise InvalidParameter("alternative", alternative, "to be 'two-sided', 'greater' or 'less'")
     if callable(statistic):
         if stated is None:
-            hint = "State how far the function moves when one value is replaced by any other, e.g. sensitivity=0.01."
+            hint = "State how much the function can change if one value becomes any other, e.g. sensitivity=0.01."
             raise InvalidParameter("sensitivity", stated, "to be given with a function", hint)
         return CustomContrast(vector(x), vector(y), statistic, check.positive(sensitivity=stated))
     if statistic not in ("mean_difference", "mmd", "hsic"):

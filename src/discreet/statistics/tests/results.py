@@ -50,7 +50,7 @@ class TestResult:
                 raise InvalidParameter("level", level, "to be given", "Pass e.g. level=0.05.")
             return self.p_value <= float(asked)
         if asked is not None and asked != self.level:
-            hint = "Only the decision at that level was released; another level is another test, with its own price."
+            hint = "Only the decision at that level was released. Another level is another test, which costs again."
             raise InvalidParameter("level", level, f"to be {self.level}", hint)
         return bool(self.rejected)
 

@@ -146,7 +146,7 @@ column, e.g. ['F', 'M']; they are never read from the data.
             raise InvalidParameter("keys", f"{len(found)} values", f"to be 1 to {MOST_VALUES:,}", _KEYS)
         kinds = {_kind(key) for key in found}
         if None in kinds or len(kinds) > 1:
-            told = "to be texts, numbers, truth values or days, all of one type"
+            told = "to be texts, numbers, booleans or dates, all of one type"
             raise InvalidParameter("keys", list(found), told, _KEYS)
         if len(set(found)) < len(found):
             raise InvalidParameter("keys", list(found), "to name each value once", _KEYS)

@@ -60,7 +60,7 @@ def columns_of(frame: Any) -> dict[str, Column]:
         found = {name: _values(table[name]) for name in table.columns}
     wrong = [name for name in found if not isinstance(name, str)]
     if wrong:
-        raise InvalidParameter("columns", wrong, "to have texts for names", _FRAMES)
+        raise InvalidParameter("columns", wrong, "to have texts as names", _FRAMES)
     if len({len(column) for column in found.values()}) > 1:
         raise InvalidParameter("columns", list(found), "to have one length", _FRAMES)
     return found

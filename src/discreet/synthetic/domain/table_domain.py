@@ -78,7 +78,7 @@ class Domain:
         assign(self, columns=MappingProxyType(known), forbidden=tuple(rules))
         for factor in self.zeros():
             if not np.isfinite(factor.logs).any():
-                raise InvalidParameter("forbidden", factor.attributes, "to leave something possible", _FORBIDDEN)
+                raise InvalidParameter("forbidden", factor.attributes, "to allow some combination", _FORBIDDEN)
         _check_together(self.sizes, self.zeros())
 
     @classmethod
@@ -144,7 +144,7 @@ class Domain:
         given = [name for name in columns if name not in ignore]
         unknown = [name for name in given if name not in self.columns]
         if unknown:
-            hint = Hint(f"Declare what values it may have, or leave the column out. {_DOMAIN}")
+            hint = Hint(f"Declare its possible values, or leave the column out. {_DOMAIN}")
             raise InvalidParameter("column", unknown[0], "to have a domain", hint)
         absent = [name for name in self.columns if name not in given]
         if absent:
@@ -212,7 +212,9 @@ class Domain:
             columns = {name: _from_dict(column) for name, column in found["columns"].items()}
             rules = [{name: frozenset(codes) for name, codes in rule.items()} for rule in found["forbidden"]]
         except (KeyError, TypeError, AttributeError, json.JSONDecodeError):
-            raise InvalidParameter("text", "another text", "to be the text of a domain", "Use to_json.") from None
+            raise InvalidParameter(
+                "text", "another text", "to be the text of a domain", "Pass what to_json returned."
+            ) from None
         domain = cls(columns)
         sizes = domain.sizes
         if any(not 0 <= code < sizes.get(name, 0) for rule in rules for name, codes in rule.items() for code in codes):
@@ -237,7 +239,7 @@ def _column(name: str, declared: Any) -> ColumnDomain:
         return Bins(declared)
     if isinstance(declared, list | tuple):
         return Keys(declared)
-    hint = Hint(f"Say Keys([...]) for values or Bins([...]) for edges of numbers. {_DOMAIN}")
+    hint = Hint(f"Pass Keys([...]) for values, or Bins([...]) for edges of numbers. {_DOMAIN}")
     raise InvalidParameter(f"domain of {name}", declared, "to be a list of values or a range of edges", hint)
 
 
@@ -265,7 +267,7 @@ def _check_together(sizes: Mapping[str, int], zeros: Sequence[Factor]) -> None:
     try:
         BeliefPropagation(junction_tree(own, sets), (), zeros)
     except InvalidParameter:
-        raise InvalidParameter("forbidden", list(own), "to leave something possible together", _FORBIDDEN) from None
+        raise InvalidParameter("forbidden", list(own), "to allow some combination together", _FORBIDDEN) from None
 
 
 def _from_dict(column: Mapping[str, Any]) -> ColumnDomain:

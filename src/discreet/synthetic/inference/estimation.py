@@ -161,7 +161,7 @@ def model_of(
     factors, zeros = list(potentials), list(zeros)
     _check_shapes(sizes, [(f.attributes, f.logs.shape) for f in (*factors, *zeros)])
     if not all(np.all(np.isfinite(factor.logs)) for factor in factors):
-        raise InvalidParameter("potentials", "not finite", "to be finite", "What cannot be is said by zeros=.")
+        raise InvalidParameter("potentials", "not finite", "to be finite", "Pass zeros= for what is impossible.")
     tree = junction_tree(sizes, [*(f.attributes for f in factors), *(z.attributes for z in zeros), *cliques])
     ordered = [factor.transpose_to(tree.order_attributes(factor.attributes)) for factor in factors]
     propagation = BeliefPropagation(tree, [factor.attributes for factor in ordered], zeros)

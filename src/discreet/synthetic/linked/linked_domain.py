@@ -46,7 +46,7 @@ class LinkedDomain:
     def __post_init__(self) -> None:
         check.integer(rows_per_unit=self.most, at_least=1, at_most=MOST_EVENTS)
         if len(set(self.names)) != 2:
-            raise InvalidParameter("events", self.names[1], "to be another table than that of people")
+            raise InvalidParameter("events", self.names[1], "to be a different table from that of people")
 
     @property
     def number(self) -> str:

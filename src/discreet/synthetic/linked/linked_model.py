@@ -135,7 +135,9 @@ class LinkedModel:
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             if isinstance(error, InvalidParameter):
                 raise
-            raise InvalidParameter("text", "another text", "to be the text of linked models", "Use to_json.") from None
+            raise InvalidParameter(
+                "text", "another text", "to be the text of linked models", "Pass what to_json returned."
+            ) from None
         return cls(people=people, events=events, domain=domain, event=event)
 
 

@@ -163,7 +163,7 @@ CONDITIONS = (
     ),
     Function(
         "null_if",
-        "NULL if a = b, else a; a if b is NULL",
+        "NULL if a = b, else a, also if b is NULL",
         each(2, ALL),
         compute=_null_if,
         nulls=Nulls.OWN,

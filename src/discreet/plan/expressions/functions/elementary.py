@@ -232,7 +232,7 @@ ELEMENTARY = (
     ),
     _elementary(
         "log2",
-        "the logarithm to the base 2; NULL if a <= 0",
+        "the logarithm to base 2; NULL if a <= 0",
         math.log2,
         _logarithm(math.log2),
         _write_gridded("log2({0})", "{0} > 0"),
@@ -240,7 +240,7 @@ ELEMENTARY = (
     ),
     _elementary(
         "log10",
-        "the logarithm to the base 10; NULL if a <= 0",
+        "the logarithm to base 10; NULL if a <= 0",
         math.log10,
         _logarithm(math.log10),
         _write_gridded("log10({0})", "{0} > 0"),
@@ -301,7 +301,7 @@ ELEMENTARY = (
     ),
     _elementary(
         "tan",
-        "the tangent of an angle in radians; a question clips it",
+        "the tangent of an angle in radians; clip it in your query",
         math.tan,
         _tangent,
         _write_gridded("tan({0})"),
@@ -310,7 +310,7 @@ ELEMENTARY = (
     ),
     _elementary(
         "asin",
-        "the angle of a sine; NULL if a is beyond 1 or -1",
+        "the angle whose sine is a; NULL if a is not between -1 and 1",
         math.asin,
         _rising(math.asin, -1.0, 1.0),
         _write_gridded("asin({0})", _SIZE),
@@ -319,7 +319,7 @@ ELEMENTARY = (
     ),
     _elementary(
         "acos",
-        "the angle of a cosine; NULL if a is beyond 1 or -1",
+        "the angle whose cosine is a; NULL if a is not between -1 and 1",
         math.acos,
         lambda spans: -_rising(lambda value: -math.acos(value), -1.0, 1.0)(spans),
         _write_gridded("acos({0})", _SIZE),
@@ -328,7 +328,7 @@ ELEMENTARY = (
     ),
     _elementary(
         "atan",
-        "the angle of a tangent",
+        "the angle whose tangent is a",
         math.atan,
         _rising(math.atan),
         _write_gridded("atan({0})"),
@@ -337,7 +337,7 @@ ELEMENTARY = (
     ),
     _elementary(
         "atan2",
-        "the angle of the point (b, a), -pi to pi; there is one zero",
+        "the angle of the point (b, a), from -pi to pi; -0 counts as 0",
         lambda y, x: math.atan2(y + 0.0, x + 0.0),
         _angle,
         _write_gridded("atan2({0} + 0, {1} + 0)"),

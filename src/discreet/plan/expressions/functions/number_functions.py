@@ -235,7 +235,7 @@ _OPERATIONS = (
 _ROUNDINGS = (
     Function(
         "absolute",
-        "a without its sign",
+        "the absolute value of a",
         each(1, NUMBERS),
         compute=abs,
         bounds=lambda spans: abs(spans[0]),
@@ -266,7 +266,7 @@ _ROUNDINGS = (
     ),
     Function(
         "floor",
-        "the largest whole number up to a, in FLOAT",
+        "the largest whole number that is not above a, in FLOAT",
         takes(F, result=F),
         compute=math.floor,
         bounds=map_monotone(math.floor),
@@ -279,7 +279,7 @@ _ROUNDINGS = (
     ),
     Function(
         "ceil",
-        "the smallest whole number from a, in FLOAT",
+        "the smallest whole number that is not below a, in FLOAT",
         takes(F, result=F),
         compute=math.ceil,
         bounds=map_monotone(math.ceil),
@@ -292,7 +292,7 @@ _ROUNDINGS = (
     ),
     Function(
         "square_root",
-        "the nearest double to the root of a; NULL if a < 0",
+        "the square root of a, as the nearest double; NULL if a < 0",
         takes(F, result=F),
         compute=lambda a: math.sqrt(a) if a >= 0 else None,
         bounds=_roots,
@@ -306,7 +306,7 @@ _ROUNDINGS = (
 _EXTREMES = (
     Function(
         "greatest",
-        "the largest argument that is not NULL; NULL if all are: it clips from below, and makes the limit of NULL",
+        "the largest argument that is not NULL; NULL if all are; it clips from below, and turns NULL into the limit",
         each(1, ORDERED, variadic=True),
         compute=lambda arguments: max(_present(arguments), default=None),
         nulls=Nulls.ALL,
@@ -320,7 +320,7 @@ _EXTREMES = (
     ),
     Function(
         "least",
-        "the smallest argument that is not NULL; NULL if all are: it clips from above, and makes the limit of NULL",
+        "the smallest argument that is not NULL; NULL if all are; it clips from above, and turns NULL into the limit",
         each(1, ORDERED, variadic=True),
         compute=lambda arguments: min(_present(arguments), default=None),
         nulls=Nulls.ALL,

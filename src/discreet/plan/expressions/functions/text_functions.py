@@ -159,7 +159,7 @@ TEXTS = (
     ),
     _of_text(
         "upper_case",
-        "every letter in upper case, by one table for all databases",
+        "converts every letter to upper case, with one table for all databases",
         upper_case,
         _write_translation(UPPER),
         words=("UPPER",),
@@ -167,7 +167,7 @@ TEXTS = (
     ),
     _of_text(
         "lower_case",
-        "every letter in lower case, by one table for all databases",
+        "converts every letter to lower case, with one table for all databases",
         lower_case,
         _write_translation(LOWER),
         words=("LOWER",),
@@ -254,7 +254,7 @@ TEXTS = (
     ),
     Function(
         "concat",
-        f"a and b in a row; NULL if longer than {LONGEST_TEXT} code points",
+        f"a followed by b; NULL if longer than {LONGEST_TEXT} code points",
         takes(T, T, result=T),
         compute=_concat,
         sql=Template(
@@ -275,8 +275,8 @@ TEXTS = (
     ),
     Function(
         "split_part",
-        "of the parts of a between b's, found from left to right, the c-th, counted from the end if c < 0; empty if "
-        "there is none; an empty b splits nothing",
+        "splits a at every b, found from left to right, and returns part number c, counted from the end if c < 0; "
+        "empty if there is no such part; if b is empty, a is not split",
         takes(T, T, N, result=T),
         compute=_split_part,
         present=always_present,
@@ -304,7 +304,7 @@ TEXTS = (
     ),
     Function(
         "position",
-        "where in a the first b begins, 1 is the first code point; 0 nowhere; also POSITION(b IN a)",
+        "the position of the first b in a, where 1 is the first code point; 0 if there is no b; also POSITION(b IN a)",
         takes(T, T, result=N),
         compute=lambda text, part: text.find(part) + 1,
         present=always_present,

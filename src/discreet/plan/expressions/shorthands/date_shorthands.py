@@ -29,13 +29,13 @@ def as_date(value: Expression) -> Expression:
 DATE_SHORTHANDS = (
     Shorthand(
         words=("DAYOFWEEK", "WEEKDAY"),
-        meaning="the day of the week, Sunday 0 to Saturday 6",
+        meaning="the day of the week, from 0 (Sunday) to 6 (Saturday)",
         example="GROUP BY DAYOFWEEK(day)",
         expand=from_sunday,
     ),
     Shorthand(
         words=("DATE",),
-        meaning="the day of a moment, as by CAST(a AS DATE)",
+        meaning="the day of a timestamp, as with CAST(a AS DATE)",
         example="GROUP BY DATE(arrived)",
         expand=as_date,
     ),

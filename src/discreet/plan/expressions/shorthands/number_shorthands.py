@@ -126,10 +126,10 @@ def _buckets(found: Expression) -> int:
 # -------------------------------------------------------------------------------------------------------------- records
 
 NUMBER_SHORTHANDS = (
-    Shorthand(words=("SIGN",), meaning="-1, 0 or 1, the sign of a", example="AVG(SIGN(age - 50))", expand=_sign),
+    Shorthand(words=("SIGN",), meaning="the sign of a: -1, 0 or 1", example="AVG(SIGN(age - 50))", expand=_sign),
     Shorthand(
         words=("ROUND",),
-        meaning="a rounded to b places, -9 to 9 or none, halves away from zero; a double",
+        meaning="a rounded to b decimal places (-9 to 9; 0 without b), halves away from zero; a double",
         example="AVG(ROUND(charge, -1))",
         counts=(1, 2),
         expand=_round,
@@ -144,27 +144,27 @@ NUMBER_SHORTHANDS = (
     ),
     Shorthand(
         words=("LOG", "LOG10", "LOG2"),
-        meaning="the logarithm to the base 10, or 2 for LOG2; LOG(b, x) to the base b; of 0 and less NULL",
+        meaning="the logarithm to base 10, or base 2 for LOG2; LOG(b, x) is to base b; NULL for 0 and below",
         example="AVG(LOG(charge + 1))",
         counts=(1, 2),
         expand=_log,
     ),
     Shorthand(
         words=("PI",),
-        meaning="3.14...",
+        meaning="the number pi, 3.14...",
         example="AVG(age * PI())",
         counts=(0,),
         expand=lambda: Literal(math.pi, Type.FLOAT),
     ),
     Shorthand(
         words=("RADIANS",),
-        meaning="an angle in degrees as radians",
+        meaning="converts an angle from degrees to radians",
         example="AVG(RADIANS(age))",
         expand=_make_scaling(math.pi / 180),
     ),
     Shorthand(
         words=("DEGREES",),
-        meaning="an angle in radians as degrees",
+        meaning="converts an angle from radians to degrees",
         example="AVG(DEGREES(age))",
         expand=_make_scaling(180 / math.pi),
     ),
@@ -177,7 +177,7 @@ NUMBER_SHORTHANDS = (
     ),
     Shorthand(
         words=("IF",),
-        meaning="b if a is TRUE, else c, or NULL without a c",
+        meaning="b if a is TRUE, else c; NULL if there is no c",
         example="AVG(IF(urgent, charge, 0))",
         counts=(2, 3),
         expand=_if,

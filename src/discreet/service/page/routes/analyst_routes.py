@@ -53,7 +53,7 @@ def _find_answer(visit: PageRequest) -> RecentResult:
     number = visit.request.path_params["number"]
     found = visit.site.answers.find(whose(visit), number)
     if found is None:
-        hint = "Ask the same query again, which is free: answers are kept here only for a while."
+        hint = "Ask the same query again, which is free. The page keeps answers only for a while."
         raise InvalidParameter("answer", number, "to be one of your latest answers", hint)
     return found
 

@@ -109,7 +109,7 @@ class Declaration:
         if self.each_row:
             yield "Each row is protected alone. If one person can have two rows, choose the column of their ids."
         elif not self.unit:
-            yield "No unit: choose the column with the ids of people, or choose that each row is one person."
+            yield "No unit: choose the column of people's ids, or choose that each row is one person."
         elif set(self.limits.values()) == {1}:
             yield "At most 1 row of each person counts, in 1 group. Raise the limits if people have more rows."
         yield from self._about_budget()
@@ -117,7 +117,7 @@ class Declaration:
 
     def _about_budget(self) -> Iterator[str]:
         if not self.budget:
-            yield "No budget: a new account needs one. Leave it empty only to share an account that exists."
+            yield "No budget: a new account needs one. Leave it blank only to share an existing account."
         elif "delta" not in self.budget and "rho" not in self.budget:
             yield "No delta. Groups whose keys are not declared need a delta."
         try:
@@ -142,7 +142,7 @@ class Declaration:
             InvalidParameter: if something that is needed is missing.
         """
         if not self.unit and not self.each_row:
-            hint = "Choose the column of their ids, or choose that each row is one person."
+            hint = "Choose the column of people's ids, or choose that each row is one person."
             raise InvalidParameter("unit", None, "to say whose rows these are", hint)
         always = {"path": path, "name": self.text("name"), "types": {c.name: c.type for c in self.columns}}
         perhaps: dict[str, Any] = {
