@@ -202,8 +202,7 @@ def check_labels(y: NDArray[Any], places: NDArray[np.int64]) -> None:
         outside = outside[[one is not None and one == one for one in outside]]  # noqa: PLR0124  # NaN differs from itself
     if len(outside):
         text = (
-            "Some labels are not in classes=...; their rows count nowhere. This depends on your rows: do not share "
-            "it."
+            "Some labels are not in classes=...; their rows count nowhere. This depends on your rows: do not share it."
         )
         warnings.warn(text, PrivacyWarning, stacklevel=4)
 

@@ -74,9 +74,7 @@ def check_health(draw: Callable[[int], bytes]) -> None:
     if len(blocks) * _TESTED < len(sample):
         raise RandomnessUnavailable("The operating system's random bytes repeat; no noise can be drawn from them.")
     if max(Counter(sample).values()) > _MOST_OFTEN:
-        raise RandomnessUnavailable(
-            "The operating system's random bytes are biased; no noise can be drawn from them."
-        )
+        raise RandomnessUnavailable("The operating system's random bytes are biased; no noise can be drawn from them.")
 
 
 def endless() -> RandomnessUnavailable:

@@ -160,8 +160,6 @@ def training_rows(text: str, schemas: Mapping[str, TableSchema], today: dt.date 
 def _check_row_by_row(node: exp.Expr, source: RowSource) -> None:
     for call in node.find_all(exp.AggFunc):
         if not isinstance(call.parent, exp.Window):
-            source.refuse(
-                "An aggregate combines people, but a learner takes rows.", "Leave it out: {count}.", call
-            )
+            source.refuse("An aggregate combines people, but a learner takes rows.", "Leave it out: {count}.", call)
     if next(node.find_all(exp.Star), None) is not None:
         source.refuse("A learner's columns are named one by one.", "For example {count}.", node)

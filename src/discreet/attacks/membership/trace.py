@@ -79,8 +79,7 @@ def private_law(law: Law, epsilon: float, delta: check.Number, coordinates: int,
         move = largest * root_above(Fraction(coordinates))
         gaussian = Gaussian(epsilon=epsilon, delta=delta, sensitivity=move)
         return Guarantee(gaussian, gaussian.event, float(gaussian.sigma))
-    hint = "Laplace noise is pure, Gaussian noise has a delta."
-    raise InvalidParameter("law", law, "to be 'laplace' or 'gaussian'", hint)
+    raise InvalidParameter("law", law, "to be 'laplace' or 'gaussian'", "Gaussian noise has a delta, Laplace has none.")
 
 
 def noisy_sums(

@@ -244,9 +244,7 @@ def _check_types(place: str, table: ProtectedTable | PublicTable, *, typed: bool
             return
         source = source_of(str(table.source))
     if isinstance(source, Csv) and not typed:
-        look = (
-            f"`discreet check {shlex.quote(str(_from_here(source.paths[0])))} --write` reads the file and adds them"
-        )
+        look = f"`discreet check {shlex.quote(str(_from_here(source.paths[0])))} --write` reads the file and adds them"
         pasted = f"paste this under [{place}] and correct it:\n{types_line(source.header)}"
         hint = f"CSV has no column types. {look} at the end of discreet.toml. The rest stays unchanged. Or {pasted}"
         raise InvalidParameter(f"{place}.types", None, "to be given", hint)

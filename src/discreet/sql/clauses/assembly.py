@@ -443,9 +443,7 @@ def _may_be_name(name: str, piece: QueryFragment, taken: Collection[str]) -> Non
             piece.node,
         )
     if name.casefold() in taken:
-        source.refuse(
-            f"Two columns are called {quote_name(name[:40])}.", "Rename one with AS: {grouped}.", piece.node
-        )
+        source.refuse(f"Two columns are called {quote_name(name[:40])}.", "Rename one with AS: {grouped}.", piece.node)
 
 
 def tidy(asking: Question, piece: QueryFragment) -> Question:
