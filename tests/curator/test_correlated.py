@@ -293,9 +293,15 @@ OWN = "WHERE w.patient = v.patient"
             "SELECT (SELECT COUNT(*) FROM labs AS l WHERE l.person = v.patient) AS k, COUNT(*) AS n FROM visits AS v",
             "neither a key",
         ),
-        ("SELECT COUNT(*) AS n FROM (SELECT DISTINCT ON (ward) ward, age FROM visits ORDER BY ward, day) AS t", "ids"),
+        (
+            "SELECT COUNT(*) AS n FROM (SELECT DISTINCT ON (ward) ward, age FROM visits ORDER BY ward, day) AS t",
+            "id column",
+        ),
         ("SELECT COUNT(*) AS n FROM (SELECT DISTINCT ON (patient) ward, age FROM visits) AS t", "ORDER BY"),
-        ("SELECT COUNT(*) AS n FROM (SELECT DISTINCT ON (patient) patient FROM visits GROUP BY 1) AS t", "together"),
+        (
+            "SELECT COUNT(*) AS n FROM (SELECT DISTINCT ON (patient) patient FROM visits GROUP BY 1) AS t",
+            "rows are combined",
+        ),
         ("SELECT DISTINCT ON (patient) ward, age FROM visits ORDER BY patient, day", "single rows"),
         ("SELECT COUNT(*) AS n FROM (SELECT patient, age FROM visits ORDER BY day) AS t", "ORDER"),
         (LATERAL.format("", "ORDER BY w.age LIMIT 1", "b", "TRUE"), "same person"),

@@ -79,7 +79,7 @@ def test_the_ceiling_stops_those_who_had_failures_and_nobody_else() -> None:
     assert all(may_ask(ledger, analyst) for analyst in "abcdef")
     fail(ledger, "e")
     assert ledger.balance("patients").failures == FAILURE_CEILING
-    with pytest.raises(AccountLocked, match="2 of their questions failed, 9 of all people together"):
+    with pytest.raises(AccountLocked, match="2 of their questions failed, and 9 of all people together"):
         ledger.charge("patients", TENTH, analyst="a")
     assert [analyst for analyst in "abcdef" if may_ask(ledger, analyst)] == ["f"]
     fail(ledger, "f")

@@ -83,7 +83,7 @@ REFUSED: list[tuple[Any, str]] = [
     (lambda: visits.where("age > 3 FROM visits"), "FROM"),
     (lambda: visits.where("age > 3, TRUE"), "One expression"),
     (lambda: visits.where("smoker AS s"), "One expression"),
-    (lambda: visits.where("smoker /*+ always */"), "hints"),
+    (lambda: visits.where("smoker /*+ always */"), "Hints are not read"),
     (lambda: visits.where("smoker; DROP TABLE visits"), "several statements"),
     (lambda: visits.where("error('x')"), "could fail"),
     (lambda: visits.where("age").agg(n=count()).question, "takes a condition"),

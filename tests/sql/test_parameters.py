@@ -105,7 +105,7 @@ WRONG: list[tuple[str, Any, tuple[str, ...]]] = [
     (f"{COUNT} WHERE age > $1", [float("nan")], ("parameters[$1]", "finite")),
     (f"{COUNT} WHERE age > ?", [Decimal("sNaN")], ("finite",)),
     (f"{COUNT} WHERE age > ?", [Decimal("1e999")], ("finite",)),
-    (f"{COUNT} WHERE age > ?", [Fraction(10**400)], ("size",)),
+    (f"{COUNT} WHERE age > ?", [Fraction(10**400)], ("fit into a double",)),
     (f"{COUNT} WHERE age > :x", {"x": [1, 2]}, ("parameters[:x]=", "list", "IN with a ? for each")),
     (f"{COUNT} WHERE age > ?", [b"1"], ("bytes",)),
     (f"{COUNT} WHERE age > ?", [1j], ("complex",)),

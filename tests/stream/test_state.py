@@ -113,7 +113,7 @@ def test_old_copies_are_refused(tmp_path: Path) -> None:
         shutil.copy(tmp_path / "s.witness", tmp_path / "old.witness")
         stream.release(1)
         stream.release(1)
-    for source, match in ((old, "old copy: 1 periods of 3"), (tmp_path / "none", "state is gone")):
+    for source, match in ((old, "old copy: it has 1 of the 3"), (tmp_path / "none", "state is gone")):
         kept = path.read_bytes()
         path.write_bytes(source.read_bytes() if source.exists() else b"")
         with pytest.raises(StreamError, match=match):

@@ -238,7 +238,7 @@ def trace(
     by guessing                      5 %
     as predicted                     89 %
     verdict                          better than a guess; no guarantee limits it
-    - 4 % of those outside were accused, 5 % allowed.
+    - 4 % of people outside were accused, 5 % were allowed.
     - 200 numbers were used, worth 198 independent ones.
     """
     mean = people(released_mean=np.atleast_2d(released_mean))[0]

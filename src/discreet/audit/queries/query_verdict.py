@@ -102,9 +102,9 @@ class QueryAudit(DisplayMixin):
     ...     return curator
     >>> print(query(held, "SELECT AVG(age) AS age FROM a", [{"age": 40}, {"age": 50}], neighbours=4))
     a: Passed: 1 question on 4 pairs of neighbouring tables, with no difference beyond the noise
-    question                       outcome   used of what was paid  epsilon at least
-    -----------------------------  --------  ---------------------  ----------------
-    SELECT AVG(age) AS age FROM a  answered                  100 %                 1
+    question                       outcome   share of price used  epsilon at least
+    -----------------------------  --------  -------------------  ----------------
+    SELECT AVG(age) AS age FROM a  answered                100 %                 1
     - Each question claims epsilon 1.
     - Only these pairs of tables were tried; summary() says what an audit cannot show.
     """

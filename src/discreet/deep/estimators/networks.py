@@ -47,7 +47,7 @@ def register_model(name: str, build: Build) -> None:
     >>> register_model("cnn", torch.nn.Linear)
     Traceback (most recent call last):
     ...
-    discreet.errors.InvalidParameter: Expected name='cnn' to be free. A saved model would mean another one.
+    discreet.errors.InvalidParameter: Expected name='cnn' to be free. Models saved under this name would ...
     """
     if not check.label(name=name).isidentifier() or len(name) > LONGEST_NAME:
         raise InvalidParameter("name", name, "to be an identifier", "Use letters, digits and underscores.")

@@ -77,7 +77,7 @@ class AnchoredLedger(Ledger):
     ...         ledger.stewardship.appoint("ben", "auditor")
     ...     AnchoredLedger(f"{folder}/monday.db", anchor_file=f"{folder}/anchor")
     Traceback (most recent call last):
-    discreet.errors.AnchorMismatch: ...monday.db ends with 2:..., its anchor ... with 3:...: 1 entries are missing. ...
+    discreet.errors.AnchorMismatch: ...monday.db ends with 2:..., but its anchor ... ends with 3:...: 1 entry is ...
     """
 
     _is_compared = True
@@ -376,7 +376,8 @@ def mismatch(
 ) -> AnchorMismatch:
     """Returns the error for a ledger that is older than its anchor, or another one; a copy of it may have a target."""
     lacking = known.head.sequence - head.sequence
-    what = f"{lacking} entries are missing" if lacking > 0 else "it is another ledger, or has other entries"
+    missing = "1 entry is missing" if lacking == 1 else f"{lacking} entries are missing"
+    what = missing if lacking > 0 else "it is another ledger, or has other entries"
     reason = f"{path} ends with {head}, but its anchor {anchor_file} ends with {known.head}: {what}"
     place = f" --ledger {shlex.quote(target or path)}" if is_default(anchor_file) else ""
     again = f"discreet restore {shlex.quote(path)}{place} --accept-loss"
