@@ -199,6 +199,8 @@ def _a_file_to_mend(folder: Path) -> Iterator[Outcome]:
     for command in proposed(told):
         yield succeed(*command)
     succeed("check", "visits.csv", "--mend", "COPY.csv")
+    yield fail("check", "COPY.csv", "--mend", "again.csv")
+    succeed("check", "COPY.csv")
     write(folder)
     (folder / "visits.csv").write_text(CSV.replace(",charge", ",ward", 1))
     (folder / "visits-mended.csv").unlink()

@@ -115,7 +115,7 @@ def _unit(found: FileCheck) -> Iterator[str]:
         if found.guessed
         else "each row is one person"
         if found.unit == EACH_ROW
-        else "as given by --unit"
+        else "as you named it"
     )
     yield _add_comment(f"unit = {_quote_text(str(found.unit))}", why)
     if found.people is not None:

@@ -120,7 +120,7 @@ def from_json(text: str, most: int | None = None) -> Event:
         _refuse(
             text,
             f"to be of version {VERSION}",
-            "A newer discreet wrote it, or it is not an event. Upgrade to read it.",
+            "A newer version of this library wrote it, or it is not an event. Upgrade to read it.",
         )
     return _read_event(content, depth=1)
 
