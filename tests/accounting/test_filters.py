@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet import accounting
+from discreet.accounting.composition import compose, terms, uncalibrated
 from discreet.accounting.filters import rules
 from discreet.accounting.zcdp import rho_for
 from discreet.errors import InsufficientBudget, InvalidParameter, UnsupportedEvent
@@ -285,3 +286,40 @@ def test_the_adversary_has_power() -> None:
     """The same adversary exceeds a budget that a filter of twice the size would enforce."""
     law = transcripts(Filter(Budget(epsilon=2)), lucky, most=10)
     assert reference.hockey_stick(law, 1.0) > 0.05
+
+
+CALIBRATED = events.Calibrated(events.Gaussian(5), 1, "1e-7")
+
+
+def test_calibrated_noise_has_both_prices() -> None:
+    """Sums of epsilons count the amounts it was calibrated to, sums of rho the law of the noise."""
+    budget = Budget(epsilon=4, delta="1e-6")
+    plain, found = rules(budget)[1:]
+    released = terms(events.Repeated(CALIBRATED, 3), calibrated=True)
+    assert plain.price(released) == ApproxDP(3, "3e-7")
+    assert found.price(released) == ZCDP(Fraction(3, 50))
+    assert compose(terms(events.PoissonSampled(1, CALIBRATED), calibrated=True)) == ApproxDP(1, "1e-7")
+
+
+@pytest.mark.parametrize("event", [CALIBRATED, events.Composed([events.Repeated(CALIBRATED, 2), events.Pure(1)])])
+def test_accountants_look_at_the_law_of_calibrated_noise(event: Event) -> None:
+    bare = events.uncalibrated(event)
+    assert terms(event) == terms(bare) == uncalibrated(terms(event, calibrated=True))
+    assert accounting.epsilon(event, "1e-6") == accounting.epsilon(bare, "1e-6")
+    for budget in (Budget(rho=1), GDP(2)):
+        accounts = Filter(budget), Filter(budget)
+        for account, one in zip(accounts, (CALIBRATED, CALIBRATED.event), strict=True):
+            account.charge(one)
+        assert accounts[0].spent == accounts[1].spent
+
+
+def test_one_gaussian_leaves_plain_sums_open() -> None:
+    account = Filter(Budget(epsilon=10, delta="1e-6"))
+    account.charge(CALIBRATED)
+    assert account.can_afford(events.Pure(9))
+    assert not account.can_afford(events.Pure("9.01"))
+
+
+def test_a_pure_budget_pays_no_calibrated_noise() -> None:
+    with pytest.raises(UnsupportedEvent):
+        Filter(Budget(epsilon=10)).charge(CALIBRATED)

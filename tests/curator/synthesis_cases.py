@@ -21,7 +21,7 @@ from discreet.measurement.releases.releaser import Releaser
 from discreet.mechanisms import Exponential, Gaussian
 from discreet.noise import SeededBits, uniform_below
 from discreet.privacy import Budget, Neighbours
-from discreet.privacy.events import Composed, Event, from_json
+from discreet.privacy.events import Composed, Event, from_json, uncalibrated
 from discreet.synthetic import Calendar
 
 GENERATORS = ("independent", "mst", "aim", "allpairs")
@@ -159,7 +159,12 @@ def made(found: Case, rows: list[Row], frozen: list[MechanismCall] | None = None
 
 
 def charged_in(curator: Curator) -> list[Event]:
-    """The events of all charges, as they are written in the ledger."""
+    """The noise of all charges, as it is written in the ledger."""
+    return [uncalibrated(event) for event in priced_in(curator)]
+
+
+def priced_in(curator: Curator) -> list[Event]:
+    """The events of all charges, with the epsilon and delta that noise was calibrated to."""
     return [from_json(entry.content["event"]) for entry in curator.entries() if entry.kind == "charge"]
 
 

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from discreet import Curator
+from discreet.curator.training.training_plan import TrainingPlan
 from discreet.errors import AnchorMissing, InsufficientBudget, KeyConflict, LedgerError, NotPermitted, QueryFailed
-from discreet.learn import GaussianNB
 from discreet.ledger import Head, Ledger
 from discreet.noise import SeededBits
 from discreet.privacy import Budget, events
@@ -195,7 +195,7 @@ def test_a_stopped_fit_that_costs_more_than_its_charge_reads_nothing(
     curator: Curator, engine: Hooked, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A version whose learner is dearer: the charge of another one does not pay for it."""
-    monkeypatch.setattr(GaussianNB, "plan_event", lambda *_: events.Gaussian(1))
+    monkeypatch.setattr(TrainingPlan, "charge", property(lambda _: events.Gaussian(1)))
     sql, options = STOPPED_FIT
     with pytest.raises(QueryFailed):
         curator.fit(old_ledger.learner(), sql, **options)

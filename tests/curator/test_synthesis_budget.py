@@ -23,12 +23,12 @@ from discreet.ledger import Ledger
 from discreet.ledger.tallies import prices
 from discreet.noise import Bits, SeededBits
 from discreet.privacy import Budget, Loss, Neighbours
-from discreet.privacy.events import Composed, Concentrated
+from discreet.privacy.events import Calibrated, Composed, Concentrated
 from discreet.synthetic import measurement_log, mst
 from tests.curator import synthesis_nursery as nursery
 from tests.curator.clinic import visits
 from tests.curator.spies import OPTIONS, Spy
-from tests.curator.synthesis_cases import GENERATORS, charged_in, drawn, rho_of
+from tests.curator.synthesis_cases import GENERATORS, charged_in, drawn, priced_in, rho_of
 
 ROOT = Path(__file__).parents[2]
 ROWS = "SELECT ward, age, charge FROM visits"
@@ -83,7 +83,10 @@ def test_the_charge_is_the_event_and_draws_add_up_to_it(name: str, relation: Nei
         assert ALMOST * rho_of(charged) < drawn(recorder.made) <= rho_of(charged)
         assert len(releases) == len(found.model.charges)
         assert sum(rho for _, rho in found.model.charges) == found.model.rho
-        assert found.cost == prices(charged, budget, relation).spent_under(budget) == curator.budget("visits").spent
+        (priced,) = priced_in(curator)
+        assert isinstance(priced, Calibrated)
+        assert (priced.epsilon, priced.delta) == (2, Fraction(1, 10**8))
+        assert found.cost == prices(priced, budget, relation).spent_under(budget) == curator.budget("visits").spent
         assert 1.8 < accounting.epsilon(charged, 1e-8) <= 2
 
 

@@ -24,10 +24,15 @@ METHOD = "Basic composition"
 LARGEST_EXPONENT = 10_000  # beyond it sampling gains less than one part in a thousand and digits cost time
 
 
-def terms(released: Events, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> Terms:
+def terms(released: Events, neighbours: Neighbours = Neighbours.ADD_REMOVE, *, calibrated: bool = False) -> Terms:
     """Returns the basic releases in a list of events, each with the number of times it occurs.
 
     Composition does not depend on order, so n-fold composition and repetition have the same terms.
+
+    Args:
+        released: the events.
+        neighbours: the relation they are described for.
+        calibrated: whether `Calibrated` events stay whole, for `compose`; otherwise only the law of their noise counts.
 
     >>> terms([events.Pure(1), events.Repeated(events.Pure(1), 2)])
     {Pure(epsilon=Fraction(1, 1)): 3}
@@ -38,7 +43,7 @@ def terms(released: Events, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> T
     listed = [released] if isinstance(released, Event) else list(released)
     total: Counter[Event] = Counter()
     for event in listed:
-        _collect(check.instance(Event, event=event), 1, total)
+        _collect(check.instance(Event, event=event), 1, total, calibrated)
     result = {event: count for event, count in total.items() if count}
     if Neighbours(neighbours) is not Neighbours.ADD_REMOVE:
         for event in result:
@@ -46,31 +51,46 @@ def terms(released: Events, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> T
     return result
 
 
+def uncalibrated(calibrated: Terms) -> Terms:
+    """Returns terms that were made with `calibrated`, by the law of their noise."""
+    if not any(events.uncalibrated(event) != event for event in calibrated):
+        return calibrated
+    return terms([events.Repeated(event, count) for event, count in calibrated.items()])
+
+
 @singledispatch
-def _collect(event: Event, count: int, total: Counter[Event]) -> None:
+def _collect(event: Event, count: int, total: Counter[Event], _calibrated: bool) -> None:
     total[event] += count
 
 
 @_collect.register
-def _(event: events.Repeated, count: int, total: Counter[Event]) -> None:
-    _collect(event.event, count * event.count, total)
+def _(event: events.Repeated, count: int, total: Counter[Event], calibrated: bool) -> None:
+    _collect(event.event, count * event.count, total, calibrated)
 
 
 @_collect.register
-def _(event: events.Composed, count: int, total: Counter[Event]) -> None:
+def _(event: events.Composed, count: int, total: Counter[Event], calibrated: bool) -> None:
     for part in event.events:
-        _collect(part, count, total)
+        _collect(part, count, total, calibrated)
 
 
 @_collect.register
-def _(event: events.PoissonSampled, count: int, total: Counter[Event]) -> None:
+def _(event: events.Calibrated, count: int, total: Counter[Event], calibrated: bool) -> None:
+    if calibrated:
+        total[event] += count
+    else:
+        _collect(event.event, count, total, calibrated)
+
+
+@_collect.register
+def _(event: events.PoissonSampled, count: int, total: Counter[Event], calibrated: bool) -> None:
     inside: Counter[Event] = Counter()
-    _collect(event.event, 1, inside)
+    _collect(event.event, 1, inside, calibrated)
     merged = merge(inside)
     if merged is None:  # nothing was released from the sample
         return
     if event.probability == 1:
-        _collect(merged, count, total)
+        _collect(merged, count, total, calibrated)
     elif isinstance(merged, events.PoissonSampled):  # a sample of a sample is a sample
         joint = events.PoissonSampled(event.probability * merged.probability, merged.event)
         total[joint] += count
@@ -134,8 +154,9 @@ def _(event: events.Pure | events.BoundedRange | events.RandomizedResponse) -> A
     return ApproxDP(event.epsilon, 0)
 
 
-@basic.register
-def _(event: events.Approx) -> ApproxDP:
+@basic.register(events.Approx)
+@basic.register(events.Calibrated)
+def _(event: events.Approx | events.Calibrated) -> ApproxDP:
     return ApproxDP(event.epsilon, event.delta)
 
 
@@ -152,7 +173,7 @@ def _(event: events.DiscreteLaplace) -> ApproxDP:
 @basic.register
 def _(event: events.PoissonSampled) -> ApproxDP:
     """(ln(1 + q(e^epsilon - 1)), q delta) of the inside, composed (Li, Qardaji, Su 2012; Balle et al. 2018)."""
-    inside = compose(terms(event.event))
+    inside = compose(terms(event.event, calibrated=True))
     return ApproxDP(amplified_epsilon(inside.epsilon, event.probability), event.probability * inside.delta)
 
 

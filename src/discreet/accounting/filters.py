@@ -19,7 +19,7 @@ import numpy as np
 
 from discreet import check
 from discreet.accounting import composition, gdp, rdp, zcdp
-from discreet.accounting.composition import Terms, terms
+from discreet.accounting.composition import Terms, terms, uncalibrated
 from discreet.dataclass import dataclass
 from discreet.errors import InsufficientBudget, InvalidParameter, UnsupportedEvent
 from discreet.exact import float_above, float_below
@@ -32,7 +32,11 @@ L = TypeVar("L", bound=Any)
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A cap in one currency; sound alone for what it is given, whatever is chosen when."""
+    """A cap in one currency; sound alone for what it is given, whatever is chosen when.
+
+    Its price is that of terms made with `calibrated`: sums of epsilons and deltas need the amounts to which noise was
+    calibrated, other currencies the law of the noise.
+    """
 
     cap: Loss
     price: Price
@@ -63,6 +67,14 @@ def _pure(released: Terms) -> Loss:
     return PureDP(total.epsilon)
 
 
+def _concentrated(released: Terms) -> ZCDP:
+    return zcdp.compose(uncalibrated(released))
+
+
+def _gaussian(released: Terms) -> GDP:
+    return gdp.compose(uncalibrated(released))
+
+
 @singledispatch
 def rules(budget: Loss) -> tuple[Rule, ...]:
     """Returns the rules of a budget: after every charge, at least one of them must hold."""
@@ -76,12 +88,12 @@ def _(budget: PureDP) -> tuple[Rule, ...]:
 
 @rules.register
 def _(budget: ZCDP) -> tuple[Rule, ...]:
-    return (Rule(budget, zcdp.compose),)
+    return (Rule(budget, _concentrated),)
 
 
 @rules.register
 def _(budget: GDP) -> tuple[Rule, ...]:
-    return (Rule(budget, gdp.compose),)
+    return (Rule(budget, _gaussian),)
 
 
 @rules.register
@@ -99,7 +111,7 @@ def _(budget: ApproxDP) -> tuple[Rule, ...]:
     if not budget.epsilon:
         return (pure, Rule(ApproxDP(0, budget.delta), composition.compose))
     rho = Fraction(zcdp.rho_for(float_below(budget.epsilon), float_below(quarter)))
-    return pure, Rule(ApproxDP(budget.epsilon, half), composition.compose), Rule(ZCDP(rho, quarter), zcdp.compose)
+    return pure, Rule(ApproxDP(budget.epsilon, half), composition.compose), Rule(ZCDP(rho, quarter), _concentrated)
 
 
 class Filter:
@@ -166,7 +178,7 @@ class Filter:
                 f"to be {self.neighbours.value}, the relation of this account",
                 "Open an account for each relation; guarantees of different relations do not add up.",
             )
-        return terms(check.instance(Event, event=event), self.neighbours)
+        return terms(check.instance(Event, event=event), self.neighbours, calibrated=True)
 
     def _refusal(self, released: Terms) -> Exception:
         priced = [tally for tally in self._tallies if tally.spent is not None]
@@ -296,8 +308,8 @@ class Odometer:
 
     def charge(self, event: Event) -> None:
         """Counts one event; an odometer never refuses, unless it has no price for it."""
-        released = terms(check.instance(Event, event=event), self.neighbours)
-        sums, rhos = _try(composition.compose, released), _try(zcdp.compose, released)
+        released = terms(check.instance(Event, event=event), self.neighbours, calibrated=True)
+        sums, rhos = _try(composition.compose, released), _try(_concentrated, released)
         with self._lock:
             after = _add(self._basic, sums), _add(self._concentrated, rhos)
             if after == (None, None):

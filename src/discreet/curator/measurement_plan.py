@@ -236,8 +236,9 @@ class MeasurementPlan:
             InternalError: if some are missing, and the charge is not for probes at these terms.
         """
         parts = event.events if isinstance(event, events.Composed) else ()
+        parts = tuple(map(events.uncalibrated, parts))
         for probes in range(max(len(self.missing), 1), len(self.probes) + 1):
-            each = self.probes[0].program(of_each_probe(terms, probes)).event
+            each = events.uncalibrated(self.probes[0].program(of_each_probe(terms, probes)).event)
             if len(parts) == probes + 1 and parts[:-1] == (each,) * probes:
                 return probes
         if self.missing:
@@ -361,6 +362,8 @@ def promised_event(event: events.Event) -> events.Event:
     """
     if isinstance(event, events.Composed):
         return events.Composed([promised_event(part) for part in event.events])
+    if isinstance(event, events.Calibrated):
+        return events.Calibrated(promised_event(event.event), event.epsilon, event.delta)
     if isinstance(event, events.DiscreteLaplace):
         return events.Pure(event.sensitivity / event.scale)
     return event

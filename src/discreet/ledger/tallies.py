@@ -204,7 +204,7 @@ def prices(event: Event, budget: Loss, neighbours: Neighbours) -> Tallies:
     Raises:
         UnsupportedEvent: if no rule has a price for it.
     """
-    released = terms(check.instance(Event, event=event), neighbours)
+    released = terms(check.instance(Event, event=event), neighbours, calibrated=True)
     found: dict[str, Amounts | None] = {}
     for rule in rules(budget):
         try:

@@ -60,8 +60,8 @@ def a_sample_hides_its_members() -> None:
 def _once(patch: Any) -> None:
     right = composition._collect
 
-    def collect(event: events.Event, count: int, total: Counter[events.Event]) -> None:
-        right(event.event if isinstance(event, events.Repeated) else event, count, total)
+    def collect(event: events.Event, count: int, total: Counter[events.Event], calibrated: bool) -> None:
+        right(event.event if isinstance(event, events.Repeated) else event, count, total, calibrated)
 
     patch.setattr(composition, "_collect", collect)
 

@@ -306,6 +306,9 @@ def _prices(release: Release) -> Sequence[events.Event]:
 
 def parts(event: events.Event) -> Iterator[events.Event]:
     """Yields the events that an event is composed of, of one question or of several stages."""
+    if isinstance(event, events.Calibrated):
+        yield from parts(event.event)
+        return
     if not isinstance(event, events.Composed):
         yield event
         return

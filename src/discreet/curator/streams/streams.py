@@ -145,7 +145,7 @@ class Streams:
         told |= {"name": called, **_calibration(plan, make(None))}
         request = ChargeRequest(
             accounts=(bound.account,),
-            event=make(None).event,
+            event=_charged_event(make(None).event, budget),
             question=canonical(bound.plan),
             replay_key=_key(called),
             terms=json.dumps(told),
@@ -158,8 +158,9 @@ class Streams:
             self._ledger, request, caller, again=lambda receipt: self._again(request, receipt)
         ) as receipt:
             if receipt.hash not in self._open:
-                make = _maker(plan, _as_charged(budget, receipt.event), chance, self._releaser)
-                if make(None).event != receipt.event:
+                charged = events.uncalibrated(receipt.event)
+                make = _maker(plan, _as_charged(budget, charged), chance, self._releaser)
+                if make(None).event != charged:
                     raise StreamError(_OTHER_NOISE, _SAME_VERSION)
                 witness = LedgerWitness(self._ledger, receipt, request.question)
                 opened = self._resume_stream(plan, witness, path, make=make, told=told, confidence=chance)
@@ -278,7 +279,7 @@ class Streams:
         reopened = self._ledger.reopen(receipt)
         if reopened is None:
             raise StreamError("The charge of the stream has ended", "Start a new stream under another name.")
-        if not _is_same_noise(reopened.event, request.event):
+        if not _is_same_noise(*map(events.uncalibrated, (reopened.event, request.event))):
             raise StreamError(_OTHER_NOISE, _SAME_VERSION)
         return reopened
 
@@ -339,6 +340,11 @@ def _budget(
         return ZCDP(check.positive(rho=rho))
     terms = QueryBudget.of(epsilon, delta, account)
     return ApproxDP(terms.epsilon, terms.delta) if terms.delta else PureDP(terms.epsilon)
+
+
+def _charged_event(event: events.Event, budget: PureDP | ApproxDP | ZCDP) -> events.Event:
+    """Returns what is charged for a stream: its noise, and the epsilon and the delta that it was calibrated to."""
+    return events.Calibrated(event, budget.epsilon, budget.delta) if isinstance(budget, ApproxDP) else event
 
 
 def _is_same_noise(charged: events.Event, planned: events.Event) -> bool:

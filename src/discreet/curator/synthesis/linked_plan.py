@@ -13,7 +13,7 @@ from typing import Any
 
 from discreet.curator.catalog.declarations import declaration
 from discreet.curator.paid_release import ChargeRequest
-from discreet.curator.synthesis.synthesis_plan import SynthesisPlan, unit_names
+from discreet.curator.synthesis.synthesis_plan import SynthesisPlan, calibrated_event, unit_names
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.measurement.program.execution import Reader, note_rows_without_id
@@ -112,11 +112,16 @@ class LinkedPlan:
         return [(self.people, self.people.table), (self.events, self.events.table)]
 
     @property
+    def charge(self) -> Event:
+        """Returns what the account is charged with: the noise, and the epsilon and the delta of both tables."""
+        return calibrated_event(self.people.generator, self.event)
+
+    @property
     def request(self) -> ChargeRequest:
         """Returns the charge for both."""
         return ChargeRequest(
             accounts=(self.account,),
-            event=self.event,
+            event=self.charge,
             question=self.question,
             replay_key=self.replay_key,
             terms="",

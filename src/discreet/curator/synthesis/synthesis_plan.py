@@ -40,7 +40,7 @@ from discreet.plan.model.readings import ContributionBounding, Groups, Reading, 
 from discreet.plan.model.relations import BaseTable, LinkedTable, children
 from discreet.plan.model.schema import TableSchema
 from discreet.privacy import ZCDP, ApproxDP, Loss, Neighbours
-from discreet.privacy.events import Event
+from discreet.privacy.events import Calibrated, Event
 from discreet.sql.training_rows import TrainingRows
 from discreet.synthetic import Model
 from discreet.synthetic.coded_rows import CodedRows, rows_within_limit
@@ -186,11 +186,16 @@ class SynthesisPlan:
         return f"synthesize:{sha256(json.dumps(parts).encode()).hexdigest()}"
 
     @property
+    def charge(self) -> Event:
+        """Returns what the account is charged with: the noise, and the epsilon and the delta of the whole."""
+        return calibrated_event(self.generator, self.event)
+
+    @property
     def request(self) -> ChargeRequest:
         """Returns the charge; what it may spend is among the generator's parameters, which the question holds."""
         return ChargeRequest(
             accounts=(self.account,),
-            event=self.event,
+            event=self.charge,
             question=self.question,
             replay_key=self.replay_key,
             terms="",
@@ -384,3 +389,8 @@ def _named_tables(relation: Relation) -> Iterator[str]:
         return
     for child in children(relation):
         yield from _named_tables(child)
+
+
+def calibrated_event(generator: Generator, event: Event) -> Event:
+    """Returns what a generator releases, with the epsilon and the delta that all of it together is calibrated to."""
+    return Calibrated(event, generator.epsilon, generator.delta)

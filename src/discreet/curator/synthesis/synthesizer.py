@@ -226,12 +226,12 @@ class Synthesizer:
         account, balance = self._ledger.account(plan.account), self._ledger.balance(plan.account)
         free, refusal = kept is not None, None
         if not free:
-            refusal = self._ledger.refusal(account.name, plan.event, analyst=analyst, project=project)
+            refusal = self._ledger.refusal(account.name, plan.charge, analyst=analyst, project=project)
         return SynthesisPrice(
             generator=type(plan.generator).__name__,
             domain=plan.domain,
             event=plan.event,
-            cost=prices(plan.event, balance.total, account.neighbours).spent_under(balance.total),
+            cost=prices(plan.charge, balance.total, account.neighbours).spent_under(balance.total),
             remaining=balance.remaining.loss,
             notes=plan.notes,
             free=free,
@@ -417,11 +417,11 @@ class PaidSynthesis(Generic[TableKind]):
     def execute(self, charge: ChargeRun) -> ReleaseOutcome:
         """Reads and fits; the charge may be one of another version, if it pays for what this one releases."""
         plan = self.plan
-        charge.require_paid(plan.event)
+        charge.require_paid(plan.charge)
         model = plan.learn_model(self.engine, self.releaser)
         if model.event != plan.event or model.private is not self.releaser.bits.private:
             raise InternalError("A generator released something else than it planned.")
-        return ReleaseOutcome(event=plan.event, replay_key=plan.replay_key, payload=self.draw(model).to_json())
+        return ReleaseOutcome(event=plan.charge, replay_key=plan.replay_key, payload=self.draw(model).to_json())
 
     def read(self, kept: ChargedRelease) -> TableKind | None:
         """Returns the stored table."""

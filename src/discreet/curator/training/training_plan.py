@@ -31,8 +31,8 @@ from discreet.plan.canonical import canonical
 from discreet.plan.model.nodes import Aggregate, ColumnRef, Expression, Key, Output, Question, Value
 from discreet.plan.model.readings import ContributionBounding, Groups, Reading, Statistic
 from discreet.plan.model.schema import TableSchema
-from discreet.privacy import Loss, Neighbours
-from discreet.privacy.events import Approx, Event, PoissonSampled
+from discreet.privacy import ApproxDP, Loss, Neighbours
+from discreet.privacy.events import Approx, Calibrated, Event, PoissonSampled
 from discreet.sql.training_rows import TrainingRows
 
 VERSION = 1
@@ -55,7 +55,7 @@ class TrainingPlan:
         schemas: the declared tables by name.
         salt: of the rule by which rows are kept.
         raw: whether the learner is a pipeline that takes columns as they are, in a table with their names.
-        promise: what the event amounts to, where that is what the account is charged with; see `charge`.
+        promise: what the account is charged with in place of the bare event; see `charge`.
     """
 
     rows: TrainingRows
@@ -69,7 +69,7 @@ class TrainingPlan:
     schemas: Mapping[str, TableSchema] = field(repr=False)
     salt: str = field(repr=False)
     raw: bool = False
-    promise: Approx | None = None
+    promise: Approx | Calibrated | None = None
     sql: str = field(default="", repr=False)
 
     @property
@@ -207,25 +207,28 @@ class TrainingPlan:
 
     @property
     def charge(self) -> Event:
-        """Returns what the account is charged with: the event of the fit, or an epsilon and a delta that it satisfies.
+        """Returns what the account is charged with: the event of the fit with the epsilon and delta that it satisfies.
 
-        Both describe all that is released. Filters of accounts have no use for the sampling of rows, so that hundreds
-        of Gaussians on small samples would cost as if they were of all rows; as a whole they cost what the learner was
-        given, by their distribution of privacy losses.
+        Filters of accounts have no use for the sampling of rows, so that hundreds of Gaussians on small samples would
+        cost as if they were of all rows. As a whole they cost what the learner was given, by their distribution of
+        privacy losses: where that is cheaper, the epsilon and the delta alone describe all that is released.
         """
         return self.event if self.promise is None else self.promise
 
     def with_promise(self, budget: Loss, neighbours: Neighbours) -> TrainingPlan:
         """Returns the plan with the charge that takes the smaller share of an unused budget."""
-        sampled = any(isinstance(one, PoissonSampled) for one in terms(self.event, neighbours))
         learner = self.learner
         known = {"epsilon", "delta"} <= learner.get_params(deep=False).keys()  # of a pipeline each learner has its own
-        if not sampled or not known or not getattr(budget, "delta", 0):  # such a budget cannot pay a promise with one
+        if not known or not getattr(budget, "delta", 0):  # such a budget cannot pay a promise with one
             return self
-        cost: Any = price_event(self.event, learner.epsilon, learner.delta, neighbours)
-        promise = Approx(cost.epsilon, cost.delta)
-        cheaper = share_of(promise, budget, neighbours) < share_of(self.event, budget, neighbours)
-        return replace(self, promise=promise) if cheaper else self
+        cost = price_event(self.event, learner.epsilon, learner.delta, neighbours)
+        if not isinstance(cost, ApproxDP):
+            return self
+        promise, calibrated = Approx(cost.epsilon, cost.delta), Calibrated(self.event, cost.epsilon, cost.delta)
+        if any(isinstance(one, PoissonSampled) for one in terms(self.event, neighbours)):
+            cheaper = share_of(promise, budget, neighbours) < share_of(self.event, budget, neighbours)
+            return replace(self, promise=promise) if cheaper else self
+        return replace(self, promise=calibrated)
 
     @property
     def request(self) -> ChargeRequest:
@@ -275,7 +278,7 @@ class TrainingPlan:
                 if self.raw
                 else "Each public key of a text column is a feature. Any other text is none of them."
             )
-        if self.promise is not None:
+        if isinstance(self.promise, Approx):
             said.append(
                 "The account is charged the epsilon and delta of the whole fit, which is less than its steps cost."
             )

@@ -30,7 +30,12 @@ LAYOUTS = {"laplace": (build_paired_layout, build_centred_layout), "gaussian": (
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A layout with its noise, and what is drawn."""
+    """A layout with its noise, and what is drawn.
+
+    Attributes:
+        calibrated: the epsilon and the delta that Gaussian noise was calibrated to; None of other noise, which has an
+            epsilon of its own, and of a part of what was calibrated together.
+    """
 
     law: Law
     layout: Layout
@@ -39,12 +44,15 @@ class Draft:
     noise: Noise
     estimators: dict[str, Estimator]
     selection: Selection | None = None
+    calibrated: tuple[Fraction, Fraction] | None = None
 
     @property
     def event(self) -> events.Event:
         """Returns the price of all of it."""
         parts = [measure.event for measure in self.measures]
         parts += [price for each in self.draws for price in each.prices]
+        if parts and self.calibrated is not None:
+            parts = [calibrate(tuple(parts), *self.calibrated)]
         return _compose_events(tuple(parts if self.selection is None else [*parts, self.selection.event]))
 
     @property
@@ -52,6 +60,12 @@ class Draft:
         """Returns the product of the aggregates' variances: smaller is better, whatever the units."""
         each = [each.variance(self.noise).as_integer_ratio() for each in self.estimators.values()]
         return Fraction(math.prod(top for top, _ in each), math.prod(bottom for _, bottom in each))
+
+
+@lru_cache(maxsize=256)
+def calibrate(parts: tuple[events.Event, ...], epsilon: Fraction, delta: Fraction) -> events.Event:
+    """Returns releases whose rho together is at most `rho_of` the epsilon and the delta, as one calibrated release."""
+    return events.Calibrated(events.Composed(parts), epsilon, delta)
 
 
 @lru_cache(maxsize=256)  # one object for equal prices: what is worked out for it is found by its identity
@@ -114,7 +128,8 @@ def _drafts(
         for layout in layouts.values():
             parts = max(len(layout.forms) + sum(map(len, wanted)), 1)  # keys alone meet no noise
             share = (epsilon if law == "laplace" else rho_of(epsilon, delta)) / parts
-            yield draft_of(aggregates, layout, wanted, contribution, (law, share))
+            draft = draft_of(aggregates, layout, wanted, contribution, (law, share))
+            yield draft if law == "laplace" else replace(draft, calibrated=budget)
 
 
 def draft_of(

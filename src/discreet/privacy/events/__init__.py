@@ -17,6 +17,7 @@ a release, which reads no data, is described by the same event.
 from discreet.privacy.events.event_kinds import (
     Approx,
     BoundedRange,
+    Calibrated,
     Composed,
     Concentrated,
     DiscreteGaussian,
@@ -28,9 +29,10 @@ from discreet.privacy.events.event_kinds import (
     Pure,
     RandomizedResponse,
     Repeated,
+    uncalibrated,
 )
 from discreet.privacy.events.text import KINDS, from_json, to_json
 
-__all__ = ["KINDS", "Approx", "BoundedRange", "Composed", "Concentrated", "DiscreteGaussian", "DiscreteLaplace"]
-__all__ += ["Event", "Gaussian", "Laplace", "PoissonSampled", "Pure", "RandomizedResponse", "Repeated"]
-__all__ += ["from_json", "to_json"]
+__all__ = ["KINDS", "Approx", "BoundedRange", "Calibrated", "Composed", "Concentrated", "DiscreteGaussian"]
+__all__ += ["DiscreteLaplace", "Event", "Gaussian", "Laplace", "PoissonSampled", "Pure", "RandomizedResponse"]
+__all__ += ["Repeated", "from_json", "to_json", "uncalibrated"]

@@ -139,6 +139,56 @@ class Composed(Event):
         return max((event.depth for event in self.events), default=0) + 1
 
 
+@dataclass(frozen=True, slots=True, init=False)
+class Calibrated(Event):
+    """The event, with noise that was calibrated to an epsilon and a delta: it is (epsilon, delta)-DP as a whole, too.
+
+    Both descriptions hold for the output laws on neighbours. A composition that knows the law of the noise uses the
+    event. Sums of epsilons and deltas use these two amounts, where noise such as `Gaussian` has no single pair of them.
+
+    Args:
+        event: the release.
+        epsilon: above 0.
+        delta: strictly between 0 and 1.
+
+    Raises:
+        InvalidParameter: outside these domains, if `event` is none, or if events are nested too deeply.
+
+    >>> Calibrated(Gaussian(5), 1, 1e-6).epsilon
+    Fraction(1, 1)
+    """
+
+    event: Event
+    epsilon: Fraction
+    delta: Fraction
+
+    def __init__(self, event: Event, epsilon: Number, delta: Number) -> None:
+        check.positive(delta=delta)
+        assign(self, event=_inner(event), epsilon=check.positive(epsilon=epsilon), delta=below_one(delta=delta))
+
+    @property
+    def depth(self) -> int:
+        """Returns levels of nesting."""
+        return self.event.depth + 1
+
+
+def uncalibrated(event: Event) -> Event:
+    """Returns the same release without the amounts to which its noise was calibrated.
+
+    >>> uncalibrated(Composed([Calibrated(Gaussian(5), 1, 1e-6)]))
+    Composed(events=(Gaussian(noise_multiplier=Fraction(5, 1)),))
+    """
+    if isinstance(event, Calibrated):
+        return uncalibrated(event.event)
+    if isinstance(event, Composed):
+        return Composed([uncalibrated(part) for part in event.events])
+    if isinstance(event, Repeated):
+        return Repeated(uncalibrated(event.event), event.count)
+    if isinstance(event, PoissonSampled):
+        return PoissonSampled(event.probability, uncalibrated(event.event))
+    return event
+
+
 def _inner(event: object) -> Event:
     inner = check.instance(Event, event=event)
     nested_depth(inner)

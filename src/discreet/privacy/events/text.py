@@ -19,6 +19,7 @@ from discreet.privacy.events.event_kinds import (
     DEEPEST,
     Approx,
     BoundedRange,
+    Calibrated,
     Composed,
     Concentrated,
     DiscreteGaussian,
@@ -38,6 +39,7 @@ LONGEST = 1 << 25  # characters; a ledger entry beyond 32 MB was not written by 
 KINDS: dict[str, type[Event]] = {
     "approx": Approx,
     "bounded_range": BoundedRange,
+    "calibrated": Calibrated,
     "composed": Composed,
     "concentrated": Concentrated,
     "discrete_gaussian": DiscreteGaussian,
@@ -70,7 +72,7 @@ def to_json(event: Event) -> str:
     >>> to_json(Gaussian(1.5))
     '{"kind":"gaussian","noise_multiplier":"3/2","version":1}'
     >>> KINDS["gaussian"](1.5) == Gaussian(1.5), sorted(KINDS)[:4]
-    (True, ['approx', 'bounded_range', 'composed', 'concentrated'])
+    (True, ['approx', 'bounded_range', 'calibrated', 'composed'])
     """
     text = _TEXTS.get(event) or _text(event)
     if len(text) > LONGEST:
