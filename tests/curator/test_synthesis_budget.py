@@ -85,7 +85,7 @@ def test_the_charge_is_the_event_and_draws_add_up_to_it(name: str, relation: Nei
         assert sum(rho for _, rho in found.model.charges) == found.model.rho
         (priced,) = priced_in(curator)
         assert isinstance(priced, Calibrated)
-        assert (priced.epsilon, priced.delta) == (2, Fraction(1, 10**8))
+        assert (priced.epsilon, priced.delta) == (Fraction(2), Fraction(1, 10**8))
         assert found.cost == prices(priced, budget, relation).spent_under(budget) == curator.budget("visits").spent
         assert 1.8 < accounting.epsilon(charged, 1e-8) <= 2
 

@@ -52,7 +52,9 @@ class Draft:
         parts = [measure.event for measure in self.measures]
         parts += [price for each in self.draws for price in each.prices]
         if parts and self.calibrated is not None:
-            parts = [calibrate(tuple(parts), *self.calibrated)]
+            parts = [_calibrate(_compose_events(tuple(parts)), *self.calibrated)]
+            if self.selection is None:
+                return parts[0]
         return _compose_events(tuple(parts if self.selection is None else [*parts, self.selection.event]))
 
     @property
@@ -63,9 +65,9 @@ class Draft:
 
 
 @lru_cache(maxsize=256)
-def calibrate(parts: tuple[events.Event, ...], epsilon: Fraction, delta: Fraction) -> events.Event:
-    """Returns releases whose rho together is at most `rho_of` the epsilon and the delta, as one calibrated release."""
-    return events.Calibrated(events.Composed(parts), epsilon, delta)
+def _calibrate(event: events.Event, epsilon: Fraction, delta: Fraction) -> events.Event:
+    """Returns a release whose rho is at most `rho_of` the epsilon and the delta with these two amounts."""
+    return events.Calibrated(event, epsilon, delta)
 
 
 @lru_cache(maxsize=256)  # one object for equal prices: what is worked out for it is found by its identity

@@ -20,7 +20,7 @@ from discreet.measurement.aggregates import aggregation, needs
 from discreet.measurement.intervals.estimators import Estimator, adapt_estimator
 from discreet.measurement.intervals.noise import Noise
 from discreet.measurement.program.cube import Cube, FittedTables
-from discreet.measurement.program.draft import LAYOUTS, Draft, calibrate, draft_of, quietest, rho_of
+from discreet.measurement.program.draft import LAYOUTS, Draft, draft_of, quietest, rho_of
 from discreet.measurement.releases.additive import AdditiveNoise
 from discreet.measurement.releases.draws import Draws
 from discreet.measurement.releases.layouts import Layout, Requirements
@@ -232,7 +232,7 @@ def _plan_agreeing_groupings(
         for layout in layouts.values():
             tables = _tables(question, cube, layout, contribution, (each, amount / len(layout.forms)))
             made = _of_tables(question, finest, schema, contribution, tables, salt=salt)
-            found.append(made if each == "laplace" else replace(made, event=calibrate((made.event,), *budget)))
+            found.append(made if each == "laplace" else replace(made, event=events.Calibrated(made.event, *budget)))
     return min(found, key=_badness)
 
 

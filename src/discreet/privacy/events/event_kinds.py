@@ -175,18 +175,25 @@ class Calibrated(Event):
 def uncalibrated(event: Event) -> Event:
     """Returns the same release without the amounts to which its noise was calibrated.
 
-    >>> uncalibrated(Composed([Calibrated(Gaussian(5), 1, 1e-6)]))
+    What was composed to be calibrated together is a part of the composition around it again.
+
+    >>> uncalibrated(Composed([Calibrated(Composed([Gaussian(5)]), 1, 1e-6)]))
     Composed(events=(Gaussian(noise_multiplier=Fraction(5, 1)),))
     """
     if isinstance(event, Calibrated):
         return uncalibrated(event.event)
     if isinstance(event, Composed):
-        return Composed([uncalibrated(part) for part in event.events])
+        return Composed([bare for part in event.events for bare in _uncalibrated_parts(part)])
     if isinstance(event, Repeated):
         return Repeated(uncalibrated(event.event), event.count)
     if isinstance(event, PoissonSampled):
         return PoissonSampled(event.probability, uncalibrated(event.event))
     return event
+
+
+def _uncalibrated_parts(part: Event) -> tuple[Event, ...]:
+    bare = uncalibrated(part)
+    return bare.events if isinstance(part, Calibrated) and isinstance(bare, Composed) else (bare,)
 
 
 def _inner(event: object) -> Event:
