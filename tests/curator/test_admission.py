@@ -140,12 +140,12 @@ def test_caps_are_shown_beside_what_remains() -> None:
     allotted(curator, Spy())
     curator.ask(filtered(1), epsilon="0.125", analyst="ana", project="asthma")
     told = curator.explain(COUNT, epsilon="0.125", analyst="ana", project="asthma")
-    assert {who: str(left) for who, left in told.caps.items()} == {
+    assert {who: str(left.loss) for who, left in told.caps.items()} == {
         "analyst ana": "epsilon=0.125",
         "project asthma": "epsilon=0.125",
     }
-    assert (str(told.remaining), told.refusal) == ("epsilon=1.875", None)
-    assert "analyst ana: epsilon=0.125 left" in str(told)
+    assert (str(told.remaining.loss), told.refusal) == ("epsilon=1.875", None)
+    assert "analyst ana: 50 % left" in str(told)
     assert curator.explain(COUNT, epsilon="0.125").caps == {}
 
 

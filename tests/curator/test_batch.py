@@ -94,7 +94,7 @@ def test_the_charge_is_the_sum_of_shares_and_each_is_free_afterwards() -> None:
         assert again.records == answer.records
     assert (spy.reads, curator.budget("visits").spent) == (reads, spent)
     free = curator.ask_many(SEVERAL, epsilon=1, delta=0)
-    assert all(answer.replayed and not answer.cost.epsilon for answer in free)  # type: ignore[attr-defined]
+    assert all(answer.replayed and answer.cost.is_zero for answer in free)
     assert len(charges(curator)) == 1
     curator.verify()
 

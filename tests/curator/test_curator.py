@@ -41,7 +41,7 @@ def test_an_answer_has_intervals_cost_and_rest() -> None:
     assert [row["ward"] for row in answer] == ["A", "B", "C"]
     assert all(row["n_low"] <= row["n"] <= row["n_high"] for row in answer)
     assert all(0 <= row["cost_low"] <= row["cost"] <= row["cost_high"] <= 1000 for row in answer)
-    assert (str(answer.cost), str(answer.remaining)) == ("epsilon=0.25", "epsilon=0.75")
+    assert (str(answer.cost.details), str(answer.remaining.loss)) == ("epsilon=0.25", "epsilon=0.75")
     assert not answer.replayed
     assert not answer.private  # seeded, and it says so
     assert "<table>" in answer._repr_html_()
@@ -51,7 +51,7 @@ def test_the_charge_is_in_the_ledger_before_a_row_is_read() -> None:
     spy = Spy()
     curator = clinic(Budget(epsilon=1), engine=spy)
     seen: list[str] = []
-    spy.before = lambda: seen.append(str(curator.budget("visits").remaining))
+    spy.before = lambda: seen.append(str(curator.budget("visits").remaining.loss))
     curator.ask(COUNT, epsilon=0.25)
     assert seen == ["epsilon=0.75"]
 
@@ -76,7 +76,7 @@ def test_explaining_and_refusing_read_nothing_and_cost_nothing() -> None:
         with pytest.raises(error):
             curator.ask(sql, **options)
     assert spy.reads == 0
-    assert str(curator.budget("visits").remaining) == "epsilon=1"
+    assert str(curator.budget("visits").remaining.loss) == "epsilon=1"
 
 
 def test_the_same_question_again_is_free() -> None:
@@ -87,7 +87,7 @@ def test_the_same_question_again_is_free() -> None:
     assert again.replayed
     assert again.records == first.records
     assert spy.reads == 1
-    assert str(again.remaining) == "epsilon=0.75"
+    assert str(again.remaining.loss) == "epsilon=0.75"
     better = curator.ask(BY_WARD, epsilon=0.5)
     assert not better.replayed
     assert better.records != first.records
@@ -105,7 +105,7 @@ def test_whatever_follows_from_a_release_is_free() -> None:
     assert spy.reads == 1
     narrower = curator.ask(BY_WARD, epsilon=0.5, confidence=0.5)
     assert all(a["n_high"] - a["n_low"] < b["n_high"] - b["n_low"] for a, b in zip(narrower, first, strict=True))
-    assert str(curator.budget("visits").remaining) == "epsilon=0.5"
+    assert str(curator.budget("visits").remaining.loss) == "epsilon=0.5"
 
 
 def test_a_stored_answer_is_not_for_everybody(tmp_path: Path) -> None:
@@ -166,7 +166,7 @@ def test_a_failed_read_stays_charged_and_locks_after_three() -> None:
     for age in range(3):
         with pytest.raises(QueryFailed):
             curator.ask(filtered(age), epsilon=0.1)
-    assert str(curator.budget("visits").remaining) == "epsilon=0.7"
+    assert str(curator.budget("visits").remaining.loss) == "epsilon=0.7"
     with pytest.raises(AccountLocked):
         curator.ask(COUNT, epsilon=0.1)
 
@@ -293,7 +293,7 @@ def test_tables_about_the_same_people_share_a_budget() -> None:
     types = {"person": "int", "result": "int"}
     curator.protect(labs, name="labs", unit="person", account="patients", types=types)
     curator.ask(COUNT, epsilon=0.5)
-    assert str(curator.budget("labs").remaining) == "epsilon=0.5"
+    assert str(curator.budget("labs").remaining.loss) == "epsilon=0.5"
     with pytest.raises(InvalidParameter) as refused:
         curator.protect(labs, name="rows", account="patients", types=types)
     assert refused.value.name == "unit"
@@ -324,9 +324,9 @@ def test_stewards_act_and_each_act_is_an_entry() -> None:
     curator = clinic(Budget(epsilon=1), account="patients")
     curator.ask(COUNT, epsilon=0.5)
     amended = curator.amend("patients", budget=Budget(epsilon=3), by="owner", note="agreed by the board")
-    assert (amended.total, str(amended.remaining)) == (Budget(epsilon=3), "epsilon=2.5")
+    assert (amended.total, str(amended.remaining.loss)) == (Budget(epsilon=3), "epsilon=2.5")
     renewed = curator.renew("patients", note="a new year")
-    assert (str(renewed.remaining), str(renewed.lifetime), renewed.period) == ("epsilon=3", "epsilon=0.5", 2)
+    assert (str(renewed.remaining.loss), str(renewed.lifetime), renewed.period) == ("epsilon=3", "epsilon=0.5", 2)
     curator.appoint("ana", "analyst", account="patients", cap=Budget(epsilon="0.25"))
     with pytest.raises(InsufficientBudget):
         curator.ask(filtered(1), epsilon=0.5, analyst="ana")

@@ -74,7 +74,11 @@ def test_a_fit_gives_a_fitted_copy_and_says_what_it_cost() -> None:
     assert list(model.classes_) == ["A", "B", "C"]
     assert model.columns_ == ["age", "charge"]
     assert model.predict([[30, 100.0]])[0] in "ABC"
-    assert (str(model.cost_), str(model.remaining_), model.replayed_) == ("epsilon=1.5", "epsilon=2.5", False)
+    assert (str(model.cost_.details), str(model.remaining_.loss), model.replayed_) == (
+        "epsilon=1.5",
+        "epsilon=2.5",
+        False,
+    )
     assert model.bounds == ([0.0, 0.0], [120.0, 1000.0])
     assert (model.classes, model.neighbours) == (["A", "B", "C"], "add_remove")
     assert any("bounds=" in note for note in model.notes_)
@@ -135,7 +139,7 @@ def test_the_same_fit_again_is_free_and_the_same() -> None:
     curator, spy = spied()
     one = curator.fit(TinyClassifier(epsilon=1), WARD, target="ward")
     other = curator.fit(TinyClassifier(epsilon=1), "select AGE, charge, ward from visits", target="ward")
-    assert (other.replayed_, str(other.cost_), str(other.remaining_)) == (True, "epsilon=0", "epsilon=3")
+    assert (other.replayed_, str(other.cost_.details), str(other.remaining_.loss)) == (True, "epsilon=0", "epsilon=3")
     assert np.array_equal(one.centres_, other.centres_)
     assert (one.event_, spy.reads) == (other.event_, 1)
 
@@ -280,7 +284,7 @@ def test_a_fit_that_was_stopped_stays_charged_and_is_fitted_when_it_is_asked_aga
     assert stopped.value.__notes__ == [STAYS, AGAIN]
     spy.before = lambda: None
     model = curator.fit(TinyClassifier(epsilon=1), WARD, target="ward", key="k")
-    assert (spy.reads, charges(curator), model.replayed_, str(model.cost_)) == (2, 1, False, "epsilon=1")
+    assert (spy.reads, charges(curator), model.replayed_, str(model.cost_.details)) == (2, 1, False, "epsilon=1")
     again = curator.fit(TinyClassifier(epsilon=1), WARD, target="ward", key="k")
     assert (again.replayed_, np.array_equal(again.centres_, model.centres_)) == (True, True)
     assert (spy.reads, curator.budget("visits").failures) == (2, 0)
@@ -369,7 +373,7 @@ def test_what_hangs_on_an_instance_is_left_behind() -> None:
     given.fit = lambda *_: pytest.fail("somebody else's fit")  # type: ignore[method-assign]
     given.get_params = lambda **_: {"epsilon": 0.001}
     given.__sklearn_clone__ = lambda: Sly(epsilon=1)
-    assert str(curator.fit(given, WARD, target="ward").cost_) == "epsilon=1"
+    assert str(curator.fit(given, WARD, target="ward").cost_.details) == "epsilon=1"
 
 
 def test_a_learner_whose_plan_needs_the_number_of_rows_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -436,7 +440,7 @@ def test_those_who_may_not_ask_and_cannot_pay_read_nothing() -> None:
     refused(lambda curator: curator.fit(estimator, WARD, target="ward", analyst="otto"), NotPermitted)
     refused(lambda curator: curator.fit(estimator, WARD, target="ward", analyst="nobody"), NotPermitted)
     error = refused(lambda curator: curator.fit(TinyClassifier(epsilon=3), WARD, target="ward"), InsufficientBudget)
-    assert str(error.remaining) == "epsilon=2"
+    assert str(error.remaining.loss) == "epsilon=2"
 
 
 def test_a_cap_holds_for_fits() -> None:

@@ -108,7 +108,7 @@ def test_a_pipeline_is_searched_trained_saved_and_loaded_elsewhere(tmp_path: Pat
     curator, fresh = curated(), policies(400).drop(columns="costly")
     plan = curator.plan_fit(searched(), ROWS, target="costly")
     model = curator.fit(searched(), ROWS, target="costly")
-    assert (plan.event, str(plan.cost)) == (model.event_, "epsilon=20")
+    assert (plan.event, str(plan.cost.details)) == (model.event_, "epsilon=20")
     assert plan.features == ("age", "bmi", "children", "smoker", "region")
     assert np.mean(model.predict(fresh) == policies(400)["costly"]) > 0.9
     assert model.best_params_ == {"tree__max_depth": 3}

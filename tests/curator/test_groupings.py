@@ -200,7 +200,7 @@ def rounded(row: dict[str, Any], names: list[str]) -> tuple[Any, ...]:
 def test_one_charge_replayed_explained_and_rehearsed() -> None:
     made = curator(visits(data(3)), budget=Budget(epsilon=1))
     first = made.ask(PUBLIC[0], epsilon="0.25")
-    assert str(first.remaining) == "epsilon=0.75"
+    assert str(first.remaining.loss) == "epsilon=0.75"
     assert [(row["ward"], row["g"]) for row in first] == [("A", 0), ("B", 0), ("C", 0), (None, 1)]
     again = made.ask(f"{PUBLIC[0]} HAVING GROUPING(ward) = 0 ORDER BY g DESC, n LIMIT 2", epsilon="0.25")
     assert again.replayed

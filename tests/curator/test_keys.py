@@ -31,7 +31,7 @@ def test_a_key_is_charged_once_and_answered_alike() -> None:
     again = curator.ask(BY_WARD, epsilon=0.25, key="k")
     assert again.records == first.records != better.records  # its own answer, not one that would serve as well
     assert (first.replayed, again.replayed) == (False, True)
-    assert (str(again.cost), str(again.remaining)) == ("epsilon=0", "epsilon=1.25")
+    assert (str(again.cost.details), str(again.remaining.loss)) == ("epsilon=0", "epsilon=1.25")
     assert (spy.reads, charges(curator)) == (2, 2)
 
 
@@ -55,7 +55,7 @@ def test_many_threads_with_one_key(tmp_path: Path) -> None:
     assert spy.reads == charges(curators[0]) == 1
     assert all(answer.records == answers[0].records for answer in answers)
     assert sum(not answer.replayed for answer in answers) == 1
-    assert {str(answer.remaining) for answer in answers} == {"epsilon=0.75"}
+    assert {str(answer.remaining.loss) for answer in answers} == {"epsilon=0.75"}
     curators[0].verify()
 
 

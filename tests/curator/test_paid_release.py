@@ -83,7 +83,7 @@ def test_what_is_found_is_shown_for_nothing_and_to_others_too() -> None:
     for caller in (Caller(analyst="ben", key="k"), Caller(analyst="ana")):
         again = released(paid, caller)
         assert (again.result, again.cost, again.found) == (first.result, None, True)
-    assert (first.cost, first.found, paid.seen.count("read")) == (PureDP(1), False, 1)
+    assert (first.cost.details, first.found, paid.seen.count("read")) == (PureDP(1), False, 1)
 
 
 def test_what_is_refused_for_public_reasons_is_refused_before_the_charge() -> None:
@@ -285,7 +285,7 @@ def test_a_key_is_its_callers_own() -> None:
     ledger = ledger_of()
     stopped(PlainRelease(ledger))
     other = PlainRelease(ledger)
-    assert released(other, Caller(analyst="ben", key="k")).cost == PureDP(1)
+    assert released(other, Caller(analyst="ben", key="k")).cost.details == PureDP(1)
     assert spent(ledger)[0] == "epsilon=2"
 
 

@@ -88,7 +88,7 @@ def test_one_call_answers_and_costs_what_was_asked() -> None:
     spy = Spy()
     made = curator(engine=spy)
     answer = made.ask(BOTH, epsilon=4)
-    assert (answer.cost, spy.reads, len(answer)) == (PureDP(4), 3, 3)
+    assert (answer.cost.details, spy.reads, len(answer)) == (PureDP(4), 3, 3)
     assert made.budget("visits").spent == PureDP(4)
     assert sum("chosen privately" in note for note in answer.notes) == 2
     assert epsilon_of(answer.event, 0) == 4.0  # probes and question together, no more and no less
@@ -105,7 +105,7 @@ def test_the_next_question_pays_nothing_for_bounds() -> None:
     again = made.ask(MEAN, epsilon=2)
     assert (again.replayed, spy.reads) == (True, reads)
     other = made.ask("SELECT SUM(charge / 2) AS s FROM visits WHERE ward = 'A'", epsilon=1)
-    assert (other.cost, spy.reads) == (PureDP(1), reads + 1)
+    assert (other.cost.details, spy.reads) == (PureDP(1), reads + 1)
     assert epsilon_of(other.event, 0) == 1.0
     (measure,) = made.explain("SELECT SUM(charge / 2) AS s FROM visits", epsilon=1).program.measures
     assert allowance(measure.event) == 1  # the whole budget goes to the answer
@@ -141,7 +141,7 @@ def test_an_explanation_says_what_will_be_chosen_and_reads_nothing() -> None:
     assert [note for note in told.notes if "will be chosen" in note] == [
         f"Bounds of {name} will be chosen privately for epsilon 0.2, then remembered." for name in ("age", "charge")
     ]
-    assert (told.cost, told.errors["m"], told.errors["s"]) == (PureDP(2), math.inf, math.inf)
+    assert (told.cost.details, told.errors["m"], told.errors["s"]) == (PureDP(2), math.inf, math.inf)
     assert told.errors["n"] < 100
     assert made.choose_epsilon(BOTH, [1, 2]).choices[0].errors["m"] == math.inf
     assert len(made.rehearse(BOTH)) == 3
@@ -154,11 +154,11 @@ def test_an_explanation_says_what_will_be_chosen_and_reads_nothing() -> None:
 
 def test_frames_nested_questions_and_several_columns() -> None:
     made = curator()
-    assert made.table("visits").where("age > 20").agg(m=mean("charge")).ask(epsilon=2).cost == PureDP(2)
+    assert made.table("visits").where("age > 20").agg(m=mean("charge")).ask(epsilon=2).cost.details == PureDP(2)
     nested = "SELECT AVG(double) AS m FROM (SELECT charge * 2 AS double, age FROM visits) WHERE age > 20"
-    assert made.ask(nested, epsilon=1).cost == PureDP(1)
+    assert made.ask(nested, epsilon=1).cost.details == PureDP(1)
     together = "SELECT SUM(charge + age) AS s, AVG(age) AS a FROM visits"
-    assert made.ask(together, epsilon=1).cost == PureDP(1)
+    assert made.ask(together, epsilon=1).cost.details == PureDP(1)
     assert set(bounds_of(made, together)) == {("visits", "age"), ("visits", "charge")}
 
 
@@ -185,7 +185,7 @@ def test_both_stages_are_affordable_or_nothing_is_charged_or_read() -> None:
         made.ask(MEAN, epsilon="0.6", analyst="ana")
     assert spy.reads == 0
     assert made.verify().sequence == before.sequence + 1  # the appointment
-    assert made.ask(MEAN, epsilon=1).cost == PureDP(1)
+    assert made.ask(MEAN, epsilon=1).cost.details == PureDP(1)
 
 
 @pytest.mark.parametrize(
@@ -222,14 +222,14 @@ def test_too_few_people_pay_the_same_and_get_a_fixed_range() -> None:
     spy = Spy()
     made = curator(people(12), engine=spy)
     answer = made.ask(MEAN, epsilon=1)
-    assert (answer.cost, spy.reads) == (PureDP(1), 2)
+    assert (answer.cost.details, spy.reads) == (PureDP(1), 2)
     assert "Too few people" in answer.notes[-1]
     assert -1 <= answer[0]["m_low"] <= answer[0]["m_high"] <= 1
     assert bounds_of(made) == {}  # nothing worth remembering
     again = made.ask(MEAN, epsilon=1)
     assert (again.replayed, again.records, spy.reads) == (True, answer.records, 2)
     better = made.ask(MEAN, epsilon=200)
-    assert (better.cost, spy.reads) == (PureDP(200), 4)
+    assert (better.cost.details, spy.reads) == (PureDP(200), 4)
     assert bounds_of(made) != {}
 
 
@@ -440,7 +440,7 @@ def test_an_engine_that_fails_is_charged_and_uses_up_one_credit(at: int) -> None
         made.ask(MEAN, epsilon=2)
     balance = made.budget("visits")
     assert (balance.spent, balance.failures) == (PureDP(2), 1)
-    assert made.ask(MEAN, epsilon=2).cost == PureDP(2)
+    assert made.ask(MEAN, epsilon=2).cost.details == PureDP(2)
 
 
 # ----------------------------------------------------------------------------------------------------------------- keys

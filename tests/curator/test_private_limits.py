@@ -61,15 +61,15 @@ def test_limits_that_keep_most_people_are_found_paid_and_remembered() -> None:
         f"The limit of {what} will be chosen privately for epsilon 0.5, then remembered."
         for what in ("rows per person and group", "groups per person")
     ]
-    assert (told.cost, spy.reads) == (PureDP(5), 0)
+    assert (told.cost.details, spy.reads) == (PureDP(5), 0)
     answer = made.ask(BY_WARD, epsilon=5, limits="choose")
-    assert (answer.cost, spy.reads, epsilon_of(answer.event, 0)) == (PureDP(5), 3, 5.0)
+    assert (answer.cost.details, spy.reads, epsilon_of(answer.event, 0)) == (PureDP(5), 3, 5.0)
     assert answer.notes[0] == "At most 2 rows per id and group are counted, in at most 2 groups."
     assert "Limits were chosen privately" in answer.notes[-1]
     assert made.ask(BY_WARD, epsilon=5, limits="choose").replayed
     assert made.ask(f"{BY_WARD} HAVING COUNT(*) > 10", epsilon=5, limits="choose").replayed
     filtered = made.ask(BY_WARD.replace("GROUP", "WHERE age > 31 GROUP"), epsilon=1, limits="choose")
-    assert (filtered.cost, spy.reads) == (PureDP(1), 4)
+    assert (filtered.cost.details, spy.reads) == (PureDP(1), 4)
     plain = made.ask(COUNT, epsilon=5, limits="choose")  # other keys, another fact
     assert plain.notes[0] == "At most 4 rows per id and group are counted."
     assert spy.reads == 6
@@ -107,7 +107,7 @@ def test_too_few_people_pay_the_same_and_keep_the_tables_limits() -> None:
     spy = Spy()
     made = curator(people(3), engine=spy, max_rows=7)
     answer = made.ask(COUNT, epsilon=1, limits="choose")
-    assert (answer.cost, spy.reads) == (PureDP(1), 2)
+    assert (answer.cost.details, spy.reads) == (PureDP(1), 2)
     assert answer.notes[0].startswith("At most 7 rows")
     assert "Too few people to choose limits" in answer.notes[-1]
     assert made.ask(COUNT, epsilon=1, limits="choose").replayed
@@ -116,12 +116,12 @@ def test_too_few_people_pay_the_same_and_keep_the_tables_limits() -> None:
 def test_bounds_and_limits_together_frames_and_keys() -> None:
     made = curator()
     answer = made.ask(MEAN, epsilon=30, limits="choose", key="k")
-    assert answer.cost == PureDP(30)
+    assert answer.cost.details == PureDP(30)
     assert len(planned(made, MEAN, "choose").facts.known) == 2
     assert made.ask(MEAN, epsilon=30, limits="choose", key="k").records == answer.records
     with pytest.raises(KeyConflict):
         made.ask(MEAN, epsilon=30, key="k")
-    assert made.table("visits").agg(n=count()).ask(epsilon=1, limits="choose").cost == PureDP(1)
+    assert made.table("visits").agg(n=count()).ask(epsilon=1, limits="choose").cost.details == PureDP(1)
     assert len(made.rehearse(BY_WARD, limits="choose")) == 3
 
 

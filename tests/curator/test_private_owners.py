@@ -124,6 +124,6 @@ def test_a_shop_without_bounds_is_asked_in_one_call() -> None:
         )
     for sql in ("SELECT AVG(price) AS m FROM items", "SELECT SUM(total) AS s FROM orders"):
         answer = made.ask(sql, epsilon=50, limits="choose")
-        assert answer.cost == PureDP(50)
+        assert answer.cost.details == PureDP(50)
         assert "chosen privately" in " ".join(answer.notes)
-    assert made.ask("SELECT AVG(price + 1) AS m FROM items", epsilon=1).cost == PureDP(1)
+    assert made.ask("SELECT AVG(price + 1) AS m FROM items", epsilon=1).cost.details == PureDP(1)

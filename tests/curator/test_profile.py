@@ -153,8 +153,8 @@ def test_a_question_buys_both_or_nothing() -> None:
     assert str(curator.budget("visits").spent) == "epsilon=0"
     answer = curator.ask(COUNT, epsilon=0.5, profile=0.5)
     assert answer.coverage is not None
-    assert str(answer.cost) == "epsilon=1"
-    assert str(curator.budget("visits").remaining) == "epsilon=0"
+    assert str(answer.cost.details) == "epsilon=1"
+    assert str(curator.budget("visits").remaining.loss) == "epsilon=0"
     paid = [entry for entry in curator.history("visits") if entry.kind == "charge" and "beside" not in entry.content]
     assert len(paid) == 1
     assert paid[0].content["event"] == events.to_json(answer.event)

@@ -74,7 +74,7 @@ def test_nothing_is_read_spent_or_written() -> None:
     before = curator.verify()
     made_up = curator.rehearse(BY_WARD, epsilon=0.5)
     assert (spy.reads, curator.verify()) == (0, before)
-    assert (str(made_up.cost), str(made_up.remaining)) == ("epsilon=0", "epsilon=1")
+    assert (str(made_up.cost.details), str(made_up.remaining.loss)) == ("epsilon=0", "epsilon=1")
     assert (made_up.private, made_up.replayed, made_up.notes[0]) == (False, False, NOTE)
     assert not curator.ask(BY_WARD, epsilon=0.5).replayed  # a rehearsal is no release
 

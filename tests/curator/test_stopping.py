@@ -51,7 +51,11 @@ def test_a_stopped_question_stays_charged_and_is_answered_under_its_key() -> Non
     curator = clinic(Budget(epsilon=1), engine=spy)
     assert stopped(spy, curator) == [STAYS, AGAIN]
     answer = curator.ask(COUNT, epsilon=0.25, key="k")  # at once: nobody is waited for who is known to have stopped
-    assert (answer.replayed, str(answer.cost), str(answer.remaining)) == (False, "epsilon=0.25", "epsilon=0.75")
+    assert (answer.replayed, str(answer.cost.details), str(answer.remaining.loss)) == (
+        False,
+        "epsilon=0.25",
+        "epsilon=0.75",
+    )
     again = curator.ask(COUNT, epsilon=0.25, key="k")
     assert (again.records, again.replayed, spy.reads) == (answer.records, True, 2)
     assert kinds(curator) == ["charge", "interrupt", "claim", "answer"]

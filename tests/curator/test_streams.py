@@ -102,7 +102,7 @@ def test_a_stream_is_charged_once_and_before_anything_is_read() -> None:
         assert answer.columns == ("day", "n", "n_low", "n_high")
         assert answer.records[0]["day"] == START + dt.timedelta(days=t)
         assert answer.event == stream.event
-        assert not answer.cost.rho  # type: ignore[attr-defined]
+        assert answer.cost.is_zero
     assert Closed.reads == 4
     assert curator.budget("visits").remaining.loss == Budget(rho="0.5")
     assert any("lifetime" in note for note in answer.notes)

@@ -86,7 +86,9 @@ def test_the_charge_is_the_event_and_draws_add_up_to_it(name: str, relation: Nei
         (priced,) = priced_in(curator)
         assert isinstance(priced, Calibrated)
         assert (priced.epsilon, priced.delta) == (Fraction(2), Fraction(1, 10**8))
-        assert found.cost == prices(priced, budget, relation).spent_under(budget) == curator.budget("visits").spent
+        assert (
+            found.cost.details == prices(priced, budget, relation).spent_under(budget) == curator.budget("visits").spent
+        )
         assert 1.8 < accounting.epsilon(charged, 1e-8) <= 2
 
 

@@ -123,7 +123,12 @@ def test_the_same_again_is_free_and_the_same(tmp_path: Path) -> None:
     with clinic(Budget(epsilon=4, delta=1e-6), ledger=ledger, engine=spy) as curator:
         again = curator.synthesize("select WARD, age from visits", **QUICK)
         assert again.table.equals(first.table)
-        assert (again.replayed, str(again.cost), spy.reads, charges(curator)) == (True, "epsilon=0, delta=0", 0, 1)
+        assert (again.replayed, str(again.cost.details), spy.reads, charges(curator)) == (
+            True,
+            "epsilon=0, delta=0",
+            0,
+            1,
+        )
         assert again.remaining == first.remaining
         same = curator.synthesize(ROWS, **QUICK, rows=len(first))
         assert same.table.equals(first.table)

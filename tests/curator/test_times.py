@@ -196,7 +196,7 @@ def test_bounds_of_days_are_found_by_years_and_remembered(tmp_path: Path) -> Non
         assert abs(row["m"] - sorted(true("e", "A") + true("e", "B"))[COUNT // 2]) < dt.timedelta(days=9)
         assert row["hi_high"] <= dt.datetime(2027, 1, 1)
         assert row["a_low"] <= 0 <= row["a_high"]
-        assert made.ask("SELECT MIN(e) AS m FROM v", epsilon=1).cost == Budget(epsilon=1)
+        assert made.ask("SELECT MIN(e) AS m FROM v", epsilon=1).cost.details == Budget(epsilon=1)
     with curator(ledger=tmp_path / "book") as again:
         replayed = again.ask(sql, epsilon=100)
         assert replayed.replayed

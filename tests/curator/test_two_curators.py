@@ -170,7 +170,7 @@ def test_two_curators_in_one_process_see_each_other(tmp_path: Path) -> None:
     one.appoint("ana", "analyst", account="visits", cap=Budget(epsilon="0.125"))
     with pytest.raises(InsufficientBudget):
         two.ask(filtered(1), epsilon=0.25, analyst="ana")
-    assert two.ask(filtered(1), epsilon=0.125, analyst="ana").cost == PureDP("0.125")
+    assert two.ask(filtered(1), epsilon=0.125, analyst="ana").cost.details == PureDP("0.125")
     assert one.budget("visits") == two.budget("visits")
 
 

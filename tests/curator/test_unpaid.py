@@ -205,7 +205,7 @@ def test_every_failure_is_one_fixed_message_a_charge_and_a_credit(error: Excepti
     assert str(failed.value) == str(QueryFailed())
     assert failed.value.__cause__ is failed.value.__context__ is None
     balance = curator.budget("visits")
-    assert (str(balance.remaining), balance.failures) == ("epsilon=0.75", 1)
+    assert (str(balance.remaining.loss), balance.failures) == ("epsilon=0.75", 1)
 
 
 def test_three_failures_lock_until_a_steward_acts() -> None:

@@ -30,8 +30,9 @@ GAUSSIAN = Budget(epsilon=1000, delta=1e-2)
 def cost(curator: Curator, sql: str, within: Any, cap: Any = 100, **more: Any) -> Fraction:
     """What an explanation says it would cost."""
     found = curator.explain(sql, within=within, max_epsilon=cap, **more).cost
-    assert isinstance(found, PureDP)
-    return found.epsilon
+    assert isinstance(found.details, PureDP)
+    assert found.epsilon == found.details.epsilon
+    return found.details.epsilon
 
 
 def reaches(curator: Curator, sql: str, epsilon: Fraction, confidence: Fraction) -> Fraction | float:
@@ -77,7 +78,7 @@ def test_what_is_explained_is_what_is_charged() -> None:
     expected = cost(curator, SUM, 5000, 5)
     assert spy.reads == 0
     answer = curator.ask(SUM, within=5000, max_epsilon=5)
-    assert answer.cost == PureDP(expected)
+    assert answer.cost.details == PureDP(expected)
     assert all(row["s_high"] - row["s"] <= 5000 and row["s"] - row["s_low"] <= 5000 for row in answer)
     again = curator.ask(SUM, within=5000, max_epsilon=5)
     assert (again.replayed, again.records, spy.reads) == (True, answer.records, 1)
@@ -87,7 +88,7 @@ def test_frames_ask_so_too() -> None:
     curator = clinic(LARGE)
     frame = curator.table("visits").agg(n=count())
     assert frame.explain(within=25, max_epsilon=5).cost == curator.explain(COUNT, within=25, max_epsilon=5).cost
-    assert frame.ask(within=25, max_epsilon=5).cost == PureDP(cost(curator, COUNT, 25))
+    assert frame.ask(within=25, max_epsilon=5).cost.details == PureDP(cost(curator, COUNT, 25))
 
 
 def test_gaussian_noise_is_solved_as_well() -> None:
@@ -113,7 +114,7 @@ def test_a_budget_never_exceeds_its_cap_and_a_refusal_names_one_that_is_enough(w
     assert (spy.reads, curator.verify()) == (0, before)
     enough = refused.value.hint.split("max_epsilon=")[1].split(",")[0]
     answer = curator.ask(COUNT, within=within, max_epsilon=enough)
-    assert answer.cost == PureDP(Fraction(enough))
+    assert answer.cost.details == PureDP(Fraction(enough))
 
 
 def test_a_cap_that_is_no_round_number_is_kept() -> None:

@@ -94,7 +94,7 @@ def test_many_steps_on_small_samples_cost_what_the_whole_costs() -> None:
     assert isinstance(model.event_, events.Repeated)
     assert model.event_.count == 400
     assert any("epsilon and delta of the whole fit" in note for note in model.notes_)
-    assert str(curator.budget("visits").remaining).startswith("epsilon=18")
+    assert str(curator.budget("visits").remaining.loss).startswith("epsilon=18")
 
 
 def test_a_budget_without_a_delta_pays_every_step_or_nothing() -> None:

@@ -100,7 +100,7 @@ def test_amendment_keeps_what_was_spent() -> None:
     assert (balance.spent, balance.remaining.loss, balance.total) == (PureDP(1), PureDP("0.5"), PureDP("1.5"))
     assert spend(ledger) == 5
     balance = ledger.stewardship.amend("patients", budget=Budget(epsilon="0.2"))
-    assert (balance.spent, balance.remaining) == (PureDP("1.5"), RemainingBudget(PureDP(0), Fraction(0)))
+    assert (balance.spent, balance.remaining) == (PureDP("1.5"), RemainingBudget(PureDP(0), Fraction(0), Fraction(0)))
     assert spend(ledger) == 0
     with pytest.raises(InvalidParameter):
         ledger.stewardship.amend("patients", budget=Budget(rho=1))

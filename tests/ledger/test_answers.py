@@ -104,7 +104,7 @@ def test_a_key_stands_for_a_question_and_a_replay_key() -> None:
     again = ledger.charge("patients", TENTH, analyst="ana", key="k", replay_key="version 1")
     assert again.repeated
     assert (first.account_remaining, again.account_remaining.loss) == (
-        RemainingBudget(PureDP("0.9"), Fraction(9, 10)),
+        RemainingBudget(PureDP("0.9"), Fraction(9, 10), Fraction(9, 10)),
         PureDP("0.8"),
     )  # then and now
     for other in ("", "version 2"):

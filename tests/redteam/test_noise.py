@@ -116,7 +116,7 @@ def test_scales_are_at_least_exact(epsilon: str, bounds: tuple[Any, Any], neighb
     farthest = max(abs(low), abs(high)) if neighbours is Neighbours.ADD_REMOVE else max(high, zero) - min(low, zero)
     for scale in measure.scales:
         assert scale * step >= 3 * 2 * farthest / Fraction(epsilon)
-    assert curator.ask(sql, epsilon=epsilon).cost == PureDP(epsilon)
+    assert curator.ask(sql, epsilon=epsilon).cost.details == PureDP(epsilon)
 
 
 # ------------------------------------------------------------------------------------------------------ private keys

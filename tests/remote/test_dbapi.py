@@ -38,7 +38,7 @@ def test_a_question_gives_rows_and_says_what_they_are(connection: dbapi.Connecti
         assert cursor.fetchone() is None
         assert cursor.fetchmany(5) == []
         assert cursor.answer is not None
-        assert str(cursor.answer.cost) == "epsilon=0.5"
+        assert str(cursor.answer.cost.details) == "epsilon=0.5"
 
 
 def test_rows_are_iterated_and_parameters_are_values(connection: dbapi.Connection) -> None:

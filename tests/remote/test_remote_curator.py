@@ -40,7 +40,7 @@ def test_an_answer_is_an_answer(ana: RemoteCurator, service: Served) -> None:
     )
     assert again.replayed
     assert (answer.columns, answer.records, answer.event) == (again.columns, again.records, again.event)
-    assert answer.cost == Budget(epsilon="1/3")
+    assert answer.cost.details == Budget(epsilon="1/3")
     assert answer.to_pandas().equals(again.to_pandas())
     assert answer.chart()
     with pytest.raises(InvalidParameter):
@@ -61,7 +61,7 @@ def test_questions_are_asked_together_explained_rehearsed_and_compared(ana: Remo
     assert len(ana.ask_many([COUNT, BY_WARD], epsilon=1)) == 2
     told = ana.explain("SELECT SUM(charge) AS total FROM visits", epsilon="0.5")
     assert str(told) == str(own.explain("SELECT SUM(charge) AS total FROM visits", epsilon="0.5", analyst="ana"))
-    assert told.cost == Budget(epsilon="0.5")
+    assert told.cost.details == Budget(epsilon="0.5")
     assert ana.explain(COUNT, epsilon="0.1").free
     assert not ana.rehearse(COUNT).private
     assert ana.choose_epsilon(COUNT, ["0.1", 1]) == own.choose_epsilon(COUNT, ["0.1", 1])
@@ -93,7 +93,7 @@ def test_profiles_and_models_are_followed_as_jobs(ana: RemoteCurator) -> None:
     assert "Profile of visits" in str(profile)
     assert stages == ["Reading visits", "Adding noise"]
     learner, rows = DecisionTreeClassifier(epsilon=2), "SELECT age, charge, ward FROM visits"
-    assert ana.plan_fit(learner, rows, target="ward").cost == Budget(epsilon=2)
+    assert ana.plan_fit(learner, rows, target="ward").cost.details == Budget(epsilon=2)
     model = ana.fit(learner, rows, target="ward")
     assert model.predict([[5, 5.0]]).shape == (1,)
     assert model.cost_ == Budget(epsilon=2)

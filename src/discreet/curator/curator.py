@@ -88,7 +88,7 @@ class Curator(Verbs):
     >>> curator.protect(rows, name="visits", types={"ward": "text", "age": "int"}, budget=Budget(epsilon=1))
     >>> answer = curator.ask("SELECT COUNT(*) AS n FROM visits", epsilon=0.1)
     >>> answer.columns, str(answer.remaining)
-    (('n', 'n_low', 'n_high'), 'epsilon=0.9')
+    (('n', 'n_low', 'n_high'), '90 %')
     """
 
     def __init__(

@@ -262,6 +262,7 @@ class MeasurementPlan:
             replay_key=self.request_key(terms),
             terms=terms.text,
             sql=self.sql,
+            asked=terms.epsilon,
         )
 
     def request_key(self, terms: QueryBudget) -> str:

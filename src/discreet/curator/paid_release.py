@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
+from fractions import Fraction
 from types import TracebackType
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -27,10 +28,11 @@ import numpy as np
 from discreet.dataclass import dataclass
 from discreet.errors import DiscreetError, InternalError, QueryFailed
 from discreet.ledger import Account, Caller, Ledger, Receipt, RemainingBudget
+from discreet.ledger.cost import Cost
 from discreet.ledger.outcomes import MOST_RUNS
 from discreet.ledger.serialization import read_header
 from discreet.ledger.tallies import prices
-from discreet.privacy import Loss, events
+from discreet.privacy import events
 from discreet.privacy.events import Event
 from discreet.progress import stage, told_to, unheard
 
@@ -67,6 +69,7 @@ class ChargeRequest:
         terms: what may be spent, in words; without any, the event is used.
         sql: the text as it was asked, for people; the same question in other words is the same request.
         restart: what a process that knows the key alone needs to go on with the charge.
+        asked: the epsilon that the caller asked with; None where nothing was asked in epsilon.
     """
 
     accounts: tuple[str, ...]
@@ -76,6 +79,7 @@ class ChargeRequest:
     terms: str | None = None
     sql: str = ""
     restart: str = ""
+    asked: Fraction | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,8 +131,13 @@ class PricedResult(Generic[Result]):
 
     result: Result
     remaining: RemainingBudget
-    cost: Loss | None
+    cost: Cost | None
     found: bool = False
+
+    @property
+    def paid(self) -> Cost:
+        """Returns what was charged now."""
+        return Cost.free(self.remaining.loss) if self.cost is None else self.cost
 
 
 class ChargeRun:
@@ -446,6 +455,7 @@ def _charge(ledger: Ledger, request: ChargeRequest, caller: Caller) -> Receipt:
         "project": caller.project,
         "sql": request.sql,
         "restart": request.restart,
+        "asked": "" if request.asked is None else f"{request.asked.numerator}/{request.asked.denominator}",
     }
     if len(request.accounts) == 1:
         return ledger.charge(request.accounts[0], request.event, **known)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from enum import Enum
+from fractions import Fraction
 from typing import NamedTuple
 
 from discreet.dataclass import dataclass
@@ -23,9 +24,9 @@ from discreet.ledger.serialization import (
     write_loss,
     write_unit,
 )
-from discreet.ledger.tallies import CURRENCIES, ChargePrice, RemainingBudget, Tallies, rules
+from discreet.ledger.tallies import CURRENCIES, ChargePrice, RemainingBudget, RuleUse, Tallies, rules, share_used
 from discreet.privacy import Loss, Neighbours, Unit
-from discreet.report.display import Display, DisplayMixin
+from discreet.report.display import Display, DisplayMixin, share_spent
 
 _new = tuple.__new__  # makes a named tuple without the function around it
 FAILURE_CREDITS = 3
@@ -125,6 +126,11 @@ class AccountState(NamedTuple):
     def open_account(cls, budget: Loss) -> AccountState:
         """Returns the state of a new account."""
         return cls(budget=budget, period=1, spent=Tallies.zero(budget), lifetime=Tallies.zero(budget))
+
+    @property
+    def remaining(self) -> RemainingBudget:
+        """What is left of the budget in this period."""
+        return RemainingBudget.of(self.spent, self.budget)
 
     def with_charge(self, price: ChargePrice) -> AccountState:
         """Returns the state after one more charge; whether any rule still holds is for the caller to ask."""
@@ -282,6 +288,10 @@ class Balance(DisplayMixin):
         spent: of this period, in the currency of the rule that leaves most room to say so.
         remaining: what that rule leaves, and the largest query without delta that is still possible.
         lifetime: everything ever spent, renewals or not; None if no rule can bound it any more.
+        spent_share: what was spent in this period as a share of the total (`tallies.share_used`): the share that people
+            see, and to which the shares of charges add up. None if no rule can bound it any more.
+        lifetime_share: everything ever spent as a share of the present total, which may be above 1.
+        details: the same under each rule by which the account can be counted.
         period: counted from 1; a renewal begins the next.
         failures: failed questions since the account was last unlocked: all of them, or those that use the same credits
             as the person's.
@@ -293,6 +303,9 @@ class Balance(DisplayMixin):
     spent: Loss | None
     remaining: RemainingBudget
     lifetime: Loss | None
+    spent_share: Fraction | None
+    lifetime_share: Fraction | None
+    details: tuple[RuleUse, ...]
     period: int
     failures: int = 0
     stopped: tuple[str, ...] = ()
@@ -308,10 +321,10 @@ class Balance(DisplayMixin):
         state = "; ".join((f"open, period {self.period}", *_describe_stopped(self.stopped)))
         return {
             "total": str(self.total),
-            "spent": describe_loss(self.spent),
+            "spent": describe_share(self.spent_share),
             "remaining": str(self.remaining),
             "largest query without delta": f"epsilon={at_most(self.remaining.epsilon)}",
-            "spent in its lifetime": describe_loss(self.lifetime),
+            "spent in its lifetime": describe_share(self.lifetime_share),
             "state": state,
         }
 
@@ -332,9 +345,9 @@ class Balance(DisplayMixin):
         return _balance(member.cap or state.budget, member.in_period(state), found.counts.get(name, 0), stopped)
 
 
-def describe_loss(loss: Loss | None) -> str:
-    """Returns an amount that was spent, in words; None means one that no rule bounds."""
-    return "not bounded" if loss is None else str(loss)
+def describe_share(share: Fraction | None) -> str:
+    """Returns a share that was spent, in words; None means one that no rule bounds."""
+    return "not bounded" if share is None else share_spent(share)
 
 
 def _describe_stopped(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -349,6 +362,9 @@ def _balance(total: Loss, spender: AccountState | AccountMember, failures: int, 
         spent=spender.spent.spent_under(total),
         remaining=RemainingBudget.of(spender.spent, total),
         lifetime=spender.lifetime.spent_under(total),
+        spent_share=share_used(spender.spent, total),
+        lifetime_share=share_used(spender.lifetime, total),
+        details=spender.spent.under_rules(total),
         period=spender.period,
         failures=failures,
         stopped=stopped,

@@ -17,6 +17,7 @@ from discreet.errors import InsufficientBudget, InternalError, InvalidParameter,
 from discreet.hint_text import Hint
 from discreet.ledger import changes, policy
 from discreet.ledger.account import Account, AccountMember, AccountState
+from discreet.ledger.cost import Cost, added_share
 from discreet.ledger.entry import Entry, digest
 from discreet.ledger.policy import require_credit
 from discreet.ledger.serialization import (
@@ -28,6 +29,7 @@ from discreet.ledger.serialization import (
     name,
     parse_canonical,
     quoted,
+    ratio,
     read_loss,
     remainders,
     text,
@@ -49,7 +51,7 @@ class Receipt(NamedTuple):
 
     Attributes:
         sequence: its place in the ledger; the order of everything.
-        cost: what was charged, in the currency of the rule that holds.
+        cost: what was charged: the epsilon that was asked for, the share of the account's budget, and the details.
         rest: what that rule left afterwards, as it is written in the ledger.
         hash: of the entry.
         repeated: True if the charge was found under its idempotency key. Then another caller reads data for it: only
@@ -63,7 +65,7 @@ class Receipt(NamedTuple):
     account: str
     analyst: str
     event: Event
-    cost: Loss
+    cost: Cost
     rest: str
     hash: str
     state: AccountState
@@ -98,7 +100,7 @@ class Receipt(NamedTuple):
             account=entry.account,
             analyst=entry.who,
             event=events.from_json(content["event"]),
-            cost=read_loss(content["cost"]),
+            cost=Cost.read(content),
             rest=canonical(content["remaining"]),
             hash=entry.hash,
             state=state,
@@ -133,6 +135,7 @@ class PricedRequest(NamedTuple):
         digest: of what a request with an idempotency key is recognised by: its accounts, its question, its replay key
             and its terms. The events are not in it: they follow from these and from what was released before.
         beside: the charge that has paid for this one already, or 0.
+        asked: the epsilon that the caller asked with, as "p/q", for people; empty if there is none.
         sql: the text as it was asked, for people; an entry has it if there is one. It is no part of the digest.
         restart: what a process needs to go on with the charge if it knows the key alone. The entry has it, too.
     """
@@ -148,6 +151,7 @@ class PricedRequest(NamedTuple):
     terms: str | None = None
     sql: str = ""
     restart: str = ""
+    asked: str = ""
 
     def places(self) -> list[Place]:
         """Returns the places of the states that the charge will look at."""
@@ -189,6 +193,7 @@ def request(
     project: str = "",
     sql: str = "",
     restart: str = "",
+    asked: str = "",
 ) -> PricedRequest:
     """Checks and prices a request; touches no balance.
 
@@ -200,12 +205,12 @@ def request(
         raise InvalidParameter("charges", "nothing", "to name at least one account")
     names = charges if len(charges) == 1 else sorted(charges)
     orders = tuple([_order(find(account), charges[account]) for account in names])
-    who, asked, sign, mark = name(analyst=analyst), text(question=question), "", ""
+    who, told, sign, mark = name(analyst=analyst), text(question=question), "", ""
     if key is not None:
-        sign, mark = name(key=key), _mark(orders, asked, replay_key, terms)
+        sign, mark = name(key=key), _mark(orders, told, replay_key, terms)
     project = name(project=project) if project else ""
-    words = text(sql=sql), text(restart=restart)
-    return _new(PricedRequest, (orders, who, quoted(asked), sign, mark, project, 0, replay_key, terms, *words))
+    words = text(sql=sql), text(restart=restart), text(asked=asked)
+    return _new(PricedRequest, (orders, who, quoted(told), sign, mark, project, 0, replay_key, terms, *words))
 
 
 def beside(receipt: Receipt, find: Callable[[str], Account], question: str) -> PricedRequest:
@@ -278,19 +283,23 @@ def weigh(rows: Transaction, asked: PricedRequest) -> None:
 def _charge_one(rows: Transaction, asked: PricedRequest, place: int) -> Receipt:
     order = asked.orders[place]
     account = order.account.name
-    after, (rule, spent, limits), written = _weigh_charge(rows, asked, order)
+    now, after, (rule, spent, limits), written = _weigh_charge(rows, asked, order)
     rows.put(*written)
-    cost, cost_text = _cost(order.price_text, type(rule.cap))
+    charged, cost_text = _cost(order.price_text, type(rule.cap))
+    share = added_share(now.spent, after.spent, now.budget)
+    cost = Cost(None if not asked.asked else ratio(asked.asked), share, charged)
     rest = amounts_text(type(rule.cap), remainders(limits, spent))
     key = "" if place else asked.key
     mark = f',"request":"{asked.digest}"' if key else ""
     project = f'"project":{quoted(asked.project)},' if asked.project else ""
     beside = f'"beside":{asked.beside},' if asked.beside else ""
+    epsilon = f'"asked":"{asked.asked}",' if asked.asked else ""
+    moved = f',"share":"{share.numerator}/{share.denominator}"'
     restart = f',"restart":{quoted(asked.restart)}' if asked.restart else ""
     words = f',"sql":{quoted(asked.sql)}' if asked.sql else ""
     body = (
-        f'{{{beside}"cost":{cost_text},"event":{order.event_text},"joined":{len(asked.orders)},{project}'
-        f'"question":{asked.question},"remaining":{rest}{mark}{restart}{words}}}'
+        f'{{{epsilon}{beside}"cost":{cost_text},"event":{order.event_text},"joined":{len(asked.orders)},{project}'
+        f'"question":{asked.question},"remaining":{rest}{mark}{restart}{moved}{words}}}'
     )
     entry = rows.add("charge", body, who=asked.who, account=account, price=order.price_text, key=key)
     return _new(Receipt, (entry[0], account, asked.who, order.event, cost, rest, entry[9], after, False, 0))
@@ -298,8 +307,8 @@ def _charge_one(rows: Transaction, asked: PricedRequest, place: int) -> Receipt:
 
 def _weigh_charge(
     rows: Transaction, asked: PricedRequest, order: AccountCharge
-) -> tuple[AccountState, Held, list[tuple[Place, Kept]]]:
-    """Returns the account's state after a charge, the rule that would hold, and all states that would change."""
+) -> tuple[AccountState, AccountState, Held, list[tuple[Place, Kept]]]:
+    """Returns the account's state before and after a charge, the rule that would hold, and all changed states."""
     account = order.account.name
     now, person = (_admit_analyst if not asked.beside else _read_states)(rows, account, asked.who)
     allotted = _find_project(rows, account, asked.project, now) if asked.project else ()
@@ -314,7 +323,7 @@ def _weigh_charge(
         if not _within_cap(charged):
             raise _refusal(order, now, person, (who, state))
         written.append((at, charged))
-    return after, held, written
+    return now, after, held, written
 
 
 def require_admission(rows: Transaction, account: str, who: str) -> None:

@@ -50,7 +50,7 @@ class Ledger:
     >>> _ = ledger.stewardship.open_account("patients", unit=Unit("patient", "patient_id"), budget=Budget(epsilon=1))
     >>> receipt = ledger.charge("patients", events.Pure(0.4), analyst="ana", question='{"count":"visits"}')
     >>> print(receipt.sequence, receipt.cost, receipt.remaining)
-    2 epsilon=0.4 epsilon=0.6
+    2 epsilon=0.4, 40 % of the budget epsilon=0.6
     >>> ledger.charge("patients", events.Pure(0.7), analyst="ana", question='{"sum":"age"}')
     Traceback (most recent call last):
     discreet.errors.InsufficientBudget: The charge needs epsilon=0.7. Remaining: epsilon=0.6. Nothing was spent ...
@@ -148,6 +148,7 @@ class Ledger:
         project: str = "",
         sql: str = "",
         restart: str = "",
+        asked: str = "",
     ) -> Receipt:
         """Charges one event to one account, durably, or raises and spends nothing.
 
@@ -164,6 +165,7 @@ class Ledger:
             project: whose cap it counts against, too.
             sql: the text as it was asked, for people who read the history.
             restart: what a process that knows the key alone needs to go on with the charge.
+            asked: the epsilon that was asked for, as "p/q", for people who read the history.
 
         Raises:
             InsufficientBudget: if the account or the analyst's cap would not hold.
@@ -182,6 +184,7 @@ class Ledger:
             project=project,
             sql=sql,
             restart=restart,
+            asked=asked,
         )[0]
 
     def charge_all(
@@ -196,12 +199,10 @@ class Ledger:
         project: str = "",
         sql: str = "",
         restart: str = "",
+        asked: str = "",
     ) -> tuple[Receipt, ...]:
-        """Charges several accounts in one transaction, each in full: all of them or none. Otherwise like `charge`.
-
-        There is one receipt for each account, in the order of their names; the answer belongs to the first.
-        """
-        asked = charges.request(
+        """Charges several accounts like `charge`, all or none; the answer belongs to the first by name."""
+        priced = charges.request(
             events_by_account,
             self.account,
             analyst=analyst,
@@ -212,9 +213,10 @@ class Ledger:
             project=project,
             sql=sql,
             restart=restart,
+            asked=asked,
         )
-        with self._journal.acting(asked.places) as rows:
-            return (asked.key and charges.earlier(rows, asked)) or charges.charge(rows, asked)
+        with self._journal.acting(priced.places) as rows:
+            return (priced.key and charges.earlier(rows, priced)) or charges.charge(rows, priced)
 
     def refusal(self, account: str, event: Event, *, analyst: str, project: str = "") -> DiscreetError | None:
         """Returns the error with which `charge` would refuse an event now; writes nothing.
@@ -394,7 +396,7 @@ class Ledger:
             return rows.outcome(charge)
 
     def balance(self, account: str, *, analyst: str | None = None, project: str | None = None) -> Balance:
-        """Returns what an account, or one analyst or project on it, may spend, has spent and has left."""
+        """Returns the figures of an account, or of one analyst or project on it."""
         with self._journal.reading() as rows:
             return policy.balance(rows, account, analyst=analyst, project=project)
 
@@ -437,10 +439,7 @@ class Ledger:
         return self._journal.head()
 
     def verify(self) -> Head:
-        """Walks the whole chain and adds all charges up again.
-
-        Returns:
-            The head.
+        """Walks the whole chain, adds all charges up again, and returns the head.
 
         Raises:
             LedgerTampered: with the first entry that does not fit. This process then writes no more.

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from discreet.dataclass import dataclass
 from discreet.ledger import changes, policy
-from discreet.ledger.account import Balance, Role, describe_loss
+from discreet.ledger.account import Balance, Role, describe_share
 from discreet.ledger.store.ledger_store import Transaction
 from discreet.privacy import Loss
 from discreet.report.display import Display
@@ -61,8 +61,8 @@ class Share(Appointment):
     def figures(self) -> tuple[str, str, str]:
         """The cap, the amount spent and the amount remaining, in words; without a cap only the account limits."""
         if self.cap is None:
-            return "none", describe_loss(self.balance.spent), "as the account"
-        return str(self.cap), describe_loss(self.balance.spent), str(self.balance.remaining)
+            return "none", describe_share(self.balance.spent_share), "as the account"
+        return str(self.cap), describe_share(self.balance.spent_share), str(self.balance.remaining)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +98,8 @@ class Standing(Balance):
     def _display(self) -> Display:
         facts = list(self.facts.items())
         shares = [
-            f"{name} ({role}): cap {cap}; spent {spent}; left {left}" for name, role, cap, spent, left in self.lines
+            f"{name} ({role}): cap {cap}; spent {spent}; remaining {left}"
+            for name, role, cap, spent, left in self.lines
         ]
         return Display(columns=("", ""), rows=facts, notes=shares)
 

@@ -38,8 +38,42 @@ from discreet.ledger.serialization import (
 )
 from discreet.privacy import ZCDP, ApproxDP, Loss, Neighbours, PureDP
 from discreet.privacy.events import Event
+from discreet.report.display import share_left
+
+PARTS = 10**12
+"""In how many parts shares of a budget are counted."""
 
 CURRENCIES: dict[type[Loss], str] = {PureDP: "pure", ApproxDP: "approximate", ZCDP: "concentrated"}
+
+
+RULE_NAMES: dict[type[Loss], str] = {
+    PureDP: "sums of epsilon",
+    ApproxDP: "sums of epsilon and delta",
+    ZCDP: "sums of rho (zCDP)",
+}
+"""What the rules of a budget are called."""
+
+
+@dataclass(frozen=True, slots=True)
+class RuleUse:
+    """What was spent by one of the rules under which an account is counted.
+
+    Attributes:
+        rule: its name.
+        spent: what was spent; None once something was released that has no price under it.
+        cap: what may be spent under it.
+
+    >>> print(RuleUse(RULE_NAMES[PureDP], PureDP(1), PureDP(4)))
+    sums of epsilon: epsilon=1 of epsilon=4
+    """
+
+    rule: str
+    spent: Loss | None
+    cap: Loss
+
+    def __str__(self) -> str:
+        told = "closed by a release without a price in it" if self.spent is None else f"{self.spent} of {self.cap}"
+        return f"{self.rule}: {told}"
 
 
 @dataclass(slots=True)
@@ -152,6 +186,10 @@ class Tallies:
                 largest = max(largest, root_below(2 * rest) if concentrated else rest)
         return largest
 
+    def under_rules(self, budget: Loss) -> tuple[RuleUse, ...]:
+        """Returns these sums under each rule of a budget."""
+        return tuple(RuleUse(RULE_NAMES[type(rule.cap)], self.of(rule), rule.cap) for rule in rules(budget))
+
     def _sum(self, rule: filters.Rule) -> Amounts | None:
         return self.sums[CURRENCIES[type(rule.cap)]]
 
@@ -217,23 +255,49 @@ def prices(event: Event, budget: Loss, neighbours: Neighbours) -> Tallies:
     return Tallies(dict(sorted(found.items())))
 
 
-def share_of(event: Event, budget: Loss, neighbours: Neighbours) -> float:
+def share_of(event: Event, budget: Loss, neighbours: Neighbours) -> Fraction | float:
     """Returns the share of an unspent budget that one event takes, by the rule that asks the least.
 
     >>> from discreet.privacy.events import Approx
     >>> share_of(Approx(1, "1e-7"), ApproxDP(4, "1e-6"), Neighbours.ADD_REMOVE)
-    0.25
+    Fraction(1, 4)
     """
-    price = prices(event, budget, neighbours)
-    shares: list[Fraction | float] = [math.inf]
+    share = share_used(prices(event, budget, neighbours), budget)
+    return math.inf if share is None else share
+
+
+def share_used(spent: Tallies, budget: Loss) -> Fraction | None:
+    """Returns which share of a budget is used: the one number in which everything that was spent adds up for people.
+
+    An account is kept by the best of several rules, and a charge passes while one of them holds. Of each rule that
+    still has a sum, the larger part of its amounts (epsilon or rho, and delta) is used; the smallest of these counts.
+    It grows with every charge and is at most 1 while a rule holds, so what each charge adds to it adds up. It is
+    rounded up to a part in 10^12, which keeps the shares of charges short texts.
+
+    Returns:
+        The share; above 1 for sums beyond a budget. None if no rule has a sum.
+
+    >>> from discreet.privacy.events import Calibrated, Concentrated, Pure
+    >>> budget, noise = ApproxDP(10, "1e-6"), Calibrated(Concentrated("0.01"), 1, "1e-8")
+    >>> one, other = (prices(event, budget, Neighbours.ADD_REMOVE) for event in (Pure(1), noise))
+    >>> share_used(one, budget), share_used(one + other, budget)
+    (Fraction(1, 10), Fraction(1, 5))
+    """
+    least: Amount | None = None
     for kind, _, caps in _limits(budget):
-        spent = price.sums[kind]
-        if spent is not None:
-            pairs = zip(spent, caps, strict=True)
-            shares.append(
-                max(Fraction(*paid) / Fraction(*cap) if cap[0] else (math.inf if paid[0] else 0) for paid, cap in pairs)
-            )
-    return float(min(shares))
+        amounts = spent.sums[kind]
+        if amounts is None:
+            continue
+        top, bottom = 0, 1
+        for (paid, below), (cap, under) in zip(amounts, caps, strict=True):
+            if paid and not cap:
+                break
+            if paid * under * bottom > top * below * cap:
+                top, bottom = paid * under, below * cap
+        else:
+            if least is None or top * least[1] < least[0] * bottom:
+                least = top, bottom
+    return None if least is None else Fraction(-(-least[0] * PARTS // least[1]), PARTS)
 
 
 def loss(currency: type[Loss], spent: Amounts) -> Loss:
@@ -287,25 +351,29 @@ def _bound_amounts(first: Amount, delta: Amount) -> Amounts | None:
 
 @dataclass(frozen=True, slots=True)
 class RemainingBudget:
-    """The remaining budget, in two figures; printed, it is the loss.
+    """The remaining budget, in three figures; printed, it is the share.
 
     Attributes:
         loss: what the rule in force leaves, in its own currency.
         epsilon: the largest epsilon that a single pure question may still have, under whichever rule allows most.
+        share: of the budget, see `share_used`.
 
     >>> from discreet.privacy import Budget
     >>> remaining_under = RemainingBudget.of(Tallies.zero(Budget(rho="1/2")), Budget(rho="1/2"))
     >>> print(remaining_under, "| a pure question of", remaining_under.epsilon)
-    rho=0.5 | a pure question of 1
+    100 % | a pure question of 1
     """
 
     loss: Loss
     epsilon: Fraction
+    share: Fraction
 
     @classmethod
     def of(cls, spent: Tallies, budget: Loss) -> RemainingBudget:
         """Returns what sums leave of a budget."""
-        return cls(spent.remaining(budget), spent.largest_pure(budget))
+        used = share_used(spent, budget)
+        left = Fraction(0) if used is None else max(1 - used, Fraction(0))
+        return cls(spent.remaining(budget), spent.largest_pure(budget), left)
 
     @property
     def delta(self) -> Fraction:
@@ -313,4 +381,4 @@ class RemainingBudget:
         return self.loss.delta if isinstance(self.loss, ApproxDP | ZCDP) else Fraction(0)
 
     def __str__(self) -> str:
-        return str(self.loss)
+        return share_left(self.share)

@@ -11,7 +11,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import field
-from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
 
 from discreet.dataclass import dataclass
@@ -245,6 +245,30 @@ def percent(share: float | Fraction) -> str:
     '95 %'
     """
     return f"{float(100 * share) + 0.0:g} %"
+
+
+def share_spent(share: Fraction) -> str:
+    """Returns a share of a budget in percent, in four digits, rounded up.
+
+    >>> share_spent(Fraction(1, 10)), share_spent(Fraction(1, 70)), share_spent(Fraction(99996, 10**7))
+    ('10 %', '1.429 %', '1 %')
+    """
+    return _share(share, ROUND_CEILING)
+
+
+def share_left(share: Fraction) -> str:
+    """Returns what is left of a budget in percent, in four digits, rounded down: all is said of all alone.
+
+    >>> share_left(Fraction(1)), share_left(Fraction(999999, 10**6)), share_left(Fraction(0))
+    ('100 %', '99.99 %', '0 %')
+    """
+    return _share(share, ROUND_FLOOR)
+
+
+def _share(share: Fraction, rounding: str) -> str:
+    context = Context(prec=4, rounding=rounding)
+    shown = context.divide(Decimal(100 * share.numerator), Decimal(share.denominator)).normalize(context)
+    return f"{float(shown):g} %"
 
 
 def rate(share: float) -> str:

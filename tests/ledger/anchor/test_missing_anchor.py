@@ -100,7 +100,7 @@ def test_a_plain_curator_finds_it(ledger: str, home: Path) -> None:
         curator.ask("SELECT COUNT(*) AS n FROM visits", epsilon=0.5)
     (file,) = anchors(home)
     with Curator(ledger) as curator:
-        assert str(curator.budget("visits").remaining) == "epsilon=0.5"
+        assert str(curator.budget("visits").remaining.loss) == "epsilon=0.5"
     file.unlink()
     with pytest.raises(AnchorMissing):
         Curator(ledger)

@@ -13,7 +13,7 @@ from discreet.presentation.documents.error_documents import OUR_FAULT, error_doc
 from discreet.privacy import Budget
 from discreet.privacy.events import Gaussian
 
-LEFT = RemainingBudget(Budget(epsilon="0.2", delta="1e-6"), Fraction(1, 5))
+LEFT = RemainingBudget(Budget(epsilon="0.2", delta="1e-6"), Fraction(1, 5), Fraction(1, 10))
 SPECIMENS: list[DiscreetError] = [
     DiscreetError("Anything."),
     errors.InvalidParameter("epsilon", -1, "> 0", "Pass a positive number."),

@@ -173,7 +173,7 @@ def test_what_is_told_before_anything_is_spent(bits: SeededBits) -> None:
     assert document["text"] == str(told)
     assert document["errors"].keys() == told.errors.keys()
     assert document["free"] is document["refusal"] is None
-    assert document["cost"]["epsilon"] == "1/1"
+    assert document["cost"]["epsilon"] == "1"
     assert CHOICES.read(sent(CHOICES.write(choices))) == choices
 
 

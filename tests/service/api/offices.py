@@ -14,6 +14,7 @@ from httpx import ASGITransport, AsyncClient
 from discreet.curator import Answer
 from discreet.errors import DiscreetError, UnknownJob
 from discreet.ledger import Ledger, RemainingBudget
+from discreet.ledger.cost import Cost
 from discreet.presentation.documents.answer_documents import ANSWER
 from discreet.presentation.documents.error_documents import error_document
 from discreet.privacy import Budget
@@ -36,8 +37,8 @@ def answer() -> Answer:
     return Answer(
         columns=("ward", "n", "n_low", "n_high"),
         records=({"ward": "=A", "n": 3, "n_low": 1, "n_high": 5}, {"ward": "B", "n": 7, "n_low": 5, "n_high": 9}),
-        cost=Budget(epsilon="0.1"),
-        remaining=RemainingBudget(Budget(epsilon="0.9"), Fraction(9, 10)),
+        cost=Cost(Fraction(1, 10), Fraction(1, 10), Budget(epsilon="0.1")),
+        remaining=RemainingBudget(Budget(epsilon="0.9"), Fraction(9, 10), Fraction(9, 10)),
         event=Pure(Fraction(1, 10)),
         replayed=False,
         notes=("A note.",),

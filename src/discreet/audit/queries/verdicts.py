@@ -293,7 +293,8 @@ def within_what_was_asked(question: AuditedQuery, noises: list[RecordedRelease],
         spent = zcdp_epsilon(float_above(totals["gaussian"]), float_below(delta))
         if not spent <= float(left) * ROUNDING:
             yield "budget", f"at most epsilon {short(left)} for Gaussian noise", f"{spent:.6g}"
-    if isinstance(answer.cost, PureDP) and (answer.cost.epsilon < totals["laplace"] or totals["gaussian"]):
+    cost = answer.cost.details
+    if isinstance(cost, PureDP) and (cost.epsilon < totals["laplace"] or totals["gaussian"]):
         yield "uncharged", f"a price of at least {short(totals['laplace'])}", str(answer.cost)
 
 

@@ -33,7 +33,7 @@ _PAGE = Path("report.html")
 _WIDE = 100  # columns from which a table is readable; below it every entry is a few lines of its own
 _AGO = re.compile(r"([1-9][0-9]{0,4})([hdw])")
 _HOURS = {"h": 1, "d": 24, "w": 168}
-_AMOUNTS = ("epsilon", "delta", "rho")
+_AMOUNTS = ("epsilon", "share", "delta", "rho")
 _COLUMNS = ("sequence", "time", "kind", "account", "who", "project", "what", "sql", *_AMOUNTS)
 
 Anchor = Annotated[str | None, typer.Option(metavar="SEQ:HASH", help="A head that was printed earlier.")]
@@ -135,4 +135,7 @@ def _show(entries: Sequence[EntryView]) -> None:
 def _record(entry: EntryView) -> dict[str, Any]:
     """Returns an entry for a spreadsheet: amounts as exact fractions in columns of their own."""
     told = {name: getattr(entry, name) or None for name in _COLUMNS if name not in _AMOUNTS}
-    return dict.fromkeys(_COLUMNS) | told | ({} if entry.cost is None else write_loss(entry.cost))
+    if entry.cost is None:
+        return dict.fromkeys(_COLUMNS) | told
+    share = {} if entry.cost.share is None else {"share": str(entry.cost.share)}
+    return dict.fromkeys(_COLUMNS) | told | write_loss(entry.cost.details) | share

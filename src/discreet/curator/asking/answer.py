@@ -18,6 +18,7 @@ from discreet.errors import InvalidParameter
 from discreet.exact import float_above, float_below
 from discreet.lazy import Module, load, pa
 from discreet.ledger import RemainingBudget
+from discreet.ledger.cost import Cost
 from discreet.measurement.aggregates import aggregation
 from discreet.measurement.profile.coverage import Coverage, complete_rows, coverage
 from discreet.measurement.profile.profile import Profile
@@ -28,7 +29,6 @@ from discreet.plan.model.nodes import Output, Question
 from discreet.plan.model.nodes import columns as columns_of
 from discreet.plan.post.outputs import Cell, NoisyColumn, NoisyNumber, NoisyTime
 from discreet.plan.post.steps import find_measured_columns, noisy_columns
-from discreet.privacy import Loss
 from discreet.privacy.events import Event
 from discreet.progress import stage
 from discreet.report import answers
@@ -79,7 +79,7 @@ class Answer(DisplayMixin):
 
     columns: tuple[str, ...]
     records: Sequence[dict[str, Any]]
-    cost: Loss
+    cost: Cost
     remaining: RemainingBudget
     event: Event
     replayed: bool
@@ -99,7 +99,7 @@ class Answer(DisplayMixin):
         confidence: Fraction,
         remaining: RemainingBudget,
         *,
-        cost: Loss | None = None,
+        cost: Cost | None = None,
         profile: Profile | None = None,
     ) -> Answer:
         """Returns the answer that a result is; one that cost nothing now was replayed."""
@@ -113,7 +113,7 @@ class Answer(DisplayMixin):
         return cls(
             columns=columns(program.question),
             records=records(rows),
-            cost=remaining.loss * 0 if cost is None else cost,
+            cost=Cost.free(remaining.loss) if cost is None else cost,
             remaining=remaining,
             event=result.event,
             replayed=cost is None,

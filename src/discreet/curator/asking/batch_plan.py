@@ -330,6 +330,7 @@ class BatchPlan:
             replay_key=self.place,
             terms=self.terms.text,
             sql=";\n".join(filter(None, (one.sql for one in self.measurements))),
+            asked=self.terms.epsilon,
         )
 
     @property

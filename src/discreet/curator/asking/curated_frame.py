@@ -42,7 +42,7 @@ class CuratedFrame(TableFrame):
     >>> curator.protect([{"age": 40}], name="visits", types={"age": "int"}, budget=Budget(epsilon=1))
     >>> answer = curator.table("visits").where("age >= 40").agg(n=count()).ask(epsilon=0.25)
     >>> answer.columns, str(answer.cost)
-    (('n', 'n_low', 'n_high'), 'epsilon=0.25')
+    (('n', 'n_low', 'n_high'), 'epsilon=0.25, 25 % of the budget')
     """
 
     curator: QueryHandler = field(repr=False, compare=False)

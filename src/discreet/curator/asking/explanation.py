@@ -17,7 +17,7 @@ from discreet.dataclass import dataclass
 from discreet.exact.integer_columns import column_of, round_column
 from discreet.ledger import Ledger, RemainingBudget
 from discreet.ledger.account import AccountState
-from discreet.ledger.tallies import prices
+from discreet.ledger.cost import Cost, cost_now
 from discreet.measurement.program.execution import ReleasedStatistics, notes
 from discreet.measurement.program.program import Program, ReleaseFormat
 from discreet.measurement.releases.additive import AdditiveNoise, grains_of
@@ -26,7 +26,6 @@ from discreet.plan.model.readings import Statistic
 from discreet.plan.model.schema import Limits
 from discreet.plan.post.outputs import Cell, Measured, NoisyTime
 from discreet.plan.post.steps import AttachQuestion, FilterGroups, Regroup
-from discreet.privacy import Loss
 from discreet.privacy.events import Event
 from discreet.report.display import Display, DisplayMixin, error, percent
 
@@ -42,7 +41,7 @@ class Explanation(DisplayMixin):
         program: what would be read, and the noise it would meet.
         account: who would pay.
         unit: who is protected, and in which relation.
-        cost: what would be charged; None if no rule of the account has a price for it.
+        cost: what would be charged.
         remaining: what the account can spend now.
         errors: for each released number how far it may be from the truth, with this confidence, in a group of so many
             imagined rows whose values lie in the middle of their bounds (for quantiles, spread evenly between them);
@@ -61,8 +60,8 @@ class Explanation(DisplayMixin):
     program: Program
     account: str
     unit: str
-    cost: Loss | None
-    remaining: Loss
+    cost: Cost
+    remaining: RemainingBudget
     errors: dict[str, float]
     confidence: Fraction
     rows: int
@@ -70,7 +69,7 @@ class Explanation(DisplayMixin):
     remarks: tuple[str, ...] = ()
     free: str | None = None
     pending: bool = False
-    caps: Mapping[str, Loss] = field(default_factory=dict)
+    caps: Mapping[str, RemainingBudget] = field(default_factory=dict)
     refusal: str | None = None
     saved: float = 1.0
 
@@ -136,13 +135,12 @@ def explanation(
     """Returns the explanation of a question, given the present state of its account."""
     program, found = forecast(measurement, terms, confidence=confidence, rows=rows)
     account, event = ledger.account(measurement.account), measurement.price(terms)
-    remaining = RemainingBudget.of(state.spent, state.budget).loss
     return Explanation(
         program=program.without_salt,
         account=account.name,
         unit=f"{account.unit}, {account.neighbours.value}",
-        cost=prices(event, account.budget, account.neighbours).spent_under(account.budget),
-        remaining=remaining,
+        cost=cost_now(account, state, event, terms.epsilon),
+        remaining=state.remaining,
         errors=found,
         confidence=confidence,
         rows=rows,
@@ -294,11 +292,11 @@ def to_come(measurement: MeasurementPlan, terms: QueryBudget) -> tuple[str, ...]
     )
 
 
-def caps(ledger: Ledger, account: str, analyst: str, project: str) -> dict[str, Loss]:
+def caps(ledger: Ledger, account: str, analyst: str, project: str) -> dict[str, RemainingBudget]:
     """Returns what the caps leave that a question would count against, too, by whose they are."""
-    found: dict[str, Loss] = {}
+    found: dict[str, RemainingBudget] = {}
     if ledger.analyst_cap(analyst, account=account) is not None:
-        found[f"analyst {analyst}"] = ledger.balance(account, analyst=analyst).remaining.loss
+        found[f"analyst {analyst}"] = ledger.balance(account, analyst=analyst).remaining
     if project:
-        found[f"project {project}"] = ledger.balance(account, project=project).remaining.loss
+        found[f"project {project}"] = ledger.balance(account, project=project).remaining
     return found

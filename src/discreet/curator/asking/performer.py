@@ -65,8 +65,11 @@ def with_profile(request: ChargeRequest, wanted: ProfileRequest | None) -> Charg
     """Returns the one charge of a question and of a profile; under a key, it is known by what that may cost, too."""
     if wanted is None:
         return request
-    event = request.event if wanted.kept else events.Composed([wanted.program.event, request.event])
-    return replace(request, event=event, terms=f"{request.terms} profile {wanted.epsilon}")
+    terms = f"{request.terms} profile {wanted.epsilon}"
+    if wanted.kept:
+        return replace(request, terms=terms)
+    asked = None if request.asked is None else request.asked + wanted.epsilon
+    return replace(request, event=events.Composed([wanted.program.event, request.event]), terms=terms, asked=asked)
 
 
 class ReleaseExecutor:

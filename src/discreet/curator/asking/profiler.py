@@ -158,6 +158,7 @@ class PaidProfile:
             question=canonical(program.question),
             replay_key=sha256(f"{self.wanted.place} {plan.columns} {plan.by}".encode()).hexdigest(),
             terms=QueryBudget(self.wanted.epsilon, Fraction(0)).text,
+            asked=self.wanted.epsilon,
         )
 
     @property

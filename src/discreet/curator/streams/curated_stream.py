@@ -20,11 +20,12 @@ from discreet.curator.streams.stream_plan import StreamPlan
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter, StreamError
 from discreet.ledger import Ledger, Receipt, RemainingBudget
+from discreet.ledger.cost import Cost
 from discreet.measurement.program.execution import Reader
 from discreet.plan.model.nodes import Value
 from discreet.plan.model.readings import Reading
 from discreet.plan.post.outputs import Cell, NoisyNumber
-from discreet.privacy import Loss, events
+from discreet.privacy import events
 from discreet.progress import Progress, telling
 from discreet.stream.state_file import Entry, Keeper, RunCount
 from discreet.stream.stream import Stream
@@ -241,7 +242,7 @@ class CuratedStream:
         return events.uncalibrated(self._witness.receipt.event)
 
     @property
-    def cost(self) -> Loss:
+    def cost(self) -> Cost:
         """Returns what was charged for the whole stream, once."""
         return self._witness.receipt.cost
 
@@ -325,7 +326,7 @@ class CuratedStream:
         return Answer(
             columns=columns(question),
             records=records([row for place in places for row in self._rows(place)]),
-            cost=remaining.loss * 0,
+            cost=Cost.free(remaining.loss),
             remaining=remaining,
             event=self.event,
             replayed=replayed,

@@ -151,6 +151,7 @@ class Streams:
             terms=json.dumps(told),
             sql=bound.sql,
             restart=restart,
+            asked=None if isinstance(budget, ZCDP) else budget.epsilon,
         )
         self._forget_closed()
         caller = Caller(analyst=analyst, project=project, key=request.replay_key)

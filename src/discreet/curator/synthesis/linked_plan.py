@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
+from fractions import Fraction
 from hashlib import sha256
 from typing import Any
 
@@ -126,6 +127,7 @@ class LinkedPlan:
             replay_key=self.replay_key,
             terms="",
             sql=f"{self.people.sql}; {self.events.sql}",
+            asked=Fraction(self.people.generator.epsilon),
         )
 
     @property

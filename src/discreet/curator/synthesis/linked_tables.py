@@ -14,8 +14,8 @@ from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.lazy import load, pa
 from discreet.ledger import RemainingBudget
+from discreet.ledger.cost import Cost
 from discreet.noise import SeededBits, source_of
-from discreet.privacy import Loss
 from discreet.privacy.events import Event
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class SyntheticTables:
     key: str
     names: tuple[str, str]
     model: LinkedModel = field(repr=False)
-    cost: Loss
+    cost: Cost
     remaining: RemainingBudget
     event: Event = field(repr=False)
     replayed: bool

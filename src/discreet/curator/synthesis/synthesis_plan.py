@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, fields, replace
+from fractions import Fraction
 from hashlib import sha256
 from typing import Any
 
@@ -200,6 +201,7 @@ class SynthesisPlan:
             replay_key=self.replay_key,
             terms="",
             sql=self.sql,
+            asked=Fraction(self.generator.epsilon),
         )
 
     @property

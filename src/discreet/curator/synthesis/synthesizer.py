@@ -24,10 +24,10 @@ from discreet.dataclass import dataclass
 from discreet.errors import InternalError, InvalidParameter
 from discreet.lazy import load, pa
 from discreet.ledger import OWNER, Caller, Ledger
-from discreet.ledger.tallies import prices
+from discreet.ledger.cost import Cost, cost_now
+from discreet.ledger.tallies import RemainingBudget
 from discreet.measurement.program.execution import Reader, check_readable
 from discreet.measurement.releases.releaser import Releaser
-from discreet.privacy import Loss
 from discreet.privacy.events import Event
 from discreet.progress import Progress, stage, telling
 from discreet.sql.examples import quote_name
@@ -54,7 +54,7 @@ class SynthesisPrice:
         generator: the name of its class.
         domain: what its rows may be.
         event: what would be released.
-        cost: what that costs the account; None if its budget is of a kind that cannot pay for it.
+        cost: what that costs the account.
         remaining: what the account has left before it.
         notes: what limits and domains mean for the rows.
         free: whether the same is stored, and would be given again for nothing.
@@ -65,11 +65,11 @@ class SynthesisPrice:
     generator: str
     domain: Domain
     event: Event
-    cost: Loss | None
-    remaining: Loss
+    cost: Cost
+    remaining: RemainingBudget
     notes: tuple[str, ...]
     free: bool
-    caps: Mapping[str, Loss] = field(default_factory=dict)
+    caps: Mapping[str, RemainingBudget] = field(default_factory=dict)
     refusal: str | None = None
 
     def __str__(self) -> str:
@@ -193,7 +193,7 @@ class Synthesizer:
                 key=plan.key,
                 names=plan.linked.names,
                 model=kept.model,
-                cost=left.loss * 0 if bought.cost is None else bought.cost,
+                cost=bought.paid,
                 remaining=left,
                 event=kept.model.event,
                 replayed=bought.cost is None,
@@ -223,7 +223,7 @@ class Synthesizer:
         return self._price(plan, self._find_stored_table(plan, KeptTable), analyst=analyst, project=project)
 
     def _price(self, plan: AnyPlan, kept: object | None, *, analyst: str, project: str) -> SynthesisPrice:
-        account, balance = self._ledger.account(plan.account), self._ledger.balance(plan.account)
+        account, state = self._ledger.account(plan.account), self._ledger.admit(plan.account, analyst)
         free, refusal = kept is not None, None
         if not free:
             refusal = self._ledger.refusal(account.name, plan.charge, analyst=analyst, project=project)
@@ -231,8 +231,8 @@ class Synthesizer:
             generator=type(plan.generator).__name__,
             domain=plan.domain,
             event=plan.event,
-            cost=prices(plan.charge, balance.total, account.neighbours).spent_under(balance.total),
-            remaining=balance.remaining.loss,
+            cost=cost_now(account, state, plan.charge, plan.request.asked),
+            remaining=state.remaining,
             notes=plan.notes,
             free=free,
             caps=caps(self._ledger, account.name, analyst, project),
@@ -363,7 +363,7 @@ class Synthesizer:
         return SyntheticTable(
             table=pa.table(dict(kept.columns)),
             model=kept.model,
-            cost=remaining.loss * 0 if bought.cost is None else bought.cost,
+            cost=bought.paid,
             remaining=remaining,
             event=kept.model.event,
             replayed=bought.cost is None,

@@ -14,7 +14,7 @@ from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.lazy import load
 from discreet.ledger import RemainingBudget
-from discreet.privacy import Loss
+from discreet.ledger.cost import Cost
 from discreet.privacy.events import Event
 from discreet.report.display import Display, DisplayMixin
 
@@ -47,7 +47,7 @@ class SyntheticTable(DisplayMixin):
 
     table: Any = field(repr=False)
     model: Model = field(repr=False)
-    cost: Loss
+    cost: Cost
     remaining: RemainingBudget
     event: Event = field(repr=False)
     replayed: bool

@@ -21,10 +21,10 @@ from discreet.dataclass import dataclass
 from discreet.errors import InternalError
 from discreet.lazy import load
 from discreet.ledger import Caller, Ledger
-from discreet.ledger.tallies import prices
+from discreet.ledger.cost import Cost, cost_now
+from discreet.ledger.tallies import RemainingBudget
 from discreet.measurement.program.execution import Reader, check_readable
 from discreet.measurement.releases.releaser import Releaser
-from discreet.privacy import Loss
 from discreet.privacy.events import Event
 from discreet.progress import stage
 
@@ -49,7 +49,7 @@ class FitPlan:
         limits: to which each feature is clipped.
         classes: public classes; None if there are none, or they would be found privately.
         event: what would be released.
-        cost: what that costs the account; None if its budget is of a kind that cannot pay for it.
+        cost: what that costs the account.
         remaining: what the account has left before it.
         notes: what limits, bounds and defaults mean for the model.
         free: whether the same fit is stored, and would be given again for nothing.
@@ -63,11 +63,11 @@ class FitPlan:
     limits: tuple[tuple[float, float], ...]
     classes: tuple[Any, ...] | None
     event: Event
-    cost: Loss | None
-    remaining: Loss
+    cost: Cost
+    remaining: RemainingBudget
     notes: tuple[str, ...]
     free: bool
-    caps: Mapping[str, Loss] = field(default_factory=dict)
+    caps: Mapping[str, RemainingBudget] = field(default_factory=dict)
     refusal: str | None = None
 
     def __str__(self) -> str:
@@ -140,9 +140,9 @@ class FitExecutor:
     def explain(self, training: TrainingPlan, *, analyst: str, project: str) -> FitPlan:
         """Returns what a fit would release and cost; see `Curator.plan_fit`."""
         account = self._ledger.account(training.account)
-        self._ledger.admit(account.name, analyst)
+        state = self._ledger.admit(account.name, analyst)
         training.rehearse()
-        balance, learner = self._ledger.balance(account.name), training.learner
+        learner = training.learner
         free, refusal = self._make_paid_fit(training).find() is not None, None
         if not free:
             refusal = self._ledger.refusal(account.name, training.charge, analyst=analyst, project=project)
@@ -153,8 +153,8 @@ class FitExecutor:
             limits=tuple(limits for _, limits in training.shown_features),
             classes=training.classes,
             event=training.event,
-            cost=prices(training.charge, balance.total, account.neighbours).spent_under(balance.total),
-            remaining=balance.remaining.loss,
+            cost=cost_now(account, state, training.charge, training.asked),
+            remaining=state.remaining,
             notes=training.notes,
             free=free,
             caps=caps(self._ledger, account.name, analyst, project),
@@ -228,7 +228,7 @@ def _annotate_model(bought: PricedResult[Any], training: TrainingPlan) -> Any:
     """Returns the model with what this call is about."""
     model = bought.result
     model.columns_ = [name for name, _ in training.shown_features]
-    model.cost_ = bought.remaining.loss * 0 if bought.cost is None else bought.cost
+    model.cost_ = bought.paid
     model.remaining_ = bought.remaining
     model.replayed_ = bought.cost is None
     model.notes_ = (*training.notes, *([CONSTANT] if getattr(model, "constant_", False) else []))

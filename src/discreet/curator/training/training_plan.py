@@ -8,19 +8,21 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
+from fractions import Fraction
 from hashlib import sha256
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.accounting.composition import terms
+from discreet import check
+from discreet.accounting.composition import compose, terms
 from discreet.curator.catalog.declarations import declaration
 from discreet.curator.paid_release import ChargeRequest
 from discreet.curator.training.column_features import ClassLabels, Feature, FileNumbers, Number, Target
 from discreet.curator.training.pipeline_columns import Text, order_codes, table
 from discreet.dataclass import dataclass
-from discreet.errors import InternalError
+from discreet.errors import InternalError, UnsupportedEvent
 from discreet.learn.learner import price_event
 from discreet.learn.persistence.store import from_json, read_parameters, to_json
 from discreet.learn.privacy_warnings import in_an_account
@@ -240,7 +242,18 @@ class TrainingPlan:
             replay_key=self.replay_key,
             terms="",
             sql=self.sql,
+            asked=self.asked,
         )
+
+    @property
+    def asked(self) -> Fraction | None:
+        """Returns the learner's epsilon; of a pipeline, whose parts have one each, their sum; None if there is none."""
+        if "epsilon" in self.learner.get_params(deep=False):
+            return check.rational(epsilon=self.learner.epsilon)
+        try:
+            return compose(terms(self.charge, calibrated=True)).epsilon
+        except UnsupportedEvent:
+            return None
 
     @property
     def _reading_query(self) -> Question:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from discreet.ledger import Account, Appointment, Balance, Entry, Head, Share, Standing
+from discreet.ledger.cost import Cost
 from discreet.presentation.documents.result_documents import (
     Document,
     DocumentForm,
@@ -15,7 +16,6 @@ from discreet.presentation.documents.result_documents import (
     write_plain,
 )
 from discreet.presentation.ledger_view.entry_view import view_entry
-from discreet.privacy import Loss
 
 BALANCE = DocumentForm(
     kind="balance",
@@ -115,7 +115,7 @@ ENTRY = DocumentForm(
         "project": str,
         "sql": str | None,
         "question": str | None,
-        "cost": Loss | None,
+        "cost": Cost | None,
     },
     writes=_entry_document,
     reads=lambda document: {"kind": document["entry"]},

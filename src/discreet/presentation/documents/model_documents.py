@@ -7,8 +7,8 @@ from typing import Any
 from discreet.curator.training.trainer import FitPlan
 from discreet.lazy import load
 from discreet.ledger import RemainingBudget
+from discreet.ledger.cost import Cost
 from discreet.presentation.documents.result_documents import PLANNED, Document, DocumentForm, Given, write_plain
-from discreet.privacy import Loss
 
 _TOLD = ("columns", "cost", "remaining", "replayed", "notes")
 """What a fit leaves in a learner beside its text, each with an underscore after its name."""
@@ -30,7 +30,7 @@ MODEL: DocumentForm[Any] = DocumentForm(
         "learner": str,
         "model": str,
         "columns": list[str],
-        "cost": Loss,
+        "cost": Cost,
         "remaining": RemainingBudget,
         "replayed": bool,
         "notes": tuple[str, ...],

@@ -25,6 +25,7 @@ from typing import Any, Generic, Self, TypeVar, Union, get_args, get_origin, get
 from discreet.dataclass import dataclass
 from discreet.errors import InternalError, InvalidParameter
 from discreet.ledger import RemainingBudget
+from discreet.ledger.cost import Cost
 from discreet.ledger.serialization import read_loss, write_loss
 from discreet.measurement.profile.sizes import Figure
 from discreet.plan.model.nodes import Value
@@ -126,7 +127,7 @@ class InlinePart:
 
 
 RELEASED: Mapping[str, Any] = {
-    "cost": Loss,
+    "cost": Cost,
     "remaining": RemainingBudget,
     "event": Event,
     "replayed": bool,
@@ -136,11 +137,11 @@ RELEASED: Mapping[str, Any] = {
 
 PLANNED: Mapping[str, Any] = {
     "event": Event,
-    "cost": Loss | None,
-    "remaining": Loss,
+    "cost": Cost,
+    "remaining": RemainingBudget,
     "notes": tuple[str, ...],
     "free": bool,
-    "caps": Mapping[str, Loss],
+    "caps": Mapping[str, RemainingBudget],
     "refusal": str | None,
 }
 """What every price tells."""
@@ -326,14 +327,34 @@ def read_some_loss(written: Given) -> Loss:
     return read_loss({name: text for name, text in written.items() if name in ("epsilon", "rho", "delta")})
 
 
+def write_cost(cost: Cost) -> Document:
+    """Returns a cost: the epsilon that was asked for, the share of the budget, and the amounts of the details.
+
+    >>> from discreet.privacy import Budget
+    >>> write_cost(Cost(Fraction(1), Fraction(1, 20), Budget(rho="1/2")))["text"]
+    'epsilon=1, 5 % of the budget'
+    """
+    told = {"epsilon": cost.epsilon, "share": cost.share}
+    shown: Document = {name: None if amount is None else write_amount(amount) for name, amount in told.items()}
+    return {"text": str(cost), **shown, "details": write_loss_text(cost.details)}
+
+
+def read_cost(written: Given) -> Cost:
+    """Returns the cost that `write_cost` wrote."""
+    asked, share = (None if written[name] is None else Fraction(written[name]) for name in ("epsilon", "share"))
+    return Cost(asked, share, read_some_loss(written["details"]))
+
+
 def write_remaining(left: RemainingBudget) -> Document:
-    """Returns the remaining budget: a loss, and in "largest_epsilon" the largest query without delta."""
-    return {"text": str(left.loss), **write_loss(left.loss), "largest_epsilon": write_amount(left.epsilon)}
+    """Returns the remaining budget: share, amounts, and as "largest_epsilon" the largest query without delta."""
+    figures = {"share": write_amount(left.share), "largest_epsilon": write_amount(left.epsilon)}
+    return {"text": str(left), **write_loss(left.loss), **figures}
 
 
 def read_remaining(written: Given) -> RemainingBudget:
     """Returns what `write_remaining` wrote."""
-    return RemainingBudget(read_some_loss(written), Fraction(written["largest_epsilon"]))
+    amounts = (Fraction(written[name]) for name in ("largest_epsilon", "share"))
+    return RemainingBudget(read_some_loss(written), *amounts)
 
 
 def write_event(event: Event) -> Document:
@@ -372,6 +393,7 @@ _PLAIN: Mapping[type, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     dt.datetime: (write_value, dt.datetime.fromisoformat),  # before date: a datetime is a date in Python
     dt.date: (write_value, dt.date.fromisoformat),
     Loss: (write_loss_text, read_some_loss),
+    Cost: (write_cost, read_cost),
     RemainingBudget: (write_remaining, read_remaining),
     Event: (write_event, read_event),
     Figure: (write_figure, read_figure),

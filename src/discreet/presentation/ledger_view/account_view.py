@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from discreet.dataclass import dataclass
 from discreet.ledger import Balance, Share, Standing
-from discreet.ledger.account import describe_loss
+from discreet.ledger.account import describe_share
 from discreet.presentation.ledger_view.budget_use import SpenderHistory, steps_left
 from discreet.presentation.ledger_view.forecast import Forecast, forecast
 from discreet.presentation.ledger_view.ledger_history import AccountHistory
@@ -149,7 +149,7 @@ def view_balance(
     name: str, kind: str, balance: Balance, spending: SpenderHistory | None, now: dt.datetime
 ) -> SpenderView:
     """Returns the view of a balance: of an account, or of a person's or project's part of one."""
-    figures = str(balance.total), describe_loss(balance.spent), str(balance.remaining)
+    figures = str(balance.total), describe_share(balance.spent_share), str(balance.remaining)
     return _view(balance, spending, now, name=name, kind=kind, role="", figures=figures)
 
 

@@ -6,13 +6,10 @@ This is the one computation of a burn-down: the report and the page of a service
 from __future__ import annotations
 
 import datetime as dt
-import math
 from dataclasses import field
-from functools import lru_cache
 
 from discreet.dataclass import dataclass
-from discreet.ledger.serialization import NAMES
-from discreet.ledger.tallies import CURRENCIES, ChargePrice, RemainingBudget, Tallies, rules
+from discreet.ledger.tallies import ChargePrice, RemainingBudget, Tallies, share_used
 from discreet.privacy import Loss
 from discreet.report.time_charts import BurnDown
 
@@ -44,7 +41,8 @@ class BudgetStep:
     @property
     def remaining_share(self) -> float:
         """Returns the share of the budget that was left."""
-        return 1.0 - used_share(self.spent, self.total)
+        used = share_used(self.spent, self.total)
+        return 0.0 if used is None else max(1.0 - float(used), 0.0)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -138,34 +136,3 @@ def steps_left(spending: SpenderHistory, used_up: dt.datetime | None = None) -> 
     """
     curve = _thin_curve(spending.curve, max(1, -(-len(spending.curve) // MOST_STEPS)))
     return BurnDown(steps=[(step.time, step.remaining_share) for step in curve], used_up=used_up)
-
-
-def used_share(spent: Tallies, budget: Loss) -> float:
-    """Returns which part of a budget is used, from 0 to 1, under the rule that leaves most.
-
-    An account is kept by the best of several filters, and a charge passes while one of them holds: so what is used is
-    the smallest share of all rules that can tell.
-
-    >>> from discreet.ledger.tallies import prices
-    >>> from discreet.privacy import Budget, Neighbours, events
-    >>> used_share(prices(events.Pure("0.5"), Budget(epsilon=2), Neighbours.ADD_REMOVE), Budget(epsilon=2))
-    0.25
-    """
-    shares = [1.0]
-    for kind, caps in _caps(budget):
-        amounts = spent.sums[kind]
-        if amounts is not None:
-            shares.append(max(_part(amount, cap) for amount, cap in zip(amounts, caps, strict=True)))
-    return min(shares)
-
-
-def _part(amount: tuple[int, int], cap: float) -> float:
-    top, bottom = amount
-    return 0.0 if not top else math.inf if not cap else top / bottom / cap
-
-
-@lru_cache(maxsize=256)
-def _caps(budget: Loss) -> tuple[tuple[str, tuple[float, ...]], ...]:
-    """Returns the rules of a budget by the names of their sums, each with its limit: epsilon or rho, and a delta."""
-    found = [(type(rule.cap), rule.cap) for rule in rules(budget)]
-    return tuple((CURRENCIES[kind], tuple(float(getattr(cap, name)) for name in NAMES[kind])) for kind, cap in found)

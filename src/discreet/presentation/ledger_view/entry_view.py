@@ -7,10 +7,10 @@ from typing import Any
 
 from discreet.dataclass import dataclass
 from discreet.ledger import Entry
+from discreet.ledger.cost import Cost
 from discreet.ledger.redeclaration import describe_attachment
 from discreet.ledger.serialization import read_loss
 from discreet.presentation.ledger_view.query_text import asked_text, outputs_text
-from discreet.privacy import Loss
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +42,7 @@ class EntryView:
     words: str
     sql: str | None
     plan: str | None
-    cost: Loss | None
+    cost: Cost | None
     paid_by: int
     about: int
     hash: str
@@ -72,7 +72,7 @@ def view_entry(entry: Entry) -> EntryView:
     >>> _ = ledger.stewardship.open_account("patients", unit=Unit("patient"), budget=Budget(epsilon=1))
     >>> _ = ledger.charge("patients", events.Pure(0.25), sql="SELECT COUNT(*) FROM visits", question="{}")
     >>> [(one.what, one.cost_text) for one in map(view_entry, ledger.history())]
-    [('open with epsilon=1', ''), ('charge SELECT COUNT(*) FROM visits', 'epsilon=0.25')]
+    [('open with epsilon=1', ''), ('charge SELECT COUNT(*) FROM visits', 'epsilon=0.25, 25 % of the budget')]
     """
     content = entry.content
     costs = entry.kind in ("charge", "recover") and content.get("cost") is not None
@@ -86,7 +86,7 @@ def view_entry(entry: Entry) -> EntryView:
         words=_words(entry, content),
         sql=content.get("sql"),
         plan=content.get("question"),
-        cost=read_loss(content["cost"]) if costs else None,
+        cost=Cost.read(content) if costs else None,
         paid_by=content.get("beside", 0),
         about=entry.about,
         hash=entry.hash,

@@ -211,7 +211,14 @@ class LedgerGateway:
     # -------------------------------------------------------------------------------------------------------- spending
 
     def charge(
-        self, *, events_by_account: Mapping[str, str], question: str, replay_key: str, terms: str | None, sql: str = ""
+        self,
+        *,
+        events_by_account: Mapping[str, str],
+        question: str,
+        replay_key: str,
+        terms: str | None,
+        sql: str = "",
+        asked: str = "",
     ) -> dict[str, Any]:
         """Charges all accounts or none, in the name that was proven; returns the receipt that the answer belongs to."""
         priced = {account: events.from_json(event) for account, event in events_by_account.items()}
@@ -227,6 +234,7 @@ class LedgerGateway:
             terms=terms,
             project=self._project,
             sql=sql,
+            asked=asked,
         )
         self._receipts[receipt.sequence] = receipt
         if receipt.repeated:  # another request's to end, unless it is claimed

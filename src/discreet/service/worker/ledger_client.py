@@ -73,10 +73,11 @@ class LedgerClient(Ledger):
         project: str = "",  # noqa: ARG002
         sql: str = "",
         restart: str = "",  # noqa: ARG002 - of streams, which no worker runs
+        asked: str = "",
     ) -> Receipt:
         """Charges one account, and returns the receipt."""
-        asked = {"question": question, "replay_key": replay_key, "terms": terms, "sql": sql}
-        return read_receipt(self.call("charge", events_by_account={account: events.to_json(event)}, **asked))
+        told = {"question": question, "replay_key": replay_key, "terms": terms, "sql": sql, "asked": asked}
+        return read_receipt(self.call("charge", events_by_account={account: events.to_json(event)}, **told))
 
     def charge_all(
         self,
@@ -90,11 +91,12 @@ class LedgerClient(Ledger):
         project: str = "",  # noqa: ARG002
         sql: str = "",
         restart: str = "",  # noqa: ARG002 - of streams, which no worker runs
+        asked: str = "",
     ) -> tuple[Receipt, ...]:
         """Charges all accounts or none; the owner returns only the receipt that the answer will belong to."""
         written = {account: events.to_json(event) for account, event in events_by_account.items()}
-        asked = {"question": question, "replay_key": replay_key, "terms": terms, "sql": sql}
-        return (read_receipt(self.call("charge", events_by_account=written, **asked)),)
+        told = {"question": question, "replay_key": replay_key, "terms": terms, "sql": sql, "asked": asked}
+        return (read_receipt(self.call("charge", events_by_account=written, **told)),)
 
     def refusal(self, account: str, event: Event, *, analyst: str, project: str = "") -> DiscreetError | None:  # noqa: ARG002
         """Returns the error with which a charge would be refused now; None if it would pass."""

@@ -15,6 +15,7 @@ from discreet.ledger import Receipt
 from discreet.ledger.account import AccountState
 from discreet.ledger.serialization import read_loss, write_loss
 from discreet.ledger.store.ledger_store import AnswerPlace, StoredAnswer, StoredHeader
+from discreet.presentation.documents.result_documents import read_cost, write_cost
 from discreet.privacy import Loss, events
 
 MOST = 256 << 20
@@ -85,7 +86,7 @@ def write_receipt(receipt: Receipt) -> dict[str, Any]:
         "account": receipt.account,
         "analyst": receipt.analyst,
         "event": events.to_json(receipt.event),
-        "cost": write_loss(receipt.cost),
+        "cost": write_cost(receipt.cost),
         "rest": receipt.rest,
         "hash": receipt.hash,
         "state": receipt.state.write(),
@@ -100,7 +101,7 @@ def read_receipt(fields: dict[str, Any]) -> Receipt:
         **{
             **fields,
             "event": events.from_json(fields["event"]),
-            "cost": read_loss(fields["cost"]),
+            "cost": read_cost(fields["cost"]),
             "state": AccountState.read(fields["state"]),
         }
     )
