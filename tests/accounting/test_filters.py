@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet import accounting
-from discreet.accounting.composition import compose, terms, uncalibrated
+from discreet.accounting.composition import compose, strip_calibration, terms
 from discreet.accounting.filters import rules
 from discreet.accounting.zcdp import rho_for
 from discreet.errors import InsufficientBudget, InvalidParameter, UnsupportedEvent
@@ -303,8 +303,8 @@ def test_calibrated_noise_has_both_prices() -> None:
 
 @pytest.mark.parametrize("event", [CALIBRATED, events.Composed([events.Repeated(CALIBRATED, 2), events.Pure(1)])])
 def test_accountants_look_at_the_law_of_calibrated_noise(event: Event) -> None:
-    bare = events.uncalibrated(event)
-    assert terms(event) == terms(bare) == uncalibrated(terms(event, calibrated=True))
+    bare = events.strip_calibration(event)
+    assert terms(event) == terms(bare) == strip_calibration(terms(event, calibrated=True))
     assert accounting.epsilon(event, "1e-6") == accounting.epsilon(bare, "1e-6")
     for budget in (Budget(rho=1), GDP(2)):
         accounts = Filter(budget), Filter(budget)

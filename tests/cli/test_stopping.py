@@ -52,7 +52,7 @@ def test_a_stopped_question_names_its_key(monkeypatch: pytest.MonkeyPatch) -> No
     assert "the charge stays" in stopped.err
     key = KEY.findall(stopped.err)
     answered = json.loads(run("ask", COUNT, *CHEAP, "--key", *key, "--json").out)
-    assert (answered["cost"], answered["replayed"]) == ({"text": "epsilon=0.25", "epsilon": "1/4"}, False)
+    assert (answered["cost"]["epsilon"], answered["replayed"]) == ("0.25", False)
     assert told_budget()["balance"]["spent"]["epsilon"] == "1/4"
     assert "interrupt of entry" in run("history").out
 

@@ -32,7 +32,7 @@ def test_from_an_empty_folder_to_a_verified_ledger(tmp_path: Path, monkeypatch: 
 
     explained = run("explain", BY_WARD, "--epsilon", "0.25")
     assert explained.code == 0
-    assert "epsilon=0.25; remaining on account 'patients': epsilon=2" in explained.out
+    assert "epsilon=0.25, 12.5 % of the budget; remaining on account 'patients': 100 %" in explained.out
     assert told_budget()["balance"]["spent"]["epsilon"] == "0/1"
 
     answered = run("ask", BY_WARD, "--epsilon", "0.25")
@@ -114,7 +114,7 @@ def test_json_is_the_answer(clinic: Path) -> None:
     assert answer.replayed
     assert records(told) == list(answer.records)
     assert printed == {**ANSWER.write(answer), "cost": printed["cost"], "replayed": False}
-    assert printed["cost"] == {"text": "epsilon=0.5", "epsilon": "1/2"}
+    assert printed["cost"]["text"] == "epsilon=0.5, 25 % of the budget"
 
 
 @pytest.mark.usefixtures("clinic")

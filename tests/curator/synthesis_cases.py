@@ -21,7 +21,7 @@ from discreet.measurement.releases.releaser import Releaser
 from discreet.mechanisms import Exponential, Gaussian
 from discreet.noise import SeededBits, uniform_below
 from discreet.privacy import Budget, Neighbours
-from discreet.privacy.events import Composed, Event, from_json, uncalibrated
+from discreet.privacy.events import Composed, Event, from_json, strip_calibration
 from discreet.synthetic import Calendar
 
 GENERATORS = ("independent", "mst", "aim", "allpairs")
@@ -160,7 +160,7 @@ def made(found: Case, rows: list[Row], frozen: list[MechanismCall] | None = None
 
 def charged_in(curator: Curator) -> list[Event]:
     """The noise of all charges, as it is written in the ledger."""
-    return [uncalibrated(event) for event in priced_in(curator)]
+    return [strip_calibration(event) for event in priced_in(curator)]
 
 
 def priced_in(curator: Curator) -> list[Event]:

@@ -105,7 +105,7 @@ def test_a_budget_without_a_delta_pays_every_step_or_nothing() -> None:
     curator, spy = spied(Budget(rho=5))
     model = curator.fit(network(), WARD, target="ward")
     event: Any = model.event_
-    assert model.cost_.rho == event.count / (2 * event.event.event.noise_multiplier**2)
+    assert model.cost_.details.rho == event.count / (2 * event.event.event.noise_multiplier**2)
 
 
 @pytest.mark.ci

@@ -15,7 +15,7 @@ from discreet.measurement.selection import OptimalGroupSelection, Threshold
 from discreet.plan.model.schema import ColumnBounds, ColumnSchema, Limits, TableSchema
 from discreet.plan.model.types import Type
 from discreet.privacy import Neighbours
-from discreet.privacy.events import uncalibrated
+from discreet.privacy.events import strip_calibration
 from discreet.sql.select import parse
 
 DELTA = Fraction(1, 10**5)
@@ -118,7 +118,7 @@ def test_the_price_is_what_was_asked() -> None:
         made = program(BOTH, limits=limits)
         assert made.selection is not None
         parts = [*(measure.event for measure in made.measures), made.selection.event]
-        assert uncalibrated(made.event).events == tuple(parts)  # type: ignore[attr-defined]
+        assert strip_calibration(made.event).events == tuple(parts)  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 100), Fraction(10**6)])

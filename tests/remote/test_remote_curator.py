@@ -96,7 +96,7 @@ def test_profiles_and_models_are_followed_as_jobs(ana: RemoteCurator) -> None:
     assert ana.plan_fit(learner, rows, target="ward").cost.details == Budget(epsilon=2)
     model = ana.fit(learner, rows, target="ward")
     assert model.predict([[5, 5.0]]).shape == (1,)
-    assert model.cost_ == Budget(epsilon=2)
+    assert model.cost_.details == Budget(epsilon=2)
     assert ana.fit(learner, rows, target="ward").replayed_
 
 

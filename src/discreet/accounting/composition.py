@@ -51,9 +51,9 @@ def terms(released: Events, neighbours: Neighbours = Neighbours.ADD_REMOVE, *, c
     return result
 
 
-def uncalibrated(calibrated: Terms) -> Terms:
+def strip_calibration(calibrated: Terms) -> Terms:
     """Returns terms that were made with `calibrated`, by the law of their noise."""
-    if not any(events.uncalibrated(event) != event for event in calibrated):
+    if not any(events.strip_calibration(event) != event for event in calibrated):
         return calibrated
     return terms([events.Repeated(event, count) for event, count in calibrated.items()])
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from discreet import check
 from discreet.accounting import composition, gdp, rdp, zcdp
-from discreet.accounting.composition import Terms, terms, uncalibrated
+from discreet.accounting.composition import Terms, strip_calibration, terms
 from discreet.dataclass import dataclass
 from discreet.errors import InsufficientBudget, InvalidParameter, UnsupportedEvent
 from discreet.exact import float_above, float_below
@@ -68,11 +68,11 @@ def _pure(released: Terms) -> Loss:
 
 
 def _concentrated(released: Terms) -> ZCDP:
-    return zcdp.compose(uncalibrated(released))
+    return zcdp.compose(strip_calibration(released))
 
 
 def _gaussian(released: Terms) -> GDP:
-    return gdp.compose(uncalibrated(released))
+    return gdp.compose(strip_calibration(released))
 
 
 @singledispatch

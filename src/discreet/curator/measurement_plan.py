@@ -236,9 +236,9 @@ class MeasurementPlan:
             InternalError: if some are missing, and the charge is not for probes at these terms.
         """
         parts = event.events if isinstance(event, events.Composed) else ()
-        parts = tuple(map(events.uncalibrated, parts))
+        parts = tuple(map(events.strip_calibration, parts))
         for probes in range(max(len(self.missing), 1), len(self.probes) + 1):
-            each = events.uncalibrated(self.probes[0].program(of_each_probe(terms, probes)).event)
+            each = events.strip_calibration(self.probes[0].program(of_each_probe(terms, probes)).event)
             if len(parts) == probes + 1 and parts[:-1] == (each,) * probes:
                 return probes
         if self.missing:

@@ -21,6 +21,7 @@ Number = int | float
 """A released number or an end of its interval, which may be infinite."""
 
 _MOST_PLACES = 6
+_SMALLEST_SHARE = Fraction(1, 10**6)  # of a budget that is shown in digits
 _LARGEST = 1e15  # from here on, digits before the point are noise themselves
 
 
@@ -250,8 +251,8 @@ def percent(share: float | Fraction) -> str:
 def share_spent(share: Fraction) -> str:
     """Returns a share of a budget in percent, in four digits, rounded up.
 
-    >>> share_spent(Fraction(1, 10)), share_spent(Fraction(1, 70)), share_spent(Fraction(99996, 10**7))
-    ('10 %', '1.429 %', '1 %')
+    >>> share_spent(Fraction(1, 10)), share_spent(Fraction(1, 70)), share_spent(Fraction(1, 10**9))
+    ('10 %', '1.429 %', 'less than 0.0001 %')
     """
     return _share(share, ROUND_CEILING)
 
@@ -266,6 +267,8 @@ def share_left(share: Fraction) -> str:
 
 
 def _share(share: Fraction, rounding: str) -> str:
+    if 0 < share < _SMALLEST_SHARE:
+        return f"less than {float(100 * _SMALLEST_SHARE):g} %"
     context = Context(prec=4, rounding=rounding)
     shown = context.divide(Decimal(100 * share.numerator), Decimal(share.denominator)).normalize(context)
     return f"{float(shown):g} %"

@@ -84,7 +84,7 @@ def test_answers_of_hostile_rows_are_text(clinic: Clinic) -> None:
         "columns": [{"name": name, "type": kind} for name, kind in columns.items()],
         "rows": [[HOSTILE, 3, 1, "Infinity"]],
         "cost": {"text": "epsilon=1", "epsilon": "1/1"},
-        "remaining": {"text": "epsilon=1", "epsilon": "1/1", "largest_epsilon": "1"},
+        "remaining": {"text": "50 %", "epsilon": "1/1", "share": "0.5", "largest_epsilon": "1"},
         "event": {"kind": "pure", "epsilon": "1/1", "version": 1},
         "replayed": False,
         "notes": [HOSTILE],

@@ -111,7 +111,7 @@ def test_a_new_verb_has_a_form_and_shows_its_result(counting: Clinic) -> None:
     shown = ana.post("/count-rows", sent).text
     assert re.search(r"<dt>Rows</dt><dd>\d+</dd>", shown)
     assert re.search(r"<dt>Ends</dt><dd>\d+, \d+</dd>", shown)
-    assert "<dt>Cost</dt><dd>epsilon=0.5</dd>" in shown
+    assert "<dt>Cost</dt><dd>epsilon=0.5, 25 % of the budget</dd>" in shown
     assert "cardiology" not in shown
     assert charges(counting) == 1
     assert "Expected Epsilon='x'" in message(ana.post("/count-rows", {**sent, "epsilon": "x"}).text)

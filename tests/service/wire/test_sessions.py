@@ -41,7 +41,7 @@ def test_an_answer_has_intervals_and_tells_its_cost(asking: psycopg.Connection) 
     (row,) = cursor.fetchall()
     assert row[1] < row[0] < row[2]
     assert len(told) == 1
-    assert told[0].startswith("Cost: epsilon=0.01; remaining: epsilon=")
+    assert told[0].startswith("Cost: epsilon=0.01, 0.01 % of the budget; remaining: 99.9")
 
 
 def test_an_equal_question_is_free(wire: Served, asking: psycopg.Connection) -> None:

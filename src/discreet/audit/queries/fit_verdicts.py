@@ -198,7 +198,7 @@ def price_of(charged: Iterable[events.Event], times: int = 1) -> CurrencyAmounts
     found = CurrencyAmounts()
     for event in charged:
         inner, count = (event.event, times * event.count) if isinstance(event, events.Repeated) else (event, times)
-        inner = events.uncalibrated(inner)
+        inner = events.strip_calibration(inner)
         if isinstance(inner, events.Composed | events.Repeated):
             parts = inner.events if isinstance(inner, events.Composed) else (inner,)
             below = price_of(parts, count)
@@ -350,7 +350,7 @@ def _movement(apart: Sequence[Sequence[Move]]) -> Iterator[Fault]:
 def _check_charge(seen: FitRecord, used: CurrencyAmounts, account: Account) -> Iterator[Fault]:
     """Yields a fault unless the ledger charged all of a noise to the account whose people move its input."""
     moved = used.epsilon or used.rho or used.promises
-    booked = events.uncalibrated(seen.charged.get(account.name, events.Composed([])))
+    booked = events.strip_calibration(seen.charged.get(account.name, events.Composed([])))
     if moved and not costs_no_more(seen.model.event_, booked, account):
         yield "uncharged", f"the whole price on the account {account.name!r}, whose people move the numbers", "less"
 

@@ -128,7 +128,7 @@ def rebuild_program(fields: Mapping[str, Any], rebuild: Rebuild, *, private: boo
     program = rebuild(Fraction(fields["epsilon"]), Fraction(fields["delta"]))
     if events.to_json(program.event) != fields["event"]:  # an earlier version stored noise without what it is for
         stored = events.from_json(fields["event"])
-        return program if events.uncalibrated(program.event) == stored else None
+        return program if events.strip_calibration(program.event) == stored else None
     return program
 
 

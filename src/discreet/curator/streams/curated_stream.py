@@ -239,7 +239,7 @@ class CuratedStream:
     @property
     def event(self) -> events.Event:
         """Returns what the whole stream costs, however many of its periods are released."""
-        return events.uncalibrated(self._witness.receipt.event)
+        return events.strip_calibration(self._witness.receipt.event)
 
     @property
     def cost(self) -> Cost:

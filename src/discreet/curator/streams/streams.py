@@ -159,7 +159,7 @@ class Streams:
             self._ledger, request, caller, again=lambda receipt: self._again(request, receipt)
         ) as receipt:
             if receipt.hash not in self._open:
-                charged = events.uncalibrated(receipt.event)
+                charged = events.strip_calibration(receipt.event)
                 make = _maker(plan, _as_charged(budget, charged), chance, self._releaser)
                 if make(None).event != charged:
                     raise StreamError(_OTHER_NOISE, _SAME_VERSION)
@@ -280,7 +280,7 @@ class Streams:
         reopened = self._ledger.reopen(receipt)
         if reopened is None:
             raise StreamError("The charge of the stream has ended", "Start a new stream under another name.")
-        if not _is_same_noise(*map(events.uncalibrated, (reopened.event, request.event))):
+        if not _is_same_noise(*map(events.strip_calibration, (reopened.event, request.event))):
             raise StreamError(_OTHER_NOISE, _SAME_VERSION)
         return reopened
 

@@ -29,10 +29,10 @@ from discreet.privacy.events.event_kinds import (
     Pure,
     RandomizedResponse,
     Repeated,
-    uncalibrated,
+    strip_calibration,
 )
 from discreet.privacy.events.text import KINDS, from_json, to_json
 
 __all__ = ["KINDS", "Approx", "BoundedRange", "Calibrated", "Composed", "Concentrated", "DiscreteGaussian"]
 __all__ += ["DiscreteLaplace", "Event", "Gaussian", "Laplace", "PoissonSampled", "Pure", "RandomizedResponse"]
-__all__ += ["Repeated", "from_json", "to_json", "uncalibrated"]
+__all__ += ["Repeated", "from_json", "strip_calibration", "to_json"]

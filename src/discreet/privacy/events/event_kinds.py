@@ -172,27 +172,27 @@ class Calibrated(Event):
         return self.event.depth + 1
 
 
-def uncalibrated(event: Event) -> Event:
+def strip_calibration(event: Event) -> Event:
     """Returns the same release without the amounts to which its noise was calibrated.
 
     What was composed to be calibrated together is a part of the composition around it again.
 
-    >>> uncalibrated(Composed([Calibrated(Composed([Gaussian(5)]), 1, 1e-6)]))
+    >>> strip_calibration(Composed([Calibrated(Composed([Gaussian(5)]), 1, 1e-6)]))
     Composed(events=(Gaussian(noise_multiplier=Fraction(5, 1)),))
     """
     if isinstance(event, Calibrated):
-        return uncalibrated(event.event)
+        return strip_calibration(event.event)
     if isinstance(event, Composed):
-        return Composed([bare for part in event.events for bare in _uncalibrated_parts(part)])
+        return Composed([bare for part in event.events for bare in _bare_parts(part)])
     if isinstance(event, Repeated):
-        return Repeated(uncalibrated(event.event), event.count)
+        return Repeated(strip_calibration(event.event), event.count)
     if isinstance(event, PoissonSampled):
-        return PoissonSampled(event.probability, uncalibrated(event.event))
+        return PoissonSampled(event.probability, strip_calibration(event.event))
     return event
 
 
-def _uncalibrated_parts(part: Event) -> tuple[Event, ...]:
-    bare = uncalibrated(part)
+def _bare_parts(part: Event) -> tuple[Event, ...]:
+    bare = strip_calibration(part)
     return bare.events if isinstance(part, Calibrated) and isinstance(bare, Composed) else (bare,)
 
 

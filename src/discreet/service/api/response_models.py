@@ -13,6 +13,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 from pydantic import BaseModel, ConfigDict, create_model
 
 from discreet.ledger import RemainingBudget
+from discreet.ledger.cost import Cost
 from discreet.measurement.profile.sizes import Figure
 from discreet.presentation.documents.ledger_documents import ENTRIES, HEAD
 from discreet.presentation.documents.result_documents import DocumentForm, InlinePart, form_of, result_of
@@ -50,9 +51,19 @@ class LossModel(_Told):
 
 
 class RemainingModel(LossModel):
-    """The remaining budget, and the largest query without delta that it still allows."""
+    """The remaining budget: its share of the whole, its amounts, and the largest query without delta."""
 
+    share: str
     largest_epsilon: str
+
+
+class CostModel(_Told):
+    """What a query costs: the epsilon that was asked for, the share of the budget, and the amounts that are counted."""
+
+    text: str
+    epsilon: str | None
+    share: str | None
+    details: LossModel
 
 
 class TableModel(_Told):
@@ -100,6 +111,7 @@ def _json_type(kind: Any) -> Any:
 
 _JSON: Mapping[type, Any] = {
     Loss: LossModel,
+    Cost: CostModel,
     RemainingBudget: RemainingModel,
     Event: dict[str, Any],
     Figure: list[Number],
