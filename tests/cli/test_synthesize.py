@@ -36,8 +36,8 @@ def test_a_table_is_written_and_again_for_free(clinic: Path) -> None:
     told = run(*QUICK, "--out", "fake.parquet")
     assert told.code == 0, told.err
     assert "written to fake.parquet" in told.out
-    assert "cost: rho=" in told.out
-    assert "remaining: rho=" in told.out
+    assert "cost: epsilon=1, 24.28 % of the budget" in told.out
+    assert "remaining: 75.72 %" in told.out
     first = pyarrow.parquet.read_table(clinic / "fake.parquet")
     assert first.column_names == ["ward", "age", "charge"]
     again = run(*QUICK, "--out", "again.parquet")

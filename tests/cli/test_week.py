@@ -23,4 +23,4 @@ def test_the_transcript_shows_how_each_command_ended() -> None:
     assert [code for code in codes if code] == [2, 4, 3, 2, 5, 5, 5]
     assert (len(codes), codes[-1]) == (len(typed), 0)
     assert "Account 'patients': for the missing entries, epsilon=0.2 counts as spent." in text
-    assert text.count("spent epsilon=1.05") == 1  # 0.85 of the copy, and what the anchor knew beyond it
+    assert text.count("spent 35 %") == 1  # 0.85 of the copy, and what the anchor knew beyond it

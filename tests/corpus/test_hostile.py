@@ -166,7 +166,7 @@ def test_mutant_nobody_is_bounded() -> None:
 def test_both_of_a_differencing_pair_are_paid(one: str, other: str) -> None:
     with clinic.world(PATIENTS).curator(Memory()) as curator:
         costs = [curator.ask(sql, epsilon=EPSILON, delta=0).cost for sql in (one, other)]
-        assert [str(cost) for cost in costs] == ["epsilon=1", "epsilon=1"]
+        assert [str(cost.details) for cost in costs] == ["epsilon=1", "epsilon=1"]
         assert str(curator.budget("visits").spent).startswith("epsilon=2")
 
 

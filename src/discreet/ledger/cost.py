@@ -58,11 +58,16 @@ class Cost:
         """Whether nothing was charged."""
         return self.details.is_zero
 
-    def __str__(self) -> str:
+    @property
+    def brief(self) -> str:
+        """Returns the cost for a column of a table, which does not say what the percent are of."""
         if self.is_zero:
             return "nothing"
         asked = str(self.details) if self.epsilon is None else f"epsilon={decimal(self.epsilon)}"
-        return asked if self.share is None else f"{asked}, {share_spent(self.share)} of the budget"
+        return asked if self.share is None else f"{asked}, {share_spent(self.share)}"
+
+    def __str__(self) -> str:
+        return self.brief if self.is_zero or self.share is None else f"{self.brief} of the budget"
 
 
 def cost_now(account: Account, state: AccountState, event: Event, asked: Fraction | None) -> Cost:

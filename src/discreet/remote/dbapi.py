@@ -288,7 +288,7 @@ class Cursor(_Closable):
     >>> cursor.execute("SELECT COUNT(*) AS n FROM visits WHERE ward = ?", ["A"]).fetchall()
     [(59, 53, 65)]
     >>> [name for name, *_ in cursor.description], str(cursor.answer.cost)
-    (['n', 'n_low', 'n_high'], 'epsilon=0.5')
+    (['n', 'n_low', 'n_high'], 'epsilon=0.5, 50 % of the budget')
     """
 
     def __init__(self, connection: Connection) -> None:

@@ -100,10 +100,10 @@ def test_answers_leave_in_three_forms() -> None:
             as_arrow = await client.post("/v1/ask", json=body, headers=accept)
         assert str(ANSWER.read(as_json.json())) == str(answer())
         assert as_csv.text == "ward,n,n_low,n_high\n'=A,3,1,5\nB,7,5,9\n"
-        assert as_csv.headers["Discreet-Cost"] == "epsilon=0.1"
+        assert as_csv.headers["Discreet-Cost"] == "epsilon=0.1, 10 % of the budget"
         table = pa.ipc.open_stream(io.BytesIO(as_arrow.content)).read_all()
         assert table.column("n").to_pylist() == [3, 7]
-        assert json.loads(table.schema.metadata[b"discreet"])["cost"]["epsilon"] == "1/10"
+        assert json.loads(table.schema.metadata[b"discreet"])["cost"]["epsilon"] == "0.1"
 
     served(test)
 

@@ -185,7 +185,7 @@ MUTANTS: dict[str, tuple[Any, str, Any, Check]] = {
     ),
     "secrets are kept as they are": (
         access_keys,
-        "hashed",
+        "hash_secret",
         lambda text: text.encode("utf-8", "replace"),
         test_keys.test_a_dump_of_the_database_lets_nobody_in,
     ),

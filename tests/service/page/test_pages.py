@@ -77,14 +77,17 @@ def test_hostile_names_and_values_are_text_everywhere(clinic: Clinic) -> None:
         assert harmless(sue.post(path, given | {"who": HOSTILE}).text), path
 
 
+AMOUNT = {"text": "epsilon=1", "epsilon": "1/1"}
+
+
 def test_answers_of_hostile_rows_are_text(clinic: Clinic) -> None:
     columns = {HOSTILE: "text", "n": "int", "n_low": "int", "n_high": "int"}
     document = {
         "kind": "answer",
         "columns": [{"name": name, "type": kind} for name, kind in columns.items()],
         "rows": [[HOSTILE, 3, 1, "Infinity"]],
-        "cost": {"text": "epsilon=1", "epsilon": "1/1"},
-        "remaining": {"text": "50 %", "epsilon": "1/1", "share": "0.5", "largest_epsilon": "1"},
+        "cost": {"text": "epsilon=1, 50 % of the budget", "epsilon": "1", "share": "0.5", "details": AMOUNT},
+        "remaining": AMOUNT | {"text": "50 %", "share": "0.5", "largest_epsilon": "1"},
         "event": {"kind": "pure", "epsilon": "1/1", "version": 1},
         "replayed": False,
         "notes": [HOSTILE],

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 from discreet.ledger import Caller
-from discreet.privacy import Loss
+from discreet.ledger.cost import Cost
 from discreet.requests.question_requests import Ask
 from discreet.requests.request import Arg, Argument, ArgumentKind, Request, arguments
 from discreet.requests.verb_table import VERBS, Permission, Queue, Verb
@@ -65,7 +65,7 @@ class RowCount:
 
     rows: int
     ends: tuple[int, ...]
-    cost: Loss
+    cost: Cost
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,7 +111,7 @@ def test_a_new_verb_has_a_form_and_shows_its_result(counting: Clinic) -> None:
     shown = ana.post("/count-rows", sent).text
     assert re.search(r"<dt>Rows</dt><dd>\d+</dd>", shown)
     assert re.search(r"<dt>Ends</dt><dd>\d+, \d+</dd>", shown)
-    assert "<dt>Cost</dt><dd>epsilon=0.5, 25 % of the budget</dd>" in shown
+    assert "<dt>Cost</dt><dd>epsilon=0.5, 16.67 % of the budget</dd>" in shown
     assert "cardiology" not in shown
     assert charges(counting) == 1
     assert "Expected Epsilon='x'" in message(ana.post("/count-rows", {**sent, "epsilon": "x"}).text)

@@ -41,7 +41,7 @@ def test_psql_asks(wire: Served) -> None:
     question = "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward ORDER BY ward"
     found = _psql(wire, "SET discreet.epsilon = 0.02", question, r"\gdesc", "SHOW discreet.remaining")
     assert found.returncode == 0
-    assert "NOTICE:  Cost: epsilon=0.02; remaining: epsilon=" in found.stderr
+    assert "NOTICE:  Cost: epsilon=0.02, 0.02 % of the budget; remaining: 99.98 %" in found.stderr
     assert [part.strip() for part in found.stdout.splitlines()[1].split("|")] == ["ward", "n", "n_low", "n_high"]
     assert "spendable" in found.stdout
 

@@ -60,7 +60,7 @@ class EntryView:
     @property
     def cost_text(self) -> str:
         """Returns the cost in words; empty for an entry that costs nothing by its kind."""
-        return "" if self.cost is None else str(self.cost)
+        return "" if self.cost is None else self.cost.brief
 
 
 def view_entry(entry: Entry) -> EntryView:
@@ -72,7 +72,7 @@ def view_entry(entry: Entry) -> EntryView:
     >>> _ = ledger.stewardship.open_account("patients", unit=Unit("patient"), budget=Budget(epsilon=1))
     >>> _ = ledger.charge("patients", events.Pure(0.25), sql="SELECT COUNT(*) FROM visits", question="{}")
     >>> [(one.what, one.cost_text) for one in map(view_entry, ledger.history())]
-    [('open with epsilon=1', ''), ('charge SELECT COUNT(*) FROM visits', 'epsilon=0.25, 25 % of the budget')]
+    [('open with epsilon=1', ''), ('charge SELECT COUNT(*) FROM visits', 'epsilon=0.25, 25 %')]
     """
     content = entry.content
     costs = entry.kind in ("charge", "recover") and content.get("cost") is not None
