@@ -45,7 +45,8 @@ def test_from_an_empty_folder_to_a_verified_ledger(tmp_path: Path, monkeypatch: 
 
     spent = run("budget").out
     assert all(
-        word in spent for word in ("total", "spent", "remaining", "lifetime", "epsilon=2, delta=1e-06", "12.5 %", "87.5 %")
+        word in spent
+        for word in ("total", "spent", "remaining", "lifetime", "epsilon=2, delta=1e-06", "12.5 %", "87.5 %")
     )
     told = run("history").out
     assert all(

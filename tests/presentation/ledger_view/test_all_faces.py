@@ -148,7 +148,7 @@ def test_command_line_and_http_give_one_document_of_the_history(faces: Faces, li
         pages += page["entries"]
     assert told == {"entries": pages, "next": None}
     assert not [entry for entry in pages if entry["key"] or "salt" in entry["body"]]
-    cost = ["" if entry["cost"] is None else entry["cost"]["text"] for entry in pages]
+    cost = ["" if one["cost"] is None else one["cost"]["text"].removesuffix(" of the budget") for one in pages]
     found = [
         (str(one["sequence"]), one["who"], one["account"], paid, one["what"])
         for one, paid in zip(pages, cost, strict=True)
