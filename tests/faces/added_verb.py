@@ -22,7 +22,7 @@ from fractions import Fraction
 from typing import Annotated, Any, ClassVar
 
 from discreet.ledger import Caller
-from discreet.privacy import Loss
+from discreet.ledger.cost import Cost
 from discreet.requests.request import Arg, ArgumentKind
 from discreet.requests.question_requests import Ask
 from discreet.requests.request import Request
@@ -35,7 +35,7 @@ class RowCount:
     table: str
     rows: int
     ends: tuple[int, ...]
-    cost: Loss
+    cost: Cost
 
 
 @dataclass(frozen=True, kw_only=True)

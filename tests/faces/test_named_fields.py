@@ -156,6 +156,7 @@ IN_PYTHON: Mapping[str, tuple[str, ...]] = {
     "examples, which each face spells": ("requests/ledger_requests.py",),
     "how an object prints itself": (
         "ledger/account.py",
+        "ledger/cost.py",
         "ledger/entry.py",
         "ledger/policy.py",
         "curator/streams/curated_stream.py",
