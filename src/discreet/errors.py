@@ -98,9 +98,10 @@ class InsufficientBudget(DiscreetError):
     epsilon=0.5 | epsilon=0.2 | epsilon=0.8
     """
 
-    def __init__(self, requested: Any, remaining: Any, hint: str = "") -> None:
+    def __init__(self, requested: Any, remaining: Any, hint: str = "", *, needs: str = "", left: str = "") -> None:
         self.requested, self.remaining, self.hint = requested, remaining, hint
-        super().__init__(f"The charge needs {requested}. Remaining: {remaining}." + (f" {hint}" if hint else ""))
+        told = f"The charge needs {needs or requested}. Remaining: {left or remaining}."
+        super().__init__(told + (f" {hint}" if hint else ""))
 
 
 class LedgerError(DiscreetError):

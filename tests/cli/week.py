@@ -38,12 +38,6 @@ def _declared() -> str:
     return "the steward reads the proposal and declares bounds, keys, limits and a budget in discreet.toml"
 
 
-def _amended() -> str:
-    config = Path("discreet.toml")
-    config.write_text(config.read_text().replace("epsilon = 2", "epsilon = 3"))
-    return "the steward writes the same into discreet.toml"
-
-
 def _lost() -> str:
     for path in Path().glob("clinic.ledger*"):
         path.unlink()
@@ -82,7 +76,6 @@ WEEK: tuple[tuple[str, list[Step]], ...] = (
             ["ask", OLDER.replace("30", "40"), "--epsilon", "0.4", "--analyst", "ana"],
             ["amend", "patients", "--epsilon", "3", "--delta", "1e-6", "--note", "agreed by the board"],
             ["ask", OLDEST, "--epsilon", "0.1", "--analyst", "ben"],
-            _amended,
             ["backup", "kept"],
         ],
     ),
@@ -101,8 +94,8 @@ WEEK: tuple[tuple[str, list[Step]], ...] = (
             _lost,
             ["budget"],
             ["protect"],
-            ["restore", "kept/clinic.ledger.14"],
-            ["restore", "kept/clinic.ledger.14", "--accept-loss", "--note", "the disk died"],
+            ["restore", "kept/clinic.ledger.16"],
+            ["restore", "kept/clinic.ledger.16", "--accept-loss", "--note", "the disk died"],
             ["budget"],
             ["ask", BY_WARD, "--epsilon", "0.2", "--analyst", "ben"],
             ["history"],

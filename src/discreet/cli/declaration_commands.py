@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -12,11 +12,12 @@ import typer
 
 from discreet.cli.output import WRONG_USAGE, create_file, draw_table, say
 from discreet.curator.config.declared_changes import TableChange, declared_changes
-from discreet.curator.config.enrolment import check_sources
+from discreet.curator.config.enrolment import check_budgets, check_sources
 from discreet.curator.config.toml_file import FILE, Config, load
 from discreet.curator.curator import Curator
 from discreet.errors import InvalidParameter
 from discreet.lazy import rich_console, rich_table
+from discreet.privacy import Loss
 from discreet.report.display import printable
 from discreet.sql.examples import quote_name
 
@@ -66,20 +67,18 @@ ledger = "discreet.ledger"      # the ledger; made by `discreet protect`, readab
 # source = "wards.csv"
 # types = { ward = "text" }     # needed for CSV
 
-# --- Budgets: one for each account ------------------------------------------------------------------------------------
+# --- Budgets: one for each account, with which it is opened. Later, run: discreet amend -------------------------------
 # [budgets.patients]
 # epsilon = "2"                 # epsilon; epsilon and delta; rho; or rho and delta
 # delta = "1e-6"                # needed for groups that are not declared as keys
 
 # --- Analysts: without any, every name may ask ------------------------------------------------------------------------
 # [analysts.ana.patients]       # ana may ask on the account "patients" ...
-# epsilon = "0.5"               # ... and spend at most this; without amounts, she has no cap
-# delta = "1e-7"
+# epsilon = "0.5"               # ... and spend at most this, with the same share of delta; without, she has no cap
 
 # --- Projects: questions asked with --project count against these caps, too -------------------------------------------
 # [projects.asthma.patients]
 # epsilon = "0.25"
-# delta = "1e-7"
 """
 """The discreet.toml that `discreet init` writes: every key, explained, nothing switched on."""
 
@@ -98,13 +97,14 @@ def protect(*, yes: Yes = False, config: ConfigFile = HERE) -> None:
     """Open accounts, attach tables and give analysts access, as declared. Shows and enters changed declarations."""
     declared = load(config)
     check_sources(declared)
+    check_budgets(declared)
     changes = declared_changes(declared)
     _show(changes)
     replacing = {change.table: change.before for change in changes if change.declared}
     if replacing and not yes:
         _confirm(len(replacing))
     Curator.from_config(config, replacing=replacing).close()
-    rich_console.Console().print(_draw_declarations(declared))
+    rich_console.Console().print(_draw_declarations(declared, check_budgets(declared)))
     say(f"Protected. Ask with: {_first_question(declared)}")
 
 
@@ -144,10 +144,10 @@ def _confirm(tables: int) -> None:
         raise typer.Exit(WRONG_USAGE)
 
 
-def _draw_declarations(declared: Config) -> rich_table.Table:
+def _draw_declarations(declared: Config, budgets: Mapping[str, Loss]) -> rich_table.Table:
     rows = []
     for table in declared.tables:
         unit = table.unit if isinstance(table.unit, str) else ", ".join(table.unit or ("each row",))
-        rows.append((table.name, table.account, unit, str(declared.budgets[table.account])))
+        rows.append((table.name, table.account, unit, str(budgets[table.account])))
     rows += [(public.name, "", "", "public") for public in declared.public]
     return draw_table(("table", "account", "unit", "budget"), rows)

@@ -25,7 +25,7 @@ from discreet.ledger.serialization import (
     write_unit,
 )
 from discreet.ledger.tallies import CURRENCIES, ChargePrice, RemainingBudget, RuleUse, Tallies, rules, share_used
-from discreet.privacy import Loss, Neighbours, Unit
+from discreet.privacy import ApproxDP, Loss, Neighbours, PureDP, Unit
 from discreet.report.display import Display, DisplayMixin, share_spent
 
 _new = tuple.__new__  # makes a named tuple without the function around it
@@ -236,6 +236,21 @@ def same_currency(old: Loss, new: Loss, name: str = "budget") -> Loss:
             "The currency is fixed when an account is opened.",
         )
     return new
+
+
+def cap_in(budget: Loss, cap: Loss) -> Loss:
+    """Returns a cap in the currency of a budget; one of epsilon alone has the same share of the delta.
+
+    >>> print(cap_in(ApproxDP(10, "1e-6"), PureDP(5)), "|", cap_in(PureDP(10), PureDP(5)))
+    epsilon=5, delta=5e-07 | epsilon=5
+
+    Raises:
+        InvalidParameter: if the cap is of another currency.
+    """
+    if isinstance(budget, ApproxDP) and isinstance(cap, PureDP):
+        share = min(cap.epsilon / budget.epsilon, Fraction(1))
+        cap = ApproxDP(cap.epsilon, share * budget.delta)
+    return same_currency(budget, cap, "cap")
 
 
 SHARED = ""

@@ -8,6 +8,7 @@ A charge is never given back.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -33,11 +34,13 @@ from discreet.ledger.serialization import (
     read_loss,
     remainders,
     text,
+    write_ratio,
 )
 from discreet.ledger.store.ledger_store import Kept, Place, Transaction
-from discreet.ledger.tallies import CURRENCIES, ChargePrice, RemainingBudget, Tallies, loss, prices, rules
+from discreet.ledger.tallies import CURRENCIES, ChargePrice, RemainingBudget, Tallies, loss, prices, rules, share_used
 from discreet.privacy import Loss, PureDP, events
 from discreet.privacy.events import Event
+from discreet.report.display import share_left
 
 _new = tuple.__new__  # makes a named tuple without the function around it
 _UNTOLD = ("rest", "state")
@@ -286,7 +289,7 @@ def _charge_one(rows: Transaction, asked: PricedRequest, place: int) -> Receipt:
     now, after, (rule, spent, limits), written = _weigh_charge(rows, asked, order)
     rows.put(*written)
     charged, cost_text = _cost(order.price_text, type(rule.cap))
-    share = added_share(now.spent, after.spent, now.budget)
+    share = added_share(now, after)
     cost = Cost(None if not asked.asked else ratio(asked.asked), share, charged)
     rest = amounts_text(type(rule.cap), remainders(limits, spent))
     key = "" if place else asked.key
@@ -294,7 +297,7 @@ def _charge_one(rows: Transaction, asked: PricedRequest, place: int) -> Receipt:
     project = f'"project":{quoted(asked.project)},' if asked.project else ""
     beside = f'"beside":{asked.beside},' if asked.beside else ""
     epsilon = f'"asked":"{asked.asked}",' if asked.asked else ""
-    moved = f',"share":"{share.numerator}/{share.denominator}"'
+    moved = f',"share":"{write_ratio(share)}"'
     restart = f',"restart":{quoted(asked.restart)}' if asked.restart else ""
     words = f',"sql":{quoted(asked.sql)}' if asked.sql else ""
     body = (
@@ -316,12 +319,12 @@ def _weigh_charge(
     after = now.with_charge(price)
     held = after.spent.find_holding_rule(now.budget)
     if held is None:
-        raise _refusal(order, now, person)
+        raise _refusal(order, asked.asked, now, person)
     written: list[tuple[Place, Kept]] = [(("standing", account), after)]
     for who, at, state in ((asked.who, changes.place_of(account, asked.who), person), *allotted):
         charged = state.with_charge(price)
         if not _within_cap(charged):
-            raise _refusal(order, now, person, (who, state))
+            raise _refusal(order, asked.asked, now, person, (who, state))
         written.append((at, charged))
     return now, after, held, written
 
@@ -370,20 +373,39 @@ def _within_cap(charged: AccountMember) -> bool:
 
 
 def _refusal(
-    order: AccountCharge, now: AccountState, person: AccountMember, capped: tuple[str, AccountMember] | None = None
+    order: AccountCharge,
+    asked: str,
+    now: AccountState,
+    person: AccountMember,
+    capped: tuple[str, AccountMember] | None = None,
 ) -> InsufficientBudget:
-    """Returns the error, in a currency that has both the cost and the remaining budget, with what to do instead."""
-    spent, cap, reason, caps = now.spent, now.budget, "Nothing was spent on account", [person]
+    """Returns the error with what to do instead.
+
+    People read the epsilon that was asked for, and percent of the budget or cap; its fields are in a currency that has
+    both the cost and the remaining budget.
+    """
+    spent, cap, reason, whole, caps = now.spent, now.budget, "Nothing was spent on account", "budget", [person]
     who, state = capped or ("", person)
     if capped is not None and state.cap is not None:
         spent, cap, reason = state.spent, state.cap, f"This counts against the cap of {who!r} on account"
+        whole = "cap"
         caps.append(state)
     hint = Hint(f"{reason} {order.account.name!r}. {_advice(now, caps)}")
+    requested, remaining = _amounts_refused(order, spent, cap)
+    before, after = (share_used(sums, cap) for sums in (spent, spent + order.price))
+    if before is None or after is None:
+        return InsufficientBudget(requested, remaining, hint)
+    cost = Cost(ratio(asked) if asked else None, after - before, requested)
+    left = share_left(max(1 - before, Fraction(0)))
+    return InsufficientBudget(requested, remaining, hint, needs=f"{cost.brief} of the {whole}", left=left)
+
+
+def _amounts_refused(order: AccountCharge, spent: Tallies, cap: Loss) -> tuple[Loss, Loss]:
     for rule in rules(cap):
         cost = order.price.of(rule)
         if cost is not None and spent.of(rule) is not None:
-            return InsufficientBudget(cost, spent.remaining_under(rule), hint)
-    return InsufficientBudget(order.price.spent_under(cap), cap * 0, hint)
+            return cost, spent.remaining_under(rule)
+    return order.price.spent_under(cap) or cap * 0, cap * 0
 
 
 def _advice(now: AccountState, caps: Sequence[AccountMember]) -> str:

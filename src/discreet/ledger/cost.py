@@ -9,7 +9,7 @@ from typing import Any
 from discreet.dataclass import dataclass
 from discreet.ledger.account import Account, AccountState
 from discreet.ledger.serialization import ratio, read_loss
-from discreet.ledger.tallies import Tallies, prices, share_used
+from discreet.ledger.tallies import ChargePrice, prices, share_used
 from discreet.privacy import Loss
 from discreet.privacy.amounts import decimal
 from discreet.privacy.events import Event
@@ -77,13 +77,13 @@ def cost_now(account: Account, state: AccountState, event: Event, asked: Fractio
         UnsupportedEvent: if no rule of the account has a price for it.
     """
     price = prices(event, account.budget, account.neighbours)
-    after = state.spent + price
-    rule = after.holding(state.budget)
+    after = state.with_charge(ChargePrice(price))
+    rule = after.spent.holding(state.budget)
     details = (None if rule is None else price.of(rule)) or price.spent_under(state.budget) or state.budget * 0
-    return Cost(asked, added_share(state.spent, after, state.budget), details)
+    return Cost(asked, added_share(state, after), details)
 
 
-def added_share(before: Tallies, after: Tallies, budget: Loss) -> Fraction:
-    """Returns how far a charge moves the share of a budget that is spent."""
-    spent, now = share_used(before, budget), share_used(after, budget)
+def added_share(before: AccountState, after: AccountState) -> Fraction:
+    """Returns how far an act moves the share of the budget that is spent; below 0 where it gives a larger budget."""
+    spent, now = share_used(before.spent, before.budget), share_used(after.spent, after.budget)
     return _NOTHING if spent is None or now is None else now - spent

@@ -129,7 +129,7 @@ def write_loss(loss: Loss) -> dict[str, str]:
     """
     if type(loss) not in NAMES:
         raise InvalidParameter("loss", loss, "to be a PureDP, ApproxDP or ZCDP", "Build it with Budget(...).")
-    return {name: _ratio(getattr(loss, name)) for name in NAMES[type(loss)]}
+    return {name: write_ratio(getattr(loss, name)) for name in NAMES[type(loss)]}
 
 
 def read_loss(fields: dict[str, str]) -> Loss:
@@ -225,7 +225,8 @@ def at_most(amount: Fraction) -> str:
     return f"{rounding.divide(Decimal(amount.numerator), Decimal(amount.denominator)):g}"
 
 
-def _ratio(amount: Fraction) -> str:
+def write_ratio(amount: Fraction) -> str:
+    """Returns an amount as 'p/q'."""
     return f"{amount.numerator}/{amount.denominator}"
 
 

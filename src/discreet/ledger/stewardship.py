@@ -17,11 +17,12 @@ from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter, NotPermitted
 from discreet.hint_text import Hint
 from discreet.ledger import changes, policy
-from discreet.ledger.account import Account, Balance, Role, same_currency
+from discreet.ledger.account import Account, AccountState, Balance, Role, cap_in, same_currency
+from discreet.ledger.cost import added_share
 from discreet.ledger.entry import digest
 from discreet.ledger.journal import Journal
 from discreet.ledger.redeclaration import LONGEST_BLOCK, check_same_people, keys_place, named_keys, require_seen
-from discreet.ledger.serialization import name, parse_canonical, text, write_loss
+from discreet.ledger.serialization import name, parse_canonical, text, write_loss, write_ratio
 from discreet.ledger.store.ledger_store import VERSIONS, Transaction, no_charge
 from discreet.ledger.tallies import rules
 from discreet.noise import system_bits
@@ -119,6 +120,15 @@ SALT_BITS = 256
 def new_salt() -> bytes:
     """Returns a new secret, by which rows of one unit are chosen."""
     return system_bits().integer(SALT_BITS).to_bytes(SALT_BITS // 8, "big")
+
+
+def amendment(now: AccountState, budget: Loss, note: str) -> dict[str, Any]:
+    """Returns the body of an entry that changes a budget.
+
+    It has how far the share that is spent moves by that, so that the shares of all entries of a period still add up.
+    """
+    moved = added_share(now, now.with_budget(budget))
+    return {"budget": write_loss(budget), "note": note, "share": write_ratio(moved)}
 
 
 class Stewardship:
@@ -225,13 +235,16 @@ class Stewardship:
             now = policy.require_account(rows, account)
             policy.require_steward(rows, account, by, f"{kind} account {account!r}")
             chosen = now.budget if budget is None else same_currency(now.budget, budget)
-            changes.apply(rows, rows.add(kind, {"budget": write_loss(chosen), "note": note}, who=by, account=account))
+            body = amendment(now, chosen, note) if kind == "amend" else {"budget": write_loss(chosen), "note": note}
+            changes.apply(rows, rows.add(kind, body, who=by, account=account))
             return policy.balance(rows, account)
 
     def appoint(
         self, who: str, role: Role | str, *, account: str = "", cap: Loss | None = None, by: str = policy.OWNER
     ) -> None:
         """Gives a person a role on an account, or (account "") on the whole ledger, and perhaps a cap of their own.
+
+        A cap of epsilon alone has the same share of the account's delta.
 
         Raises:
             InvalidParameter: if the account is unknown, the cap is of another currency, or comes without an account.
@@ -250,7 +263,7 @@ class Stewardship:
                 hint = Hint("Name the account, e.g. {account:visits}.")
                 raise InvalidParameter("cap", cap, "to come with an account", hint)
             if cap is not None and now is not None:
-                same_currency(now.budget, cap, "cap")
+                cap = cap_in(now.budget, cap)
             policy.require_steward(rows, account, steward, "appoint people")
             body = {"cap": None if cap is None else write_loss(cap), "name": called, "role": given.value}
             changes.apply(rows, rows.add("appoint", body, who=steward, account=account))
@@ -264,9 +277,9 @@ class Stewardship:
         """
         called, steward, why = name(project=project), name(by=by), text(note=note)
         with self._journal.acting() as rows:
-            same_currency(policy.require_account(rows, account).budget, cap, "cap")
+            own = cap_in(policy.require_account(rows, account).budget, cap)
             policy.require_steward(rows, account, steward, "set project caps")
-            body = {"cap": write_loss(cap), "note": why, "project": called}
+            body = {"cap": write_loss(own), "note": why, "project": called}
             changes.apply(rows, rows.add("allot", body, who=steward, account=account))
 
     def record(self, act: str, *, about: str, by: str = policy.OWNER, facts: Mapping[str, str] | None = None) -> None:

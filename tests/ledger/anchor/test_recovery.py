@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from discreet.errors import AnchorMismatch, LedgerError, LedgerTampered, NotPerm
 from discreet.ledger import AnchoredLedger, Ledger, RestoreReport, restore_anchored
 from discreet.ledger.anchor.anchor_actions import UncheckedLedger
 from discreet.ledger.anchor.anchor_file import read_anchor
-from discreet.ledger.serialization import are_within
+from discreet.ledger.serialization import are_within, ratio
 from discreet.ledger.tallies import Tallies
 from discreet.privacy import Budget, events
 from tests.ledger.ledgers import PATIENTS, tamper
@@ -97,6 +98,8 @@ def test_what_the_anchor_knows_counts_as_spent(lost: Path) -> None:
             "the disk died",
             {"epsilon": "1/5"},
         )
+        shares = [ratio(entry.content["share"]) for entry in ledger.history() if "share" in entry.content]
+        assert sum(shares, Fraction(0)) == ledger.balance("patients").spent_share
         ledger.charge("patients", events.Pure(1), analyst="ana")
 
 

@@ -19,10 +19,9 @@ from discreet.cli.verbs.verb_commands import CommandCall, command, print_result
 from discreet.curator.config.enrolment import declared_ledger, toml_key
 from discreet.curator.config.toml_file import Analyst, Config, load
 from discreet.errors import InvalidParameter
-from discreet.ledger import Ledger, Role, Standing
+from discreet.ledger import Ledger, Role
 from discreet.ledger.serialization import write_loss
 from discreet.privacy import Loss
-from discreet.report.display import printable
 from discreet.requests.ledger_requests import Allot, Amend, Appoint, Renew, Unlock
 from discreet.requests.request import Request
 from discreet.requests.verb_table import VERBS
@@ -55,7 +54,7 @@ def amend(call: CommandCall) -> None:
     if seen := _run_action(call, declared, request, lambda ledger: ledger.standing(request.account)):
         before, now = seen
         say(f"The budget of account {now.account!r} was {before.total} and is {now.total}. What was spent stays spent.")
-        _show(now, declared, call.config)
+        show(now)
 
 
 @command(Renew)
@@ -68,7 +67,7 @@ def renew(call: CommandCall) -> None:
         name = f"{now.account!r}"
         say(f"Account {name} spent {spent} in period {before.period}. Period {now.period} begins with nothing spent.")
         say("People in the account can lose both budgets: 'spent in its lifetime' adds up all periods.")
-        _show(now, declared, call.config)
+        show(now)
 
 
 @command(Unlock)
@@ -157,12 +156,3 @@ def _amounts(loss: Loss) -> dict[str, str]:
 def _format_amount(amount: Fraction) -> str:
     short = f"{float(amount):g}"
     return short if Fraction(short) == amount else str(amount)
-
-
-def _show(now: Standing, declared: Config, path: Path) -> None:
-    """Prints an account, and what the file must say of it from now on."""
-    show(now)
-    if declared.budgets.get(now.account, now.total) != now.total:
-        amounts = ", ".join(f'{name} = "{amount}"' for name, amount in _amounts(now.total).items())
-        place = f"[budgets.{printable(now.account)}]"
-        say(f"Write {amounts} under {place} in {path}. Until then, other commands refuse the file.")

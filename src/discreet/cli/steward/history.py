@@ -135,7 +135,6 @@ def _show(entries: Sequence[EntryView]) -> None:
 def _record(entry: EntryView) -> dict[str, Any]:
     """Returns an entry for a spreadsheet: amounts as exact fractions in columns of their own."""
     told = {name: getattr(entry, name) or None for name in _COLUMNS if name not in _AMOUNTS}
-    if entry.cost is None:
-        return dict.fromkeys(_COLUMNS) | told
-    share = {} if entry.cost.share is None else {"share": str(entry.cost.share)}
-    return dict.fromkeys(_COLUMNS) | told | write_loss(entry.cost.details) | share
+    share = {} if entry.share is None else {"share": str(entry.share)}
+    amounts = {} if entry.cost is None else write_loss(entry.cost.details)
+    return dict.fromkeys(_COLUMNS) | told | amounts | share

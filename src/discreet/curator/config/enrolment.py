@@ -17,9 +17,10 @@ from discreet.curator.catalog.public_tables import Unique
 from discreet.curator.config.toml_file import Analyst, Config, ProtectedTable, PublicTable, load
 from discreet.engines.duckdb.sources import Csv, source_of
 from discreet.engines.folders.folder import Folder
-from discreet.errors import DeclarationChanged, InvalidParameter
+from discreet.errors import DeclarationChanged, InvalidParameter, LedgerMissing
 from discreet.ledger import Ledger, Role, is_anchored, is_there, open_ledger, require_never_there, require_there
-from discreet.ledger.serialization import write_loss
+from discreet.ledger.account import cap_in
+from discreet.ledger.serialization import read_loss, write_loss
 from discreet.privacy import Loss
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
@@ -129,38 +130,36 @@ def enrol(
 ) -> None:
     """Hands every declaration of a file to a catalog and its ledger.
 
-    Caps of analysts and projects are changed as the file says. The budget of an account is not: it belongs to the
-    people whom it protects, and is changed by a command of its own.
+    Caps of analysts and projects are changed as the file says. The budget of an account is not: the file has its first
+    amount, with which it is opened, and every other one is an act of a steward (`check_budgets`).
 
     Args:
         config: what is declared.
         catalog: of the tables.
         ledger: of the accounts.
-        ledger_decides: whether budgets and caps that are in the ledger stay as they are, whatever the file says:
-            stewards change them elsewhere, and the file has their first values.
+        ledger_decides: whether caps that are in the ledger stay as they are, whatever the file says: stewards change
+            them elsewhere, and the file has their first values.
         replacing: tables that may be declared anew.
 
     Raises:
         DeclarationChanged: if another table is declared otherwise than in the ledger.
-        InvalidParameter: if a declaration does not fit its table, or what was declared before, or a budget is not the
-            one in the ledger.
+        InvalidParameter: if a declaration does not fit its table, or what was declared before.
     """
     known = ledger.accounts()
-    for account, budget in config.budgets.items():
-        if account in known and not ledger_decides:
-            _check_budget(account, budget, ledger.balance(account).total)
     for public in config.public:
         register(catalog, public)
     for table in config.tables:
         with naming(f"tables.{table.name}", account=table.account):
-            own = None if ledger_decides and table.account in known else config.budgets[table.account]
+            own = None if table.account in known else config.budgets[table.account]
             _protect(catalog, table, own, replacing.get(table.name))
     for analyst in config.analysts:
         if not (ledger_decides and ledger.role(analyst.account, analyst.name)):
             _appoint(ledger, analyst)
     for project in config.projects:
         present = ledger.project_cap(project.name, account=project.account)
-        if present != project.cap and not (ledger_decides and present):  # every allotment is an entry
+        if present != _cap(ledger, project.account, project.cap) and not (
+            ledger_decides and present
+        ):  # every allotment is an entry
             ledger.stewardship.allot(project.name, account=project.account, cap=project.cap)
 
 
@@ -200,18 +199,50 @@ def _folder(table: ProtectedTable) -> Folder | None:
         raise InvalidParameter(key, error.value, error.condition, error.hint) from None
 
 
-def _check_budget(account: str, declared: Loss, present: Loss) -> None:
-    """Refuses a budget that is not the account's, with the line that would amend it."""
-    if declared == present:
-        return
+def check_budgets(config: Config) -> dict[str, Loss]:
+    """Returns the budgets of a file as they are in the ledger, which has the last word, for a steward.
+
+    Raises:
+        InvalidParameter: for a budget that an account never had: somebody may have meant to change it in the file.
+    """
+    if not is_there(config.ledger):
+        return dict(config.budgets)
+    try:
+        with Ledger(config.ledger, read_only=True) as ledger:
+            known = ledger.accounts()
+            return {
+                account: _budget_in_force(ledger, account, declared) if account in known else declared
+                for account, declared in config.budgets.items()
+            }
+    except LedgerMissing:  # a server reports it only when it is asked
+        return dict(config.budgets)
+
+
+def _budget_in_force(ledger: Ledger, account: str, declared: Loss) -> Loss:
+    present = ledger.balance(account).total
+    if declared not in _budgets_so_far(ledger, account):
+        raise _changed_budget(account, declared, present)
+    return present
+
+
+def _budgets_so_far(ledger: Ledger, account: str) -> Iterator[Loss]:
+    yield ledger.account(account).budget
+    yield ledger.balance(account).total
+    for entry in ledger.history(account):
+        if entry.kind in ("amend", "renew"):
+            yield read_loss(entry.content["budget"])
+
+
+def _changed_budget(account: str, declared: Loss, present: Loss) -> InvalidParameter:
+    """Returns the refusal, with the line that would amend the budget."""
     if type(declared) is type(present):
         amounts = {name: Fraction(amount) for name, amount in write_loss(declared).items()}
         options = " ".join(f"--{name} {amount}" for name, amount in amounts.items() if amount)
         how = f"To change it, run: discreet amend {shlex.quote(account)} {options}"
     else:
         how = "The currency is fixed when an account is opened. To change it, open another account."
-    hint = f"The ledger decides, and every change is a ledger entry. Write the budget as it is in the ledger. {how}"
-    raise InvalidParameter(f"budgets.{account}", declared, f"to be {present}, as in the ledger", hint)
+    hint = f"The file has the first amount of an account, and every change is a ledger entry. {how}"
+    return InvalidParameter(f"budgets.{account}", declared, f"to be {present}, as in the ledger", hint)
 
 
 @contextmanager
@@ -231,8 +262,13 @@ def naming(place: str, *, account: str = "") -> Iterator[None]:
 def _appoint(ledger: Ledger, analyst: Analyst) -> None:
     """Appoints an analyst if that is new: every appointment is an entry of the ledger."""
     account, cap = analyst.account, ledger.analyst_cap(analyst.name, account=analyst.account)
-    if ledger.role(account, analyst.name) is not Role.ANALYST or cap != analyst.cap:
+    declared = None if analyst.cap is None else _cap(ledger, account, analyst.cap)
+    if ledger.role(account, analyst.name) is not Role.ANALYST or cap != declared:
         ledger.stewardship.appoint(analyst.name, Role.ANALYST, account=account, cap=analyst.cap)
+
+
+def _cap(ledger: Ledger, account: str, cap: Loss) -> Loss:
+    return cap_in(ledger.balance(account).total, cap)
 
 
 def _check_types(place: str, table: ProtectedTable | PublicTable, *, typed: bool) -> None:

@@ -30,12 +30,13 @@ from discreet.ledger.anchor.anchor_file import (
     write_anchor,
 )
 from discreet.ledger.anchor.anchored_ledger import AnchoredLedger, id_of, mismatch, read_known
+from discreet.ledger.cost import added_share
 from discreet.ledger.entry import Entry, Head
 from discreet.ledger.ledger import Ledger
-from discreet.ledger.serialization import Amounts, canonical, name, parse_canonical, text, write_loss
-from discreet.ledger.stewardship import new_salt
+from discreet.ledger.serialization import Amounts, canonical, name, parse_canonical, text, write_loss, write_ratio
+from discreet.ledger.stewardship import amendment, new_salt
 from discreet.ledger.store.ledger_store import VERSIONS, Transaction
-from discreet.ledger.tallies import Tallies
+from discreet.ledger.tallies import ChargePrice, Tallies
 from discreet.privacy import Loss
 
 _NOTE = "as it was at the anchor"
@@ -249,7 +250,9 @@ def _recover(ledger: Ledger, known: LedgerCheckpoint, by: str, note: str) -> dic
             body, counts = _find_lost_spending(known, then, account)
             cost = Tallies.read(body["account"]).spent_under(known.standing(account).budget)
             about = {"anchor": str(known.head), "common": str(common), "note": note}
-            told = {"cost": None if cost is None else write_loss(cost), **about}
+            now = policy.require_account(rows, account)
+            share = added_share(now, now.with_charge(ChargePrice(Tallies.read(body["account"]))))
+            told = {"cost": None if cost is None else write_loss(cost), "share": write_ratio(share), **about}
             # Also where nothing was spent: an open charge of the copy may have been answered in the lost ledger, so
             # it must not be run again (`outcomes._refuse_restored`).
             changes.apply(rows, rows.add("recover", {**body, **told}, who=by, account=account))
@@ -282,9 +285,9 @@ def _reopen(rows: Transaction, known: LedgerCheckpoint, account: str, by: str) -
         opened = Account(name=account, unit=unit, neighbours=neighbours, budget=budget, salt=new_salt())
         changes.apply(rows, rows.add("open", {"account": parse_canonical(opened.write())}, who=by, account=account))
     budget = known.standing(account).budget
-    if policy.require_account(rows, account).budget != budget:
-        body = {"budget": write_loss(budget), "note": _NOTE}
-        changes.apply(rows, rows.add("amend", body, who=by, account=account))
+    now = policy.require_account(rows, account)
+    if now.budget != budget:
+        changes.apply(rows, rows.add("amend", amendment(now, budget, _NOTE), who=by, account=account))
 
 
 def _appoint_again(rows: Transaction, known: LedgerCheckpoint, account: str, by: str) -> None:

@@ -13,6 +13,7 @@ from discreet.presentation.documents.result_documents import (
     InlinePart,
     read_plain,
     types_of,
+    write_amount,
     write_plain,
 )
 from discreet.presentation.ledger_view.entry_view import view_entry
@@ -97,6 +98,7 @@ def _entry_document(entry: Entry) -> Document:
         "project": view.project,
         "sql": view.sql,
         "cost": write_plain(view.cost),
+        "share": None if view.share is None else write_amount(view.share),
     }
 
 
@@ -105,7 +107,7 @@ ENTRY = DocumentForm(
     says_kind=False,
     about=(
         'An entry of the ledger. "body" is the text that is hashed; for an "open" entry it is that text without the '
-        'salt. "what", "sql", "question", "project" and "cost" are read from it.'
+        'salt. "what", "sql", "question", "project", "cost" and "share" are read from it.'
     ),
     make=Entry,
     parts={
@@ -116,6 +118,7 @@ ENTRY = DocumentForm(
         "sql": str | None,
         "question": str | None,
         "cost": Cost | None,
+        "share": str | None,
     },
     writes=_entry_document,
     reads=lambda document: {"kind": document["entry"]},

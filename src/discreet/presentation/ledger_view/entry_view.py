@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from fractions import Fraction
 from typing import Any
 
 from discreet.dataclass import dataclass
 from discreet.ledger import Entry
 from discreet.ledger.cost import Cost
 from discreet.ledger.redeclaration import describe_attachment
-from discreet.ledger.serialization import read_loss
+from discreet.ledger.serialization import ratio, read_loss
 from discreet.presentation.ledger_view.query_text import asked_text, outputs_text
+from discreet.report.display import share_spent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +30,8 @@ class EntryView:
         sql: the query of a charge as it was written; None if it has none.
         plan: the plan of a charge, as canonical JSON; None for other entries.
         cost: what a charge cost, or what was lost with a ledger and counts as spent; None for other entries.
+        share: how far the entry moved the share of the budget that is spent, below 0 where a budget grew; the shares of
+            a period add up to what is spent. None for an entry that moves nothing, or of an earlier version.
         paid_by: the charge that paid for this one; 0 if it paid for itself.
         about: the charge whose outcome this is, or 0.
         hash: of the entry, in the chain.
@@ -43,6 +47,7 @@ class EntryView:
     sql: str | None
     plan: str | None
     cost: Cost | None
+    share: Fraction | None
     paid_by: int
     about: int
     hash: str
@@ -59,8 +64,10 @@ class EntryView:
 
     @property
     def cost_text(self) -> str:
-        """Returns the cost in words; empty for an entry that costs nothing by its kind."""
-        return "" if self.cost is None else self.cost.brief
+        """Returns the cost in words, of another budget the percent alone; empty for an entry that moves nothing."""
+        if self.cost is not None:
+            return self.cost.brief
+        return share_spent(self.share) if self.share else ""
 
 
 def view_entry(entry: Entry) -> EntryView:
@@ -87,6 +94,7 @@ def view_entry(entry: Entry) -> EntryView:
         sql=content.get("sql"),
         plan=content.get("question"),
         cost=Cost.read(content) if costs else None,
+        share=None if content.get("share") is None else ratio(content["share"]),
         paid_by=content.get("beside", 0),
         about=entry.about,
         hash=entry.hash,
