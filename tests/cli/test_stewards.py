@@ -14,8 +14,10 @@ from discreet import count
 from discreet.cli import app
 from discreet.curator import Curator
 from discreet.ledger import Ledger, is_anchored
+from discreet.ledger.tallies import RULE_NAMES
 from tests.cli.clinic import COUNT, TOML, run, told_budget, told_history, write
 
+CHEAP = ("--epsilon", "0.1")
 OLDER = f"{COUNT} WHERE age > 30"
 CAPPED = f'{TOML}\n[analysts.ana.patients]\nepsilon = "0.5"\ndelta = "1e-7"\n'
 
@@ -39,6 +41,16 @@ def test_budget_tells_everybodys_cap_and_spending(clinic: Path) -> None:
         standing = curator.budget("visits")
     assert {one.name: str(one.balance.spent) for one in standing.people} == {"ana": "epsilon=0.2", "sue": "epsilon=0"}
     assert "ana (analyst): cap epsilon=0.5, delta=1e-07; spent 40 %; remaining 60 %" in str(standing)
+
+
+@pytest.mark.usefixtures("clinic")
+@pytest.mark.parametrize("command", [["explain", COUNT, *CHEAP], ["ask", COUNT, *CHEAP], ["budget"]])
+def test_details_show_every_rule_with_the_accounts_own_numbers(command: list[str]) -> None:
+    told = run(*command, "--details").out.partition("How this is computed:\n")[2].splitlines()
+    assert [line.partition(":")[0] for line in told[:3]] == [f"- {name}" for name in RULE_NAMES.values()]
+    assert all(line.endswith("%") for line in told[:3])
+    assert "so the smallest of these shares counts" in told[3]
+    assert "How this is computed" not in run(*command).out
 
 
 @pytest.mark.usefixtures("clinic")

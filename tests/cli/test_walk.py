@@ -23,7 +23,7 @@ from tests.cli.clinic import BY_WARD, COUNT, TOML, records, run, told_budget, to
 def test_from_an_empty_folder_to_a_verified_ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert run("init").code == 0
-    assert (tmp_path / "discreet.toml").read_text() == TEMPLATE
+    assert (tmp_path / "discreet.toml").read_text() == TEMPLATE.read_text()
     write(tmp_path)
     protected = run("protect")
     assert protected.code == 0
@@ -91,7 +91,8 @@ def test_protecting_again_changes_nothing() -> None:
 
 
 def test_the_template_without_its_marks_is_accepted(tmp_path: Path) -> None:
-    lines = [line[2:] if line.startswith("# ") and "---" not in line else line for line in TEMPLATE.splitlines()[3:]]
+    template = TEMPLATE.read_text().splitlines()[3:]
+    lines = [line[2:] if line.startswith("# ") and "---" not in line else line for line in template]
     text = "\n".join(line for line in lines if line != "#")
     path = tmp_path / "discreet.toml"
     path.write_text(text)

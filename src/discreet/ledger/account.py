@@ -331,6 +331,12 @@ class Balance(DisplayMixin):
         return bool(self.stopped)
 
     @property
+    def computed(self) -> tuple[str, ...]:
+        """How the share that is spent is computed: a line for each rule, and which of them counts."""
+        counts = "Each rule alone bounds the total loss, so the smallest of these shares counts."
+        return (*map(str, self.details), *((counts,) if len(self.details) > 1 else ()))
+
+    @property
     def facts(self) -> dict[str, str]:
         """The figures for people, by their labels."""
         state = "; ".join((f"open, period {self.period}", *_describe_stopped(self.stopped)))

@@ -9,7 +9,7 @@ from typing import Any
 from discreet.dataclass import dataclass
 from discreet.ledger.account import Account, AccountState
 from discreet.ledger.serialization import ratio, read_loss
-from discreet.ledger.tallies import ChargePrice, prices, share_used
+from discreet.ledger.tallies import ChargePrice, prices, rules, share_used
 from discreet.privacy import Loss
 from discreet.privacy.amounts import decimal
 from discreet.privacy.events import Event
@@ -81,6 +81,38 @@ def cost_now(account: Account, state: AccountState, event: Event, asked: Fractio
     rule = after.spent.holding(state.budget)
     details = (None if rule is None else price.of(rule)) or price.spent_under(state.budget) or state.budget * 0
     return Cost(asked, added_share(state, after), details)
+
+
+def describe_cost(account: Account, state: AccountState, event: Event) -> tuple[str, ...]:
+    """Returns how the cost of a charge is computed now, with the account's own numbers: a line for each rule.
+
+    >>> from discreet.privacy import ApproxDP, Neighbours, Unit
+    >>> from discreet.privacy.events import Pure
+    >>> budget = ApproxDP(2, "1e-6")
+    >>> account = Account(
+    ...     name="a", unit=Unit("person"), neighbours=Neighbours.ADD_REMOVE, budget=budget, salt=bytes(32)
+    ... )
+    >>> for line in describe_cost(account, AccountState.open_account(budget), Pure("0.1")):
+    ...     print(line)
+    sums of epsilon: this charge epsilon=0.1; with it epsilon=0.1 of epsilon=2, 5 %
+    sums of epsilon and delta: this charge epsilon=0.1, delta=0; with it ... of epsilon=2, delta=5e-07, 5 %
+    sums of rho (zCDP): this charge rho=0.005; with it rho=0.005 of rho=0.0791934, delta=2.5e-07, 6.314 %
+    Each rule alone bounds the total loss, so the smallest of these shares counts: 0 % is spent, and 5 % with ...
+    """
+    price = prices(event, account.budget, account.neighbours)
+    after = state.with_charge(ChargePrice(price))
+    uses = after.spent.under_rules(state.budget)
+    lines = []
+    for rule, use in zip(rules(state.budget), uses, strict=True):
+        more = price.of(rule)
+        told = use.figures if use.share is None else f"this charge {more}; with it {use.figures}"
+        lines.append(f"{use.rule}: {told}")
+    before, total = (share_used(one.spent, state.budget) for one in (state, after))
+    if before is not None and total is not None:
+        counts = f"{share_spent(before)} is spent, and {share_spent(total)} with this charge."
+        several = "Each rule alone bounds the total loss, so the smallest of these shares counts: "
+        lines.append(f"{several if len(uses) > 1 else ''}{counts}")
+    return tuple(lines)
 
 
 def added_share(before: AccountState, after: AccountState) -> Fraction:

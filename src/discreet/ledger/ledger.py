@@ -53,7 +53,7 @@ class Ledger:
     2 epsilon=0.4, 40 % of the budget epsilon=0.6
     >>> ledger.charge("patients", events.Pure(0.7), analyst="ana", question='{"sum":"age"}')
     Traceback (most recent call last):
-    discreet.errors.InsufficientBudget: The charge needs epsilon=0.7. Remaining: epsilon=0.6. Nothing was spent ...
+    discreet.errors.InsufficientBudget: The charge needs epsilon=0.7, 70 % of the budget. Remaining: 60 %. ...
     """
 
     _is_compared = False  # with its anchor, by the caller who opens it

@@ -38,7 +38,7 @@ from discreet.ledger.serialization import (
 )
 from discreet.privacy import ZCDP, ApproxDP, Loss, Neighbours, PureDP
 from discreet.privacy.events import Event
-from discreet.report.display import share_left
+from discreet.report.display import share_left, share_spent
 
 PARTS = 10**12
 """In how many parts shares of a budget are counted."""
@@ -64,16 +64,34 @@ class RuleUse:
         cap: what may be spent under it.
 
     >>> print(RuleUse(RULE_NAMES[PureDP], PureDP(1), PureDP(4)))
-    sums of epsilon: epsilon=1 of epsilon=4
+    sums of epsilon: epsilon=1 of epsilon=4, 25 %
     """
 
     rule: str
     spent: Loss | None
     cap: Loss
 
+    @property
+    def share(self) -> Fraction | None:
+        """Returns the larger part of the amounts that is used; None where nothing bounds it."""
+        if self.spent is None:
+            return None
+        parts: list[tuple[Fraction, Fraction]] = [
+            (getattr(self.spent, name), getattr(self.cap, name)) for name in NAMES[type(self.cap)]
+        ]
+        if any(spent and not cap for spent, cap in parts):
+            return None
+        return max(spent / cap for spent, cap in parts if cap)
+
+    @property
+    def figures(self) -> str:
+        """Returns what was spent of the cap."""
+        if self.share is None:
+            return "not usable, because something was released that it cannot count"
+        return f"{self.spent} of {self.cap}, {share_spent(self.share)}"
+
     def __str__(self) -> str:
-        told = "closed by a release without a price in it" if self.spent is None else f"{self.spent} of {self.cap}"
-        return f"{self.rule}: {told}"
+        return f"{self.rule}: {self.figures}"
 
 
 @dataclass(slots=True)

@@ -80,6 +80,14 @@ def test_hostile_names_and_values_are_text_everywhere(clinic: Clinic) -> None:
 AMOUNT = {"text": "epsilon=1", "epsilon": "1/1"}
 
 
+def test_a_price_and_a_budget_show_how_they_are_computed(clinic: Clinic) -> None:
+    ana = clinic.browser("ana")
+    explained = ana.htmx("/explain", {"sql": BY_WARD, "epsilon": "0.1"}).text
+    assert "<summary>How is this computed?</summary>" in explained
+    assert "sums of rho (zCDP): this charge rho=0.005; with it rho=0.005 of rho=" in explained
+    assert "sums of epsilon: epsilon=0 of epsilon=2, 0 %" in ana.get("/budget").text
+
+
 def test_answers_of_hostile_rows_are_text(clinic: Clinic) -> None:
     columns = {HOSTILE: "text", "n": "int", "n_low": "int", "n_high": "int"}
     document = {

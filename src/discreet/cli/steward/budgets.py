@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Column, Table
 
 from discreet.cli.output import OutputFormat, draw_table, print_json, say
-from discreet.cli.verbs.verb_commands import CommandCall, command
+from discreet.cli.verbs.verb_commands import CommandCall, command, show_details
 from discreet.curator.config.enrolment import declared_ledger
 from discreet.curator.config.toml_file import load
 from discreet.ledger import Ledger, Standing
@@ -32,6 +32,7 @@ def budget(call: CommandCall) -> None:
         return
     for one in standings:
         show(one)
+        show_details(call, one.computed)
 
 
 def read_ledger(config: Path) -> Ledger:

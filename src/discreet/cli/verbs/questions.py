@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from discreet.cli.output import Html, OutputFormat, write_page
-from discreet.cli.verbs.verb_commands import CommandCall, command, perform, print_result
+from discreet.cli.verbs.verb_commands import CommandCall, command, perform, print_result, show_details
 from discreet.errors import InvalidParameter
 from discreet.lazy import Module
 from discreet.plan.model.schema import Limits
 from discreet.report.csv_text import csv_text
-from discreet.requests.question_requests import Ask, AskMany, ChooseEpsilon
+from discreet.requests.question_requests import Ask, AskMany, ChooseEpsilon, Explain
 from discreet.sql.sql_tokens import statements
 
 if TYPE_CHECKING:
@@ -36,7 +36,9 @@ def ask(call: CommandCall, question: Questions = None, *, file: File = None) -> 
     """Run a query and pay for it. The same query again is answered from the ledger for free."""
     texts = _texts(question, file)
     if len(texts) == 1:
+        explained = perform(call, Explain, sql=texts[0]) if call.values["details"] else None
         print_result(Ask, perform(call, Ask, "Answering", sql=texts[0]), call.form)
+        show_details(call, () if explained is None else explained.details)
         return
     _check_several(call)
     print_result(AskMany, perform(call, AskMany, "Answering", questions=texts), call.form)

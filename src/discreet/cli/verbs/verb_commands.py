@@ -6,7 +6,7 @@ signature.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields, replace
 from inspect import Parameter, signature
@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import typer
 
 from discreet.cli.declaration_commands import HERE, ConfigFile
-from discreet.cli.output import Csv, Json, OutputFormat, form, print_json, stages, with_options
+from discreet.cli.output import Csv, Json, OutputFormat, form, print_json, say, stages, with_options
 from discreet.cli.verbs.request_options import option_names, options, read_options
 from discreet.curator.curator import Curator
 from discreet.curator.paid_release import USED_UP
@@ -38,8 +38,10 @@ Key = Annotated[
     str | None,
     typer.Option(help="An idempotency key of your own: the same question with the same key is charged once."),
 ]
+Details = Annotated[bool, typer.Option("--details", help="Also print how spending is computed, rule by rule.")]
 
 _KEY_BITS = 64
+_DETAILED = ("ask", "budget", "explain")
 _ROWS = ("answer", "answers", "choices", "entries", "stream")  # documents of results that are rows, too
 
 
@@ -135,6 +137,13 @@ def print_result(kind: type[Request[R]], result: R, chosen: OutputFormat) -> Non
         typer.echo("\n".join(texts), nl=False)
 
 
+def show_details(call: CommandCall, lines: Iterable[str]) -> None:
+    """Prints how a cost, or what is spent, is computed, if that is asked for and not part of a document."""
+    if call.values.get("details") and call.form is OutputFormat.TABLE:
+        for line in ("How this is computed:", *(f"- {line}" for line in lines)):
+            say(line)
+
+
 def _line(result: object) -> str:
     return f"{printable(str(result), lines=True)}\n"
 
@@ -185,6 +194,8 @@ def _common(verb: Verb) -> dict[str, Parameter]:
         found |= {"analyst": (Analyst, OWNER), "project": (Project, "")}
     if verb.charges:
         found |= {"key": (Key, None)}
+    if verb.name in _DETAILED:
+        found |= {"details": (Details, False)}
     found |= {"json": (Json, False), **({"csv": (Csv, False)} if verb.document in _ROWS else {})}
     found |= {"config": (ConfigFile, HERE)}
     return {
@@ -198,7 +209,9 @@ def verb_command(name: str) -> Callable[..., None]:
     request = VERBS[name.replace("-", "_")].request
 
     def run(call: CommandCall) -> None:
-        print_result(request, perform(call, request), call.form)
+        found: Any = perform(call, request)
+        print_result(request, found, call.form)
+        show_details(call, getattr(found, "details", ()))
 
     run.__name__, run.__doc__ = name, request.__doc__
     return command(request)(run)

@@ -17,7 +17,7 @@ from discreet.dataclass import dataclass
 from discreet.exact.integer_columns import column_of, round_column
 from discreet.ledger import Ledger, RemainingBudget
 from discreet.ledger.account import AccountState
-from discreet.ledger.cost import Cost, cost_now
+from discreet.ledger.cost import Cost, cost_now, describe_cost
 from discreet.measurement.program.execution import ReleasedStatistics, notes
 from discreet.measurement.program.program import Program, ReleaseFormat
 from discreet.measurement.releases.additive import AdditiveNoise, grains_of
@@ -54,6 +54,7 @@ class Explanation(DisplayMixin):
         pending: whether something is still to be chosen; limits and scales of noise then follow from it.
         caps: what the caps of the analyst and of the project leave, if they have any.
         refusal: why `ask` would refuse the question now; None if it would not.
+        details: how the cost is computed, with the account's own numbers: a line for each rule by which it is counted.
         saved: how many times smaller the noise is, of every number, because few groups are shown; 1 if it is not.
     """
 
@@ -71,6 +72,7 @@ class Explanation(DisplayMixin):
     pending: bool = False
     caps: Mapping[str, RemainingBudget] = field(default_factory=dict)
     refusal: str | None = None
+    details: tuple[str, ...] = ()
     saved: float = 1.0
 
     @property
@@ -147,6 +149,7 @@ def explanation(
         event=event,
         remarks=(*to_come(measurement, terms), *measurement.facts.remarks),
         pending=bool(measurement.missing),
+        details=describe_cost(account, state, event),
         saved=_precision_gain(measurement, terms, program),
     )
 
