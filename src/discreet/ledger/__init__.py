@@ -23,7 +23,7 @@ from discreet.ledger.charges import Receipt
 from discreet.ledger.entry import Entry, Head
 from discreet.ledger.ledger import Ledger
 from discreet.ledger.policy import OWNER, Caller
-from discreet.ledger.standings import Appointment, Share, Standing
+from discreet.ledger.standings import Appointment, LedgerEntries, Share, Standing
 from discreet.ledger.store.ledger_store import StoredAnswer, StoredHeader
 from discreet.ledger.store.place import is_there
 from discreet.ledger.tallies import RemainingBudget
@@ -42,6 +42,7 @@ __all__ = [
 __all__ += [
     "Appointment",
     "Caller",
+    "LedgerEntries",
     "Receipt",
     "RemainingBudget",
     "Role",

@@ -325,6 +325,9 @@ class Balance(DisplayMixin):
     failures: int = 0
     stopped: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.total}; spent {describe_share(self.spent_share)})"
+
     @property
     def locked(self) -> bool:
         """Whether this person is stopped or, for an account, any person on it."""

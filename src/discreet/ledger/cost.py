@@ -66,6 +66,9 @@ class Cost:
         asked = str(self.details) if self.epsilon is None else f"epsilon={decimal(self.epsilon)}"
         return asked if self.share is None else f"{asked}, {share_spent(self.share)}"
 
+    def __repr__(self) -> str:
+        return f"Cost({self})"
+
     def __str__(self) -> str:
         return self.brief if self.is_zero or self.share is None else f"{self.brief} of the budget"
 

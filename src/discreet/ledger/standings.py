@@ -1,4 +1,4 @@
-"""The figures of an account, of each person and of each project on it, at one moment."""
+"""What readers of a ledger see: the figures of an account, and of each person and project on it, and its entries."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ from fractions import Fraction
 from discreet.dataclass import dataclass
 from discreet.ledger import changes, policy
 from discreet.ledger.account import Balance, Role, describe_share
+from discreet.ledger.cost import Cost
+from discreet.ledger.entry import Entry
 from discreet.ledger.store.ledger_store import Transaction
 from discreet.privacy import Loss
-from discreet.report.display import Display
+from discreet.report.display import Display, DisplayMixin
 
+_HEADINGS = ("sequence", "time", "who", "account", "what", "cost")  # of entries as a table
 _SCOPES = "member", "project"  # of states that belong to a person or a project on an account
 
 
@@ -89,6 +92,8 @@ class Standing(Balance):
     people: tuple[Share, ...] = ()
     projects: tuple[Share, ...] = ()
 
+    __repr__ = Balance.__repr__
+
     @property
     def lines(self) -> list[tuple[str, str, str, str, str]]:
         """A line for each person and project: name, role, cap, spent, remaining."""
@@ -144,3 +149,33 @@ def _project(rows: Transaction, account: str, name: str, whole: Balance) -> Shar
 def _share(name: str, role: Role | None, cap: Loss | None, own: Balance, whole: Balance) -> Share:
     left = whole.remaining.epsilon if cap is None else min(own.remaining.epsilon, whole.remaining.epsilon)
     return Share(name=name, role=role, cap=cap, balance=own, spendable=left)
+
+
+class LedgerEntries(DisplayMixin, tuple[Entry, ...]):
+    """Entries in order of their sequence: a tuple that prints as a table.
+
+    >>> from discreet.ledger import Ledger
+    >>> from discreet.privacy import Budget, Unit, events
+    >>> ledger = Ledger()
+    >>> _ = ledger.stewardship.open_account("a", unit=Unit("person"), budget=Budget(epsilon=1))
+    >>> _ = ledger.charge("a", events.Pure("0.1"), question="{}", sql="SELECT COUNT(*) AS n FROM visits", asked="1/10")
+    >>> found = LedgerEntries(ledger.history())
+    >>> found, [row[4:] for row in found._display().rows]
+    (LedgerEntries(2), [('open', ''), ('charge SELECT COUNT(*) AS n FROM visits', 'epsilon=0.1, 10 %')])
+    """
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"LedgerEntries({len(self)})"
+
+    def _display(self) -> Display:
+        return Display(columns=_HEADINGS, rows=[_row(entry) for entry in self], numbers=_HEADINGS[:1])
+
+
+def _row(entry: Entry) -> tuple[object, ...]:
+    content = entry.content
+    said = content.get("sql") or content.get("note") or (f"of entry {entry.about}" if entry.about else "")
+    cost = Cost.read(content).brief if content.get("cost") else ""
+    moment = entry.time[:19].replace("T", " ")
+    return entry.sequence, moment, entry.who, entry.account, " ".join(f"{entry.kind} {said}".split()), cost

@@ -398,5 +398,8 @@ class RemainingBudget:
         """The delta of the loss; 0 if it is pure."""
         return self.loss.delta if isinstance(self.loss, ApproxDP | ZCDP) else Fraction(0)
 
+    def __repr__(self) -> str:
+        return f"RemainingBudget({self})"
+
     def __str__(self) -> str:
         return share_left(self.share)

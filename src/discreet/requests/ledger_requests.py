@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar
 
 from discreet.dataclass import dataclass
 from discreet.errors import UnknownTable
-from discreet.ledger import Appointment, Balance, Caller, Entry, Head, Ledger, Role, Share, Standing
+from discreet.ledger import Appointment, Balance, Caller, Head, Ledger, LedgerEntries, Role, Share, Standing
 from discreet.privacy import Loss
 from discreet.requests.request import Arg, ArgumentKind, Request
 
@@ -35,7 +35,7 @@ def get_budget(ledger: Ledger, request: GetBudget, _: Caller) -> Standing:
 
 
 @dataclass(frozen=True, kw_only=True)
-class GetHistory(Request[tuple[Entry, ...]]):
+class GetHistory(Request[LedgerEntries]):
     """List the entries of the ledger: sequence, time, person, query or action, and cost."""
 
     verb: ClassVar[str] = "history"
@@ -48,10 +48,10 @@ class GetHistory(Request[tuple[Entry, ...]]):
     project: Annotated[str | None, Arg(ArgumentKind.NAME, "Only of this project.")] = None
 
 
-def get_history(ledger: Ledger, request: GetHistory, _: Caller) -> tuple[Entry, ...]:
+def get_history(ledger: Ledger, request: GetHistory, _: Caller) -> LedgerEntries:
     """Returns the entries that a request asks for."""
     account = None if request.name is None else account_of(ledger, request.name)
-    return ledger.history(account, analyst=request.analyst, project=request.project)
+    return LedgerEntries(ledger.history(account, analyst=request.analyst, project=request.project))
 
 
 def account_of(ledger: Ledger, name: str) -> str:

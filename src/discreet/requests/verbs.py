@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from discreet import check
 from discreet.lazy import Module
-from discreet.ledger import OWNER, Appointment, Balance, Caller, Entry, Head, Role, Share, Standing
+from discreet.ledger import OWNER, Appointment, Balance, Caller, Head, LedgerEntries, Role, Share, Standing
 from discreet.mechanisms.mechanism import CONFIDENCE
 from discreet.plan.model.nodes import Question, Value
 from discreet.plan.model.schema import Limits
@@ -534,8 +534,11 @@ class Verbs(ABC):
 
     def history(
         self, name: str | None = None, *, analyst: str | None = None, project: str | None = None
-    ) -> tuple[Entry, ...]:
-        """Returns every entry of the account of a table, or of that name; perhaps of one analyst or project only."""
+    ) -> LedgerEntries:
+        """Returns every entry of the account of a table, or of that name; perhaps of one analyst or project only.
+
+        It is a tuple of entries that prints, and shows itself in a notebook, as a table with query and cost.
+        """
         return self._perform(GetHistory.of(name=name, analyst=analyst, project=project), Caller())
 
     def verify(self) -> Head:

@@ -21,7 +21,7 @@ from discreet.cli.verbs.verb_commands import CommandCall, command, print_result
 from discreet.curator.config.enrolment import declared_ledger
 from discreet.curator.config.toml_file import load
 from discreet.errors import InvalidParameter
-from discreet.ledger import Head
+from discreet.ledger import Head, LedgerEntries
 from discreet.ledger.serialization import write_loss
 from discreet.presentation.ledger_report.report_page import write_report
 from discreet.presentation.ledger_view.entry_view import EntryView, view_entry
@@ -51,7 +51,7 @@ def history(call: CommandCall, *, since: Since = None) -> None:
     with read_ledger(call.config) as ledger:
         account = wanted.name and account_of(ledger, wanted.name)
         entries = ledger.history(account, analyst=wanted.analyst, project=wanted.project)
-    found = tuple(entry for entry in entries if entry.time >= start)
+    found = LedgerEntries(entry for entry in entries if entry.time >= start)
     if call.form is OutputFormat.JSON:
         print_result(GetHistory, found, call.form)
     elif call.form is OutputFormat.CSV:

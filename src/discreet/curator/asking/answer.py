@@ -92,6 +92,10 @@ class Answer(DisplayMixin):
     coverage: Mapping[str, Coverage] | None = None
     totals: tuple[frozenset[str], ...] = ()
 
+    def __repr__(self) -> str:
+        counted = f"{len(self.records)} row{'' if len(self.records) == 1 else 's'} of {', '.join(self.columns)}"
+        return f"Answer({counted}; {'replayed' if self.replayed else self.cost})"
+
     @classmethod
     def of(
         cls,

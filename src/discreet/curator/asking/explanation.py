@@ -75,6 +75,9 @@ class Explanation(DisplayMixin):
     details: tuple[str, ...] = ()
     saved: float = 1.0
 
+    def __repr__(self) -> str:
+        return f"Explanation({self.cost}; account {self.account!r})"
+
     @property
     def limits(self) -> Limits:
         """Returns how much one unit counts."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from discreet.ledger import Account, Appointment, Balance, Entry, Head, Share, Standing
+from discreet.ledger import Account, Appointment, Balance, Entry, Head, LedgerEntries, Share, Standing
 from discreet.ledger.cost import Cost
 from discreet.presentation.documents.result_documents import (
     Document,
@@ -130,11 +130,11 @@ def history_document(entries: Iterable[Entry], following: int | None = None) -> 
     return {"entries": [ENTRY.write(entry) for entry in entries], "next": following}
 
 
-ENTRIES: DocumentForm[tuple[Entry, ...]] = DocumentForm(
+ENTRIES: DocumentForm[LedgerEntries] = DocumentForm(
     kind="entries",
     says_kind=False,
     about="A page of entries of the ledger, and where the next one begins.",
-    make=lambda entries: entries,
+    make=lambda entries: LedgerEntries(entries),  # noqa: PLW0108 - its argument names the part
     parts={"entries": tuple[Entry, ...], "next": int | None},
     writes=history_document,
 )
