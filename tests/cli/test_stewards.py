@@ -97,7 +97,7 @@ def test_every_act_tells_what_was_and_is_and_is_an_entry() -> None:
         (["grant", "ana", "--epsilon", "1"], 2),
         (["grant", "owner"], 2),
         (["set-cap", "flu", "patients"], 2),
-        (["set-cap", "flu", "patients", "--epsilon", "1"], 2),
+        (["set-cap", "flu", "patients", "--rho", "1"], 2),
         (["history", "--since", "yesterday"], 2),
         (["history", "--csv", "--json"], 2),
         (["history", "--account", "nobody"], 2),

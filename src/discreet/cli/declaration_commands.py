@@ -12,11 +12,12 @@ import typer
 
 from discreet.cli.output import WRONG_USAGE, create_file, draw_table, say
 from discreet.curator.config.declared_changes import TableChange, declared_changes
-from discreet.curator.config.enrolment import check_budgets, check_sources
+from discreet.curator.config.enrolment import check_budgets, check_sources, declared_ledger
 from discreet.curator.config.toml_file import FILE, Config, load
 from discreet.curator.curator import Curator
 from discreet.errors import InvalidParameter
 from discreet.lazy import rich_console, rich_table
+from discreet.ledger.cost import meaning
 from discreet.privacy import Loss
 from discreet.report.display import printable
 from discreet.sql.examples import quote_name
@@ -50,6 +51,9 @@ def protect(*, yes: Yes = False, config: ConfigFile = HERE) -> None:
         _confirm(len(replacing))
     Curator.from_config(config, replacing=replacing).close()
     rich_console.Console().print(_draw_declarations(declared, check_budgets(declared)))
+    with declared_ledger(declared, read_only=True) as ledger:
+        for name in declared.budgets:
+            say(f"Account {name}: {meaning(ledger.account(name), ledger.balance(name).total)}")
     say(f"Protected. Ask with: {_first_question(declared)}")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
@@ -10,9 +11,10 @@ from discreet.dataclass import dataclass
 from discreet.ledger.account import Account, AccountState
 from discreet.ledger.serialization import ratio, read_loss
 from discreet.ledger.tallies import ChargePrice, prices, rules, share_used
-from discreet.privacy import Loss
+from discreet.privacy import Loss, Neighbours
 from discreet.privacy.amounts import decimal
 from discreet.privacy.events import Event
+from discreet.privacy.guessing import best_guess
 from discreet.report.display import share_spent
 
 _NOTHING = Fraction(0)
@@ -122,3 +124,33 @@ def added_share(before: AccountState, after: AccountState) -> Fraction:
     """Returns how far an act moves the share of the budget that is spent; below 0 where it gives a larger budget."""
     spent, now = share_used(before.spent, before.budget), share_used(after.spent, after.budget)
     return _NOTHING if spent is None or now is None else now - spent
+
+
+def meaning(account: Account, budget: Loss, answer: Loss | None = None) -> str:
+    """Returns what a budget means, in a sentence: how often a guess about one person can be right.
+
+    Args:
+        account: whose people are protected.
+        budget: all that the account may release.
+        answer: what one answer may release; None for the account alone.
+
+    >>> from discreet.privacy import Neighbours, PureDP, Unit
+    >>> account = Account(
+    ...     name="a", unit=Unit("person", "id"), neighbours=Neighbours.ADD_REMOVE, budget=PureDP(2), salt=bytes(32)
+    ... )
+    >>> print(meaning(account, PureDP(2)))
+    Someone guessing whether a person is in the data is right 50 % of the time without any answer, and at most 88.1 %...
+    """
+    one = "a person" if len(account.unit.columns) <= 1 else "a unit"
+    what = f"whether {one} is in the data"
+    if account.neighbours is Neighbours.REPLACE:
+        what = f"which of two values {one} has"
+    whole = f"at most {_percent_above(best_guess(budget))} with all that this account may release"
+    if answer is None:
+        return f"Someone guessing {what} is right 50 % of the time without any answer, and {whole}."
+    with_it = f"at most {_percent_above(best_guess(answer))} with it"
+    return f"Someone guessing {what} is right 50 % of the time without this answer, {with_it}, and {whole}."
+
+
+def _percent_above(rate: float) -> str:
+    return f"{math.ceil(round(1000 * rate, 6)) / 10:g} %"

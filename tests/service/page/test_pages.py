@@ -85,6 +85,9 @@ def test_a_price_and_a_budget_show_how_they_are_computed(clinic: Clinic) -> None
     explained = ana.htmx("/explain", {"sql": BY_WARD, "epsilon": "0.1"}).text
     assert "<summary>How is this computed?</summary>" in explained
     assert "sums of rho (zCDP): this charge rho=0.005; with it rho=0.005 of rho=" in explained
+    assert (
+        "right 50 % of the time without this answer, at most 52.5 % with it, and at most 95.3 % with all" in explained
+    )
     assert "sums of epsilon: epsilon=0 of epsilon=2, 0 %" in ana.get("/budget").text
 
 

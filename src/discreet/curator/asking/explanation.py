@@ -17,7 +17,7 @@ from discreet.dataclass import dataclass
 from discreet.exact.integer_columns import column_of, round_column
 from discreet.ledger import Ledger, RemainingBudget
 from discreet.ledger.account import AccountState
-from discreet.ledger.cost import Cost, cost_now, describe_cost
+from discreet.ledger.cost import Cost, cost_now, describe_cost, meaning
 from discreet.measurement.program.execution import ReleasedStatistics, notes
 from discreet.measurement.program.program import Program, ReleaseFormat
 from discreet.measurement.releases.additive import AdditiveNoise, grains_of
@@ -26,6 +26,7 @@ from discreet.plan.model.readings import Statistic
 from discreet.plan.model.schema import Limits
 from discreet.plan.post.outputs import Cell, Measured, NoisyTime
 from discreet.plan.post.steps import AttachQuestion, FilterGroups, Regroup
+from discreet.privacy import ApproxDP
 from discreet.privacy.events import Event
 from discreet.report.display import Display, DisplayMixin, error, percent
 
@@ -55,6 +56,7 @@ class Explanation(DisplayMixin):
         caps: what the caps of the analyst and of the project leave, if they have any.
         refusal: why `ask` would refuse the question now; None if it would not.
         details: how the cost is computed, with the account's own numbers: a line for each rule by which it is counted.
+        meaning: how often a guess about one person can be right, with this answer and with all of the account.
         saved: how many times smaller the noise is, of every number, because few groups are shown; 1 if it is not.
     """
 
@@ -73,6 +75,7 @@ class Explanation(DisplayMixin):
     caps: Mapping[str, RemainingBudget] = field(default_factory=dict)
     refusal: str | None = None
     details: tuple[str, ...] = ()
+    meaning: str = ""
     saved: float = 1.0
 
     def __repr__(self) -> str:
@@ -124,7 +127,7 @@ class Explanation(DisplayMixin):
             rows=[(name, error(width) + self._unit(name)) for name, width in self.errors.items()],
             numbers=[head],
             facts=self.facts,
-            notes=(*self.notes, "Nothing was read and nothing was spent."),
+            notes=(*filter(None, (self.meaning,)), *self.notes, "Nothing was read and nothing was spent."),
         )
 
 
@@ -153,6 +156,7 @@ def explanation(
         remarks=(*to_come(measurement, terms), *measurement.facts.remarks),
         pending=bool(measurement.missing),
         details=describe_cost(account, state, event),
+        meaning=meaning(account, state.budget, ApproxDP(terms.epsilon, terms.delta)),
         saved=_precision_gain(measurement, terms, program),
     )
 
