@@ -14,7 +14,7 @@ from discreet.curator import Curator, paid_release
 from discreet.curator.asking import batch as asking
 from discreet.curator.asking.batch_plan import BatchPlan, share_terms
 from discreet.curator.catalog.declarations import QueryBudget
-from discreet.curator.paid_release import AGAIN, LOST, STAYS, STORED
+from discreet.curator.paid_release import AGAIN, LOST, STAYS, STORED, costs_no_more
 from discreet.engines import Memory
 from discreet.errors import (
     InsufficientBudget,
@@ -27,7 +27,7 @@ from discreet.errors import (
 from discreet.ledger import Ledger
 from discreet.noise import SeededBits
 from discreet.plan.model.schema import Limits
-from discreet.privacy import Budget, PureDP, events
+from discreet.privacy import Budget, PureDP, Unit, events
 from tests.curator.clinic import visits
 from tests.curator.spies import BY_WARD, COUNT, Broken, Spy, clinic, filtered
 
@@ -214,6 +214,49 @@ def test_gaussian_shares_grow_with_the_root() -> None:
     assert max(widths[:-1]) <= 5 * widths[-1]  # Laplace noise, with eight shares of epsilon, would have eight times
     assert curator.ask(wards[3], epsilon="0.15", delta="1e-6").records == answers[3].records
     assert curator.ask_many(wards, epsilon=1, delta="1e-6")[5].replayed
+
+
+MANY = [filtered(age) for age in range(20, 36)]
+
+
+def test_gaussian_shares_are_charged_as_what_they_are_together() -> None:
+    """By plain sums the batch costs the epsilon that was asked for, and not the larger sum of its shares."""
+    curator = clinic(budget=Budget(epsilon=10, delta="1e-4"))
+    curator.ask_many(MANY, epsilon=1, delta="1e-6")
+    event = charged_event(curator)
+    assert isinstance(event, events.Calibrated)
+    assert (event.epsilon, event.delta) == (Fraction(1), Fraction(1, 10**6))
+    assert compose(listed(event)).rho <= rho_for(1.0, 1e-6)
+    assert len(listed(event)) == 1  # equal noise for each of them
+    plain = curator.budget("visits").details[1]
+    assert plain.spent == Budget(epsilon=1, delta="1e-6")
+
+
+@pytest.mark.usefixtures("ctrl_c")
+@pytest.mark.parametrize("call", [0, 2, 15])
+def test_a_gaussian_batch_that_is_stopped_goes_on(monkeypatch: pytest.MonkeyPatch, call: int) -> None:
+    """What is kept of it is a part of what was charged."""
+    monkeypatch.setattr(paid_release, "WAIT", 0.0)
+    curator, usual, calls = clinic(budget=Budget(epsilon=10, delta="1e-4")), Ledger.store_beside, iter(range(100))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Ledger, "store_beside", lambda *a, **k: stop() if next(calls) == call else usual(*a, **k))
+        with pytest.raises(KeyboardInterrupt):
+            curator.ask_many(MANY, epsilon=1, delta="1e-6", key="k")
+    answers = curator.ask_many(MANY, epsilon=1, delta="1e-6", key="k")
+    assert len(answers) == len(MANY)
+    assert len(charges(curator)) == 1
+
+
+def test_more_than_the_parts_of_a_gaussian_batch_is_not_covered() -> None:
+    ledger = Ledger()
+    account = ledger.stewardship.open_account("a", unit=Unit("person"), budget=Budget(epsilon=10, delta="1e-4"))
+    part = events.Calibrated(events.Concentrated("0.01"), "0.6", "1e-6")
+    bare = events.Concentrated("0.01")
+    whole = events.Calibrated(events.Composed([bare, bare]), 1, "1e-6")
+    assert costs_no_more(part, whole, account)
+    assert costs_no_more(events.Composed([part, part]), whole, account)
+    assert not costs_no_more(events.Composed([part, part, part]), whole, account)
+    assert not costs_no_more(events.Composed([part, events.Concentrated("0.011")]), whole, account)
 
 
 def test_facts_that_several_need_are_bought_once() -> None:

@@ -25,6 +25,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
+from discreet.accounting.composition import terms
 from discreet.dataclass import dataclass
 from discreet.errors import DiscreetError, InternalError, QueryFailed
 from discreet.ledger import Account, Caller, Ledger, Receipt, RemainingBudget
@@ -333,7 +334,14 @@ def require_paid(event: Event, receipt: Receipt, accounts: tuple[Account, ...]) 
 
 
 def costs_no_more(event: Event, promise: Event, account: Account) -> bool:
-    """Returns whether an event costs at most what was promised, under every rule of an account that has a price."""
+    """Returns whether an event costs at most what was promised, under every rule of an account that has a price.
+
+    A part of what was promised costs no more than the whole, from which it is made by leaving out the rest: the
+    calibrated parts of a batch may have larger sums than the amounts that the whole batch is calibrated to.
+    """
+    part, whole = (terms(each, account.neighbours) for each in (event, promise))
+    if all(count <= whole.get(one, 0) for one, count in part.items()):
+        return True
     actual, promised = (prices(each, account.budget, account.neighbours) for each in (event, promise))
     return actual.is_covered_by(promised)
 

@@ -208,10 +208,9 @@ class BatchPlan:
         if not self.terms.delta or len(places) == 1 or any(self.measurements[place].missing for place in places):
             return None
         joint = self._having(law="gaussian")
-        whole = Fraction(rho_for(float_below(self.terms.epsilon), float_below(self.terms.delta)))
         apart, together = ([plan.program(place) for place in places] for plan in (self, joint))
         rho = _rho([program.event for program in together])
-        if rho is None or rho > whole or _badness(together) > _badness(apart):
+        if rho is None or rho > self._largest_rho or _badness(together) > _badness(apart):
             return None
         return "gaussian"
 
@@ -303,10 +302,25 @@ class BatchPlan:
 
     @property
     def event(self) -> events.Event:
-        """Returns the whole price; of one release alone, its own."""
+        """Returns the whole price; of one release alone, its own.
+
+        Shares of a rho are charged as what they are together: noise that is calibrated to the epsilon and the delta of
+        the batch, since the sum of their rho implies these (`share_terms`).
+        """
         parts = [*self.probe_events, *(self._price(place) for place in self.layout.measured)]
         parts += [self.cube_program(part).event for part in self.layout.merged]
-        return parts[0] if len(parts) == 1 else events.Composed(parts)
+        if len(parts) == 1:
+            return parts[0]
+        rho = None if self.law is None else _rho(parts)
+        if rho is None or rho > self._largest_rho:
+            return events.Composed(parts)
+        together = events.strip_calibration(events.Composed(parts))
+        return events.Calibrated(together, self.terms.epsilon, self.terms.delta)
+
+    @property
+    def _largest_rho(self) -> Fraction:
+        """Returns the largest rho that implies the epsilon and the delta of the batch."""
+        return Fraction(rho_for(float_below(self.terms.epsilon), float_below(self.terms.delta)))
 
     @property
     def probe_events(self) -> list[events.Event]:
