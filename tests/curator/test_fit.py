@@ -10,6 +10,7 @@ import threading
 import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -433,6 +434,18 @@ def test_rows_that_are_refused_cost_nothing(question: str, target: str, reason: 
         curator, _ = spied()
         for proposed in re.findall(r"`([^`]*)`", error.hint):
             curator.plan_fit(TinyScaler(epsilon=1), proposed)
+
+
+def test_an_epsilon_of_the_call_is_the_learners() -> None:
+    """It is charged and explained, and the estimator keeps its own."""
+    curator, _ = spied()
+    estimator = TinyClassifier(epsilon=3)
+    plan = curator.plan_fit(estimator, WARD, target="ward", epsilon="0.5")
+    model = curator.fit(estimator, WARD, target="ward", epsilon="0.5")
+    assert (plan.cost.epsilon, model.cost_.epsilon, model.epsilon) == (Fraction(1, 2),) * 3
+    assert (estimator.epsilon, str(curator.budget("visits").spent)) == (3, "epsilon=0.5")
+    with pytest.raises(InvalidParameter, match="epsilon"):
+        curator.fit(estimator, WARD, target="ward", epsilon=-1)
 
 
 def test_those_who_may_not_ask_and_cannot_pay_read_nothing() -> None:

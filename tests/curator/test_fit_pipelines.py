@@ -154,6 +154,17 @@ def test_private_steps_are_paid_for_together() -> None:
     assert np.mean(model.predict(policies(300).drop(columns="costly")) == policies(300)["costly"]) > 0.8
 
 
+def test_an_epsilon_of_the_call_is_divided_among_private_steps() -> None:
+    steps: list[tuple[str, Any]] = [
+        ("columns", mixed()),
+        ("scaler", learn.StandardScaler(epsilon=1, delta="1e-7", bounds=(0, 1))),
+        ("line", learn.LogisticRegression(epsilon=3, delta="1e-7", bounds=(-4, 4))),
+    ]
+    parts = dict(curated(40).plan_fit(learn.Pipeline(steps), ROWS, target="costly", epsilon=2).params["steps"])
+    assert parts["scaler"].epsilon + parts["line"].epsilon == 2
+    assert (steps[1][1].epsilon, steps[2][1].epsilon) == (1, 3)
+
+
 def test_a_pipeline_that_begins_with_a_learner_is_given_numbers() -> None:
     scaler = learn.StandardScaler(epsilon=1, delta="1e-7")
     line = learn.LogisticRegression(epsilon=3, delta="1e-7", norm_bound=3)

@@ -243,11 +243,15 @@ class Curator(Verbs):
         return self._profiler.buy(wanted, caller)
 
     def _fit(self, request: Fit, caller: Caller) -> Any:
-        training = self._trainer.plan(request.estimator, request.sql, request.target, request.rows_per_unit)
+        training = self._trainer.plan(
+            request.estimator, request.sql, request.target, request.rows_per_unit, request.epsilon
+        )
         return self._trainer.fit(training, caller)
 
     def _plan_fit(self, request: PlanFit, caller: Caller) -> FitPlan:
-        training = self._trainer.plan(request.estimator, request.sql, request.target, request.rows_per_unit)
+        training = self._trainer.plan(
+            request.estimator, request.sql, request.target, request.rows_per_unit, request.epsilon
+        )
         return self._trainer.explain(training, analyst=caller.analyst, project=caller.project)
 
     def _synthesize(self, request: Synthesize, caller: Caller) -> SyntheticTable:

@@ -51,6 +51,16 @@ class BuyProfile(Request["Profile"]):
 Learner = Annotated[Any, Arg(ArgumentKind.LEARNER, "A learner of discreet.learn.", faces=_LEARNED)]
 TrainingRows = Annotated[str, Arg(ArgumentKind.SQL, "One SELECT of the columns to learn from.", faces=_LEARNED)]
 Target = Annotated[str | None, Arg(ArgumentKind.NAME, "The column to learn.", faces=_LEARNED)]
+Price = Annotated[
+    Fraction | None,
+    Arg(
+        ArgumentKind.AMOUNT,
+        "What the model may cost. Default: the learner's own epsilon.",
+        example="1",
+        spends=True,
+        faces=_LEARNED,
+    ),
+]
 RowsPerUnit = Annotated[
     int, Arg(ArgumentKind.COUNT, "The most rows of one unit that count.", most=10**6, faces=_NOT_ON_PAGE)
 ]
@@ -64,6 +74,7 @@ class Fit(Request[Any]):
     estimator: Learner
     sql: TrainingRows
     target: Target = None
+    epsilon: Price = None
     rows_per_unit: RowsPerUnit = 1
 
 
@@ -75,6 +86,7 @@ class PlanFit(Request["FitPlan"]):
     estimator: Learner
     sql: TrainingRows
     target: Target = None
+    epsilon: Price = None
     rows_per_unit: RowsPerUnit = 1
 
 

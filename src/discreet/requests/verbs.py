@@ -283,6 +283,7 @@ class Verbs(ABC):
         sql: str,
         *,
         target: str | None = None,
+        epsilon: check.Number | None = None,
         analyst: str = OWNER,
         key: str | None = None,
         project: str = "",
@@ -293,13 +294,16 @@ class Verbs(ABC):
 
         Features are the columns as written, but for the `target`, which is learned; numbers are clipped to declared
         bounds, texts with declared keys become one feature for each key. A copy of the estimator, a learner of
-        `discreet.learn`, is fitted for its own epsilon and delta, with bounds, classes and neighbours as declared. The
-        same again is given for free. It has `columns_`, and of the call `cost_`, `remaining_`, `replayed_`, `notes_`.
+        `discreet.learn`, is fitted for `epsilon`, by default its own, and for its delta, with bounds, classes and
+        neighbours as declared. The same again is given for free. It has `columns_`, and of the call `cost_`,
+        `remaining_`, `replayed_`, `notes_`.
 
         Formal guarantee: the event that was charged describes all that is returned, for units as the account has them:
         each has `rows_per_unit` rows of the input, of its own alone; more than 1 only if the learner accounts for them.
         """
-        request = table_requests.Fit.of(estimator=estimator, sql=sql, target=target, rows_per_unit=rows_per_unit)
+        request = table_requests.Fit.of(
+            estimator=estimator, sql=sql, target=target, epsilon=epsilon, rows_per_unit=rows_per_unit
+        )
         return self._perform(request, Caller(analyst=analyst, project=project, key=key, progress=progress))
 
     def plan_fit(
@@ -308,12 +312,15 @@ class Verbs(ABC):
         sql: str,
         *,
         target: str | None = None,
+        epsilon: check.Number | None = None,
         analyst: str = OWNER,
         project: str = "",
         rows_per_unit: int = 1,
     ) -> FitPlan:
         """Returns what `fit` would release and cost; reads nothing, costs nothing. Refuses whom `fit` refuses."""
-        request = table_requests.PlanFit.of(estimator=estimator, sql=sql, target=target, rows_per_unit=rows_per_unit)
+        request = table_requests.PlanFit.of(
+            estimator=estimator, sql=sql, target=target, epsilon=epsilon, rows_per_unit=rows_per_unit
+        )
         return self._perform(request, Caller(analyst=analyst, project=project))
 
     def synthesize(

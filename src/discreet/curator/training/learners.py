@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,7 @@ def training(
     rows: TrainingRows,
     target: str | None,
     *,
+    epsilon: Fraction | None,
     rows_per_unit: int,
     account: str,
     schemas: Mapping[str, TableSchema],
@@ -59,6 +61,7 @@ def training(
         estimator: a learner of `discreet.learn`; it is not changed.
         rows: what is selected.
         target: which column is learned.
+        epsilon: what the fit may cost; None for the learner's own.
         rows_per_unit: how many rows one unit may have.
         account: which pays.
         schemas: the declared tables by name.
@@ -71,6 +74,8 @@ def training(
         UnsupportedQuery: if a column has nothing public to bound it by.
     """
     learner = _copy_learner(estimator)
+    if epsilon is not None:  # a pipeline divides it among its private steps
+        learner.set_params(epsilon=epsilon)
     _check_seed(learner, private)
     _check_number_of_rows(learner, rows, rows_per_unit)
     columns, aim = _split(learner, rows, target)

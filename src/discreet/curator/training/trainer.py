@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import field, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -102,7 +103,9 @@ class FitExecutor:
     ) -> None:
         self._catalog, self._ledger, self._engine, self._releaser, self._salt = catalog, ledger, engine, releaser, salt
 
-    def plan(self, estimator: Any, question: str, target: str | None, rows_per_unit: int) -> TrainingPlan:
+    def plan(
+        self, estimator: Any, question: str, target: str | None, rows_per_unit: int, epsilon: Fraction | None = None
+    ) -> TrainingPlan:
         """Returns a fit with everything it is chosen from.
 
         Raises:
@@ -117,6 +120,7 @@ class FitExecutor:
             estimator,
             rows,
             target,
+            epsilon=epsilon,
             rows_per_unit=rows_per_unit,
             account=account,
             schemas=self._catalog.schemas,
