@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from discreet.errors import InsufficientBudget
-from discreet.ledger import Ledger, charges, cost, stewardship
+from discreet.ledger import Ledger, LedgerEntries, charges, cost, stewardship
 from discreet.noise import SeededBits, uniform_below
 from discreet.privacy import Budget, Loss, Unit, events
 from discreet.privacy.events import Event
@@ -111,3 +111,16 @@ def test_a_cap_of_epsilon_alone_has_the_same_share_of_the_delta() -> None:
     ledger.charge("a", events.Approx(1, "2e-7"), analyst="ana", question="{}")
     with pytest.raises(InsufficientBudget, match="of the cap"):
         ledger.charge("a", events.Approx(1, "2e-7"), analyst="ana", question="{}")
+
+
+def test_a_long_history_shows_its_newest_entries() -> None:
+    ledger = Ledger()
+    ledger.stewardship.open_account("a", unit=Unit("person"), budget=Budget(epsilon=10))
+    for number in range(510):
+        ledger.charge("a", events.Pure("0.01"), question="{}", sql=f"SELECT {number} < 1", asked="1/100")
+    shown = LedgerEntries(ledger.history())
+    assert repr(shown) == "LedgerEntries(511)"
+    assert "charge SELECT 509 < 1  epsilon=0.01, 0.1 %" in str(shown)
+    assert str(shown).splitlines()[2].split()[0] == "12"
+    assert "The newest 500 of 511 entries are shown." in str(shown)
+    assert "SELECT 509 &lt; 1" in shown._repr_html_()

@@ -15,6 +15,7 @@ from discreet.privacy import Loss
 from discreet.report.display import Display, DisplayMixin
 
 _HEADINGS = ("sequence", "time", "who", "account", "what", "cost")  # of entries as a table
+_MOST_ROWS = 500
 _SCOPES = "member", "project"  # of states that belong to a person or a project on an account
 
 
@@ -152,7 +153,7 @@ def _share(name: str, role: Role | None, cap: Loss | None, own: Balance, whole: 
 
 
 class LedgerEntries(DisplayMixin, tuple[Entry, ...]):
-    """Entries in order of their sequence: a tuple that prints as a table.
+    """Entries in order of their sequence: a tuple that prints as a table of the newest ones.
 
     >>> from discreet.ledger import Ledger
     >>> from discreet.privacy import Budget, Unit, events
@@ -170,7 +171,10 @@ class LedgerEntries(DisplayMixin, tuple[Entry, ...]):
         return f"LedgerEntries({len(self)})"
 
     def _display(self) -> Display:
-        return Display(columns=_HEADINGS, rows=[_row(entry) for entry in self], numbers=_HEADINGS[:1])
+        left_out = len(self) - _MOST_ROWS
+        notes = (f"The newest {_MOST_ROWS} of {len(self):,} entries are shown.",) if left_out > 0 else ()
+        rows = [_row(entry) for entry in self[-_MOST_ROWS:]]
+        return Display(columns=_HEADINGS, rows=rows, numbers=_HEADINGS[:1], notes=notes)
 
 
 def _row(entry: Entry) -> tuple[object, ...]:
