@@ -364,6 +364,19 @@ def test_the_largest_pure_question_is_told_and_can_be_asked(budget: Loss) -> Non
     assert curator.budget("visits").remaining.epsilon < remaining.epsilon / 10**6
 
 
+@pytest.mark.parametrize("budget", [Budget(epsilon=1, delta=1e-6), Budget(rho="1/3", delta="1e-6")])
+@pytest.mark.parametrize("delta", [None, "1e-8"])
+def test_what_a_refusal_proposes_for_private_groups_keeps_their_delta(budget: Loss, delta: Any) -> None:
+    curator = clinic(budget)
+    curator.ask(COUNT, epsilon="1/3")
+    private = "SELECT kind, COUNT(*) AS n FROM visits GROUP BY kind"
+    with pytest.raises(InsufficientBudget) as refused:
+        curator.ask(private, epsilon=5, delta=delta)
+    proposed = re.search(r"Ask with epsilon=([0-9.e-]+), or repeat", refused.value.hint)
+    assert proposed is not None
+    assert curator.ask(private, epsilon=proposed[1], delta=delta).cost.epsilon == Fraction(proposed[1])
+
+
 @pytest.mark.parametrize("budget", [Budget(epsilon=1), Budget(epsilon=1, delta=1e-6), Budget(rho="1/3")])
 def test_a_refusal_says_what_can_be_asked_instead(budget: Loss) -> None:
     curator = clinic(budget)

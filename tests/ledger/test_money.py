@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import re
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
@@ -102,6 +103,28 @@ def test_the_largest_pure_question_passes_and_a_larger_one_does_not(budget: Loss
     else:
         with pytest.raises(InsufficientBudget):
             ledger.charge("patients", events.Pure("1e-9"))
+
+
+@given(budget=st.sampled_from(BUDGETS), chosen=st.lists(st.sampled_from(EVENTS), max_size=8))
+def test_the_epsilon_that_is_advised_to_what_needs_a_delta_passes_with_that_delta(
+    budget: Loss, chosen: list[Event]
+) -> None:
+    ledger = opened(budget=budget)
+    for event in chosen:
+        passes(partial(ledger.charge, "patients"), event)
+    wanted = events.Approx(50, "1e-9")
+    try:
+        with pytest.raises(InsufficientBudget) as caught:
+            ledger.charge("patients", wanted)
+    except UnsupportedEvent:
+        return  # an account without a delta
+    advised = re.search(r"Ask with epsilon=([0-9.e-]+), or", str(caught.value))
+    if advised is None:
+        assert "No budget remains for questions that need a delta" in str(caught.value)
+        with pytest.raises(InsufficientBudget):
+            ledger.charge("patients", events.Approx("1e-6", "1e-9"))
+    else:
+        ledger.charge("patients", events.Approx(advised[1], "1e-9"))
 
 
 def test_unrelated_denominators_do_not_let_the_sums_grow() -> None:

@@ -390,7 +390,7 @@ def _refusal(
         spent, cap, reason = state.spent, state.cap, f"This counts against the cap of {who!r} on account"
         whole = "cap"
         caps.append(state)
-    hint = Hint(f"{reason} {order.account.name!r}. {_advice(now, caps)}")
+    hint = Hint(f"{reason} {order.account.name!r}. {_advice(order.price, now, caps)}")
     requested, remaining = _amounts_refused(order, spent, cap)
     before, after = (share_used(sums, cap) for sums in (spent, spent + order.price))
     if before is None or after is None:
@@ -408,15 +408,18 @@ def _amounts_refused(order: AccountCharge, spent: Tallies, cap: Loss) -> tuple[L
     return order.price.spent_under(cap) or cap * 0, cap * 0
 
 
-def _advice(now: AccountState, caps: Sequence[AccountMember]) -> str:
-    """Returns what can still be asked, as a template: the largest query without delta, and all that was released."""
-    largest = now.spent.largest_pure(now.budget)
-    for capped in caps:
-        if capped.cap is not None:
-            largest = min(largest, capped.spent.largest_pure(capped.cap))
+def _advice(price: Tallies, now: AccountState, caps: Sequence[AccountMember]) -> str:
+    """Returns what can still be asked, as a template: the largest query of its kind, and all that was released.
+
+    A question that cannot do without a delta, like one about private groups, is advised to keep it.
+    """
+    sums = [(now.spent, now.budget), *((capped.spent, capped.cap) for capped in caps if capped.cap is not None)]
+    keeps = price.needs_delta
+    largest = min(spent.largest_like(price, budget) if keeps else spent.largest_pure(budget) for spent, budget in sums)
     if not largest:
-        return "No budget remains for new questions. You can repeat earlier questions for free: see history."
-    pure = "" if isinstance(now.budget, PureDP) else " and {delta:0}"
+        kind = "questions that need a delta" if keeps else "new questions"
+        return f"No budget remains for {kind}. You can repeat earlier questions for free: see history."
+    pure = "" if keeps or isinstance(now.budget, PureDP) else " and {delta:0}"
     return f"Ask with {{epsilon:{at_most(largest)}}}{pure}, or repeat an earlier question for free: see history."
 
 

@@ -12,6 +12,7 @@ Ramdas, Rogers, Wu 2023).
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import field
 from fractions import Fraction
 from functools import lru_cache
@@ -195,10 +196,25 @@ class Tallies:
 
         A pure question costs its epsilon, or half its square in rho; deltas must hold already but do not grow.
         """
+        return self._largest(budget, {})
+
+    @property
+    def needs_delta(self) -> bool:
+        """Returns whether a delta is part of this price under every rule that has one."""
+        return all(cost is None or (len(cost) > 1 and cost[1][0] > 0) for cost in self.sums.values())
+
+    def largest_like(self, price: Tallies, budget: Loss) -> Fraction:
+        """Returns the largest epsilon of a question that needs as much delta as one of this price."""
+        deltas = {kind: None if cost is None else (ZERO, *cost[1:]) for kind, cost in price.sums.items()}
+        return self._largest(budget, deltas)
+
+    def _largest(self, budget: Loss, deltas: Mapping[str, Amounts | None]) -> Fraction:
         largest = Fraction(0)
         for kind, rule, limits in _limits(budget):
-            spent = self.sums[kind]
-            if spent is not None and are_within(spent, limits):
+            spent, delta = self.sums[kind], deltas.get(kind, ())
+            if delta:
+                spent = _sum(spent, delta)
+            if delta is not None and spent is not None and are_within(spent, limits):
                 rest = Fraction(*remainder(limits[0], spent[0]))
                 concentrated = isinstance(rule.cap, ZCDP) and rest > 0
                 largest = max(largest, root_below(2 * rest) if concentrated else rest)
