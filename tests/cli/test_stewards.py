@@ -54,6 +54,14 @@ def test_details_show_every_rule_with_the_accounts_own_numbers(command: list[str
 
 
 @pytest.mark.usefixtures("clinic")
+def test_caps_go_to_the_only_account() -> None:
+    assert "has a cap of epsilon=0.5, delta=2.5e-07" in run("set-cap", "flu", "--epsilon", "0.5").out
+    assert "analyst with a cap of epsilon=1, delta=5e-07" in run("grant", "ana", "--epsilon", "1").out
+    assert set(told_budget()["projects"]) == {"flu"}
+    assert "on the whole ledger" in run("grant", "ada", "--role", "auditor").out
+
+
+@pytest.mark.usefixtures("clinic")
 def test_every_act_tells_what_was_and_is_and_is_an_entry() -> None:
     amended = run("amend", "patients", "--epsilon", "3", "--delta", "1e-6", "--note", "agreed")
     assert "was epsilon=2, delta=1e-06 and is epsilon=3, delta=1e-06" in amended.out
@@ -94,7 +102,7 @@ def test_every_act_tells_what_was_and_is_and_is_an_entry() -> None:
         (["unlock", "patients", "--by", "eve"], 2),
         (["grant", "ana", "--account", "nobody"], 2),
         (["grant", "ana", "--role", "king"], 2),
-        (["grant", "ana", "--epsilon", "1"], 2),
+        (["grant", "ana", "--rho", "1"], 2),
         (["grant", "owner"], 2),
         (["set-cap", "flu", "patients"], 2),
         (["set-cap", "flu", "patients", "--rho", "1"], 2),

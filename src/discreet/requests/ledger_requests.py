@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Annotated, ClassVar
 
 from discreet.dataclass import dataclass
-from discreet.errors import UnknownTable
+from discreet.errors import InvalidParameter, UnknownTable
+from discreet.hint_text import Hint
 from discreet.ledger import Appointment, Balance, Caller, Head, Ledger, LedgerEntries, Role, Share, Standing
 from discreet.privacy import Loss
 from discreet.requests.request import Arg, ArgumentKind, Request
@@ -17,6 +18,7 @@ from discreet.requests.request import Arg, ArgumentKind, Request
 _ROLES = tuple(role.value for role in Role)
 
 Name = Annotated[str, Arg(ArgumentKind.NAME, "A table, or an account.", example="visits", option="account")]
+_MOST_NAMED = 3
 Account = Annotated[str, Arg(ArgumentKind.NAME, "The account.", example="patients")]
 Note = Annotated[str, Arg(ArgumentKind.TEXT, "The reason, kept in the ledger.")]
 
@@ -132,13 +134,16 @@ class Appoint(Request[Appointment]):
     verb: ClassVar[str] = "appoint"
     who: Annotated[str, Arg(ArgumentKind.NAME, "The person.", example="ana")]
     role: Annotated[str, Arg(ArgumentKind.NAME, "analyst, steward or auditor.", choices=_ROLES, example="analyst")]
-    account: Annotated[str, Arg(ArgumentKind.NAME, "The account. Default: the whole ledger.")] = ""
+    account: Annotated[
+        str, Arg(ArgumentKind.NAME, "The account. Default: the whole ledger; with a cap, the only account.")
+    ] = ""
     cap: Annotated[Loss | None, Arg(ArgumentKind.BUDGET, "A cap on the account. Default: no cap.")] = None
 
 
 def appoint(ledger: Ledger, request: Appoint, caller: Caller) -> Appointment:
     """Gives a person a role, and returns their part of the account; on the whole ledger, the role alone."""
-    role, account, cap = request.role, request.account, request.cap
+    role, cap = request.role, request.cap
+    account = request.account if cap is None else _account_or_only_one(ledger, request.account)
     ledger.stewardship.appoint(request.who, role, account=account, cap=cap, by=caller.analyst)
     if not account:
         return Appointment(name=request.who, role=Role(role), cap=None)
@@ -151,15 +156,29 @@ class Allot(Request[Share]):
 
     verb: ClassVar[str] = "allot"
     project: Annotated[str, Arg(ArgumentKind.NAME, "The project.", example="asthma")]
-    account: Account
     cap: Annotated[
         Loss, Arg(ArgumentKind.BUDGET, "What the project may spend of the account.", example="Budget(epsilon=1)")
     ]
+    account: Annotated[str, Arg(ArgumentKind.NAME, "The account. Default: the only one.", example="patients")] = ""
     note: Note = ""
 
 
 def allot(ledger: Ledger, request: Allot, caller: Caller) -> Share:
     """Gives a project a cap, and returns its part of the account."""
-    account, cap, note = request.account, request.cap, request.note
+    account, cap, note = _account_or_only_one(ledger, request.account), request.cap, request.note
     ledger.stewardship.allot(request.project, account=account, cap=cap, by=caller.analyst, note=note)
     return next(one for one in ledger.standing(account).projects if one.name == request.project)
+
+
+def _account_or_only_one(ledger: Ledger, account: str) -> str:
+    """Returns the account that is named; if none is, the only one there is.
+
+    Raises:
+        InvalidParameter: if none is named, and there are several, or none.
+    """
+    accounts = ledger.accounts()
+    if not account and len(accounts) != 1:
+        several = " or ".join(f"{{account:{name}}}" for name in accounts[:_MOST_NAMED])
+        hint = Hint(f"Pass {several}." if several else "Open an account first: protect a table.")
+        raise InvalidParameter("account", account, "to be named, because there is not exactly one", hint)
+    return account or accounts[0]

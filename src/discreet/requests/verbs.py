@@ -574,6 +574,6 @@ class Verbs(ABC):
         """
         return self._perform(Appoint.of(who=who, role=role, account=account, cap=cap), Caller(analyst=by))
 
-    def allot(self, project: str, *, account: str, cap: Loss, by: str = OWNER, note: str = "") -> Share:
+    def allot(self, project: str, *, cap: Loss, account: str = "", by: str = OWNER, note: str = "") -> Share:
         """Gives a project a cap on an account: questions that name the project count against both."""
         return self._perform(Allot.of(project=project, account=account, cap=cap, note=note), Caller(analyst=by))

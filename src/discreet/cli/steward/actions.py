@@ -9,6 +9,7 @@ file must say the same.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeVar
@@ -22,6 +23,7 @@ from discreet.errors import InvalidParameter
 from discreet.ledger import Ledger, Role
 from discreet.ledger.serialization import write_loss
 from discreet.privacy import Loss
+from discreet.privacy.amounts import decimal
 from discreet.requests.ledger_requests import Allot, Amend, Appoint, Renew, Unlock
 from discreet.requests.request import Request
 from discreet.requests.verb_table import VERBS
@@ -86,7 +88,7 @@ def unlock(call: CommandCall) -> None:
 def grant(call: CommandCall) -> None:
     """Give a person a role on an account, and perhaps a cap. From the first analyst on, all others lose access."""
     declared = load(call.config)
-    request = call.request(Appoint, role=call.values["role"] or Role.ANALYST.value)
+    request = _with_account(call.request(Appoint, role=call.values["role"] or Role.ANALYST.value), declared)
     name, account, given = request.who, request.account, Role(request.role)
     _check_file(declared, call.config, Analyst(name=name, account=account, cap=request.cap), given)
     if seen := _run_action(call, declared, request, lambda ledger: _describe_role(ledger, name, account)):
@@ -96,10 +98,11 @@ def grant(call: CommandCall) -> None:
             say(f"Only appointed people may ask on {account!r}.")
 
 
-@command(Allot)
+@command(Allot, positional=("project", "account"), optional=("account",))
 def set_cap(call: CommandCall) -> None:
     """Give a project a cap on an account. Queries for the project count against both."""
-    declared, request = load(call.config), call.request(Allot)
+    declared = load(call.config)
+    request = _with_account(call.request(Allot), declared)
     project, account, cap = request.project, request.account, request.cap
     for one in declared.projects:
         if (one.name, one.account) == (project, account) and one.cap != cap:
@@ -107,6 +110,12 @@ def set_cap(call: CommandCall) -> None:
     if seen := _run_action(call, declared, request, lambda ledger: _cap(ledger.project_cap(project, account=account))):
         before, now = seen
         say(f"Project {project!r} had {before} on account {account!r} and has {now}. What it spent stays spent.")
+
+
+def _with_account(request: Any, declared: Config) -> Any:
+    """Returns a request for a cap with its account: if none is named, the only one that is declared."""
+    alone = len(declared.budgets) == 1 and not request.account and request.cap is not None
+    return replace(request, account=next(iter(declared.budgets))) if alone else request
 
 
 def _describe_role(ledger: Ledger, name: str, account: str) -> tuple[str, bool]:
@@ -150,9 +159,5 @@ def _contradiction(path: Path, place: str, declared: Loss | None, cap: Loss | No
 def _amounts(loss: Loss) -> dict[str, str]:
     """Returns the amounts above 0 as people write them: as decimals where these are exact."""
     amounts = {name: Fraction(amount) for name, amount in write_loss(loss).items()}
-    return {name: _format_amount(amount) for name, amount in amounts.items() if amount}
-
-
-def _format_amount(amount: Fraction) -> str:
-    short = f"{float(amount):g}"
-    return short if Fraction(short) == amount else str(amount)
+    told = {name: (decimal(amount), amount) for name, amount in amounts.items() if amount}
+    return {name: short if Fraction(short) == amount else str(amount) for name, (short, amount) in told.items()}

@@ -33,8 +33,7 @@ _PAGE = Path("report.html")
 _WIDE = 100  # columns from which a table is readable; below it every entry is a few lines of its own
 _AGO = re.compile(r"([1-9][0-9]{0,4})([hdw])")
 _HOURS = {"h": 1, "d": 24, "w": 168}
-_AMOUNTS = ("epsilon", "share", "delta", "rho")
-_COLUMNS = ("sequence", "time", "kind", "account", "who", "project", "what", "sql", *_AMOUNTS)
+_COLUMNS = ("sequence", "time", "kind", "account", "who", "project", "what", "sql", "epsilon", "share", "delta", "rho")
 
 Anchor = Annotated[str | None, typer.Option(metavar="SEQ:HASH", help="A head that was printed earlier.")]
 Out = Annotated[Path, typer.Option(help="The page, readable by its owner only.", dir_okay=False)]
@@ -134,7 +133,5 @@ def _show(entries: Sequence[EntryView]) -> None:
 
 def _record(entry: EntryView) -> dict[str, Any]:
     """Returns an entry for a spreadsheet: amounts as exact fractions in columns of their own."""
-    told = {name: getattr(entry, name) or None for name in _COLUMNS if name not in _AMOUNTS}
-    share = {} if entry.share is None else {"share": str(entry.share)}
-    amounts = {} if entry.cost is None else write_loss(entry.cost.details)
-    return dict.fromkeys(_COLUMNS) | told | amounts | share
+    told = {name: getattr(entry, name, None) or None for name in _COLUMNS}
+    return told | ({} if entry.cost is None else write_loss(entry.cost.details))
