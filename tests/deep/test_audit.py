@@ -214,7 +214,7 @@ def fixed(self: Any, bits: Any = None, *, part: int = 0) -> Iterator[Any]:  # no
     chosen = [at for at in range(len(data)) if int(data[at].argmax()) % RATE == self.turn % RATE]
     for start in range(0, len(chosen), self.most):
         piece = chosen[start : start + self.most]
-        yield self._collated(piece), len(piece), start + self.most >= len(chosen)
+        yield self._collate_batch(piece), len(piece), start + self.most >= len(chosen)
 
 
 @pytest.mark.slow

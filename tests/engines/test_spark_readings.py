@@ -89,8 +89,8 @@ def all_kinds() -> set[str]:
     made |= {f"Statistic {kind}" for kind in get_args(StatisticKind)}
     made |= {f"Fold {kind}" for kind in (*get_args(FoldKind), *get_args(ExtremeKind))}
     made |= {f"Window {kind}" for kind in get_args(WindowKind)}
-    made |= {"Join outer", "Join single", "Matched negated", "Reading public_keys", "Spread without", "Split only"}
-    return made | {"Bounding", "Spread", "Split"}
+    made |= {"Join outer", "Join single", "SemiJoin negated", "Reading public_keys", "Spread without", "Split only"}
+    return made | {"ContributionBounding", "Spread", "Split"}
 
 
 # ---------------------------------------------------------------------------------------------------- kinds of readings

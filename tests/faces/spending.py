@@ -80,6 +80,7 @@ def spending(folder: Path) -> Iterator[Spending]:
     (folder / "discreet.toml").write_text(f'ledger = "clinic.ledger"\n{tables}')
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
+        patch.setenv("XDG_STATE_HOME", str(folder / "state"))
         assert run("protect", "--yes").code == 0
         with Curator.from_config(folder / "discreet.toml") as curator:
             identities = Identities(folder / "identities")

@@ -154,10 +154,23 @@ def coarse(tree: QuantileTree) -> QuantileTree:
 
 
 @pytest.mark.ci
-@pytest.mark.sampled(2)
-@pytest.mark.parametrize(("shift", "ahead"), [(0, True), (2, True), pytest.param(2, False, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("shift", "ahead"), [(0, True), (2, True), (2, False)])
 def test_drawn_points_have_the_joint_law(shift: int, ahead: bool) -> None:
     check_law(shift, ahead=ahead)
+
+
+@pytest.mark.ci
+def test_mutant_what_was_known_before_a_block_was_opened_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    usual = Histogram.open
+
+    def open_blocks(self: Histogram, *opened: Any) -> None:
+        kept = {name: value for name, value in vars(self).items() if name == "known_cells"}
+        usual(self, *opened)
+        vars(self).update(kept)
+
+    monkeypatch.setattr(Histogram, "open", open_blocks)
+    with pytest.raises(AssertionError):
+        check_law(2, ahead=False)
 
 
 @pytest.mark.ci

@@ -13,8 +13,8 @@ from discreet.ledger.serialization import ratio, read_loss
 from discreet.ledger.tallies import ChargePrice, prices, rules, share_used
 from discreet.privacy import Loss, Neighbours
 from discreet.privacy.amounts import decimal
+from discreet.privacy.best_guess import best_guess
 from discreet.privacy.events import Event
-from discreet.privacy.guessing import best_guess
 from discreet.report.display import share_spent
 
 _NOTHING = Fraction(0)

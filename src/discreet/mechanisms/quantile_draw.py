@@ -1,6 +1,6 @@
 """Quantiles drawn from counts of values that are looked at closely only where it matters.
 
-**One point alone* (`draw`). Counts come coarsely first, by blocks of points. Of a block that was not opened, the
+*One point alone* (`draw`). Counts come coarsely first, by blocks of points. Of a block that was not opened, the
 ranks at its ends are known: all of its points have at least the loss that a point with these ranks would have. The draw
 is by rejection: a point is proposed with a weight that is its own, or its closed block's largest; in the second case
 the block is opened, and the point is accepted with its own weight over the proposed one. Whatever was opened before,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -155,8 +156,10 @@ class Histogram:
             InternalError: if a block has not as many values as it had: the data changed between two looks.
         """
         points, counts = _halves(numbers)
-        for stale in ("known", "finest"):
-            self.__dict__.pop(stale, None)
+        with suppress(AttributeError):  # neither need be known yet
+            del self.known_cells
+        with suppress(AttributeError):
+            del self.finest
         for first, last in first_and_last:
             self._open[np.searchsorted(self.blocks, first) : np.searchsorted(self.blocks, last, "right")] = True
         merged = np.concatenate([self._points, points])

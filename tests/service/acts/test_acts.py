@@ -220,7 +220,7 @@ def test_stewards_make_no_stewards_and_change_none(clinic: Clinic) -> None:
         (lambda acts, by: appoint(acts, by, who="nobody", role="analyst", account="patients"), "who"),
         (lambda acts, by: appoint(acts, by, who="ana", role="king", account="patients"), "role"),
         (lambda acts, by: appoint(acts, by, who="ana", role="analyst", account="nowhere"), "account"),
-        (lambda acts, by: appoint(acts, by, who="ana", role="analyst", cap={"epsilon": 1}), "cap"),
+        (lambda acts, by: appoint(acts, by, who="ana", role="analyst", cap={"epsilon": 1}), "account"),
         (lambda acts, by: appoint(acts, by, who="ana", role="analyst", account="patients", cap={"rho": 1}), "cap"),
         (lambda acts, by: amend(acts, by, account="nowhere", budget={"epsilon": 1}), "account"),
         (lambda acts, by: amend(acts, by, account="patients", budget={}), "budget"),

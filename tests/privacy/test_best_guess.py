@@ -10,7 +10,7 @@ import pytest
 from discreet.accounting.risk import risk
 from discreet.errors import InvalidParameter
 from discreet.privacy import GDP, ZCDP, ApproxDP, PureDP, events
-from discreet.privacy.guessing import best_guess
+from discreet.privacy.best_guess import best_guess
 
 
 @pytest.mark.parametrize("epsilon", ["0", "0.1", "1", "5", "30", "1000"])
