@@ -53,6 +53,7 @@ def test_a_replayed_table_has_the_same_page_and_nothing_is_read_or_spent_for_it(
 # ----------------------------------------------------------------------------------------------------------- history
 
 
+@pytest.mark.ci
 def test_history_says_what_was_made_of_rows(tmp_path: Path) -> None:
     with opened(tmp_path) as curator:
         curator.synthesize(ROWS, **QUICK)

@@ -39,6 +39,12 @@ def network(**changed: Any) -> Any:
     return deep.Classifier(**{"epsilon": 2, "size": 200, "batch_size": 50, "epochs": 1, "hidden": (4,), **changed})
 
 
+@pytest.fixture(scope="module", autouse=True)
+def priced() -> None:
+    """The noise of the network is calibrated once in a process, which takes seconds: no test is the first."""
+    spied(Budget(epsilon=20, delta="1e-6"))[0].plan_fit(network(), WARD, target="ward")
+
+
 def spied(budget: Any = BUDGET, **declared: Any) -> tuple[Curator, Spy]:
     spy = Spy()
     return clinic(budget, engine=spy, **declared), spy
