@@ -66,6 +66,13 @@ def fitted(kind: str, rows: Any = X, y: Any = None, **changed: Any) -> Any:
     return made(kind, **changed).fit(rows, target(kind) if y is None else y)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def priced() -> None:
+    """Noise is calibrated once in a process, which takes seconds: no test is the first."""
+    for kind in ("Classifier", "Regressor"):
+        fitted(kind)
+
+
 # ------------------------------------------------------------------------------------------------------- conformance
 
 

@@ -224,10 +224,10 @@ class ExtraTreesClassifier(CellClassifier, ProbabilityClassifier):
     Formal guarantee: pure epsilon-DP, see `Growth`. The probabilities of `predict_proba` are shares of votes, where one
     more vote is divided among all classes.
 
-    >>> X = np.linspace(0, 1, 2000)[:, None]
+    >>> X = np.linspace(0, 1, 1000)[:, None]
     >>> model = ExtraTreesClassifier(epsilon=1, bounds=(0, 1), classes=[0, 1], random_state=0)
     >>> model.fit(X, X[:, 0] > 0.5).score(X, X[:, 0] > 0.5) > 0.95, len(model.labels_)
-    (True, 41)
+    (True, 23)
     >>> print(model.privacy_spent_)
     epsilon=1
     """
