@@ -100,8 +100,7 @@ class InsufficientBudget(DiscreetError):
 
     def __init__(self, requested: Any, remaining: Any, hint: str = "", *, needs: str = "", left: str = "") -> None:
         self.requested, self.remaining, self.hint = requested, remaining, hint
-        told = f"The charge needs {needs or requested}. Remaining: {left or remaining}."
-        super().__init__(told + (f" {hint}" if hint else ""))
+        super().__init__(f"The charge needs {needs or requested}. Remaining: {left or remaining}. {hint}".rstrip())
 
 
 class LedgerError(DiscreetError):

@@ -54,6 +54,15 @@ def test_details_show_every_rule_with_the_accounts_own_numbers(command: list[str
 
 
 @pytest.mark.usefixtures("clinic")
+def test_details_of_a_stored_answer_and_of_a_renewed_account_claim_no_more_than_is_so() -> None:
+    run("ask", COUNT, *CHEAP)
+    assert run("ask", COUNT, *CHEAP, "--details").out.endswith("How this is computed:\n- Nothing was charged.\n")
+    assert "may release in this period" not in run("explain", COUNT, *CHEAP).out
+    run("renew", "patients", "--note", "a new year")
+    assert "may release in this period" in run("explain", COUNT, *CHEAP).out
+
+
+@pytest.mark.usefixtures("clinic")
 def test_caps_go_to_the_only_account() -> None:
     assert "has a cap of epsilon=0.5, delta=2.5e-07" in run("set-cap", "flu", "--epsilon", "0.5").out
     assert "analyst with a cap of epsilon=1, delta=5e-07" in run("grant", "ana", "--epsilon", "1").out

@@ -53,7 +53,8 @@ def protect(*, yes: Yes = False, config: ConfigFile = HERE) -> None:
     rich_console.Console().print(_draw_declarations(declared, check_budgets(declared)))
     with declared_ledger(declared, read_only=True) as ledger:
         for name in declared.budgets:
-            say(f"Account {name}: {meaning(ledger.account(name), ledger.balance(name).total)}")
+            now = ledger.balance(name)
+            say(f"Account {name}: {meaning(ledger.account(name), now.total, now.period)}")
     say(f"Protected. Ask with: {_first_question(declared)}")
 
 

@@ -126,19 +126,20 @@ def added_share(before: AccountState, after: AccountState) -> Fraction:
     return _NOTHING if spent is None or now is None else now - spent
 
 
-def meaning(account: Account, budget: Loss, answer: Loss | None = None) -> str:
+def meaning(account: Account, budget: Loss, period: int, answer: Loss | None = None) -> str:
     """Returns what a budget means, in a sentence: how often a guess about one person can be right.
 
     Args:
         account: whose people are protected.
-        budget: all that the account may release.
+        budget: all that the account may release in a period.
+        period: the present one; what the periods before it released is not in these figures, and the sentence says so.
         answer: what one answer may release; None for the account alone.
 
     >>> from discreet.privacy import Neighbours, PureDP, Unit
     >>> account = Account(
     ...     name="a", unit=Unit("person", "id"), neighbours=Neighbours.ADD_REMOVE, budget=PureDP(2), salt=bytes(32)
     ... )
-    >>> print(meaning(account, PureDP(2)))
+    >>> print(meaning(account, PureDP(2), 1))
     Someone guessing whether a person is in the data is right 50 % of the time without any answer, and at most 88.1 %...
     """
     one = "a person" if len(account.unit.columns) <= 1 else "a unit"
@@ -146,6 +147,8 @@ def meaning(account: Account, budget: Loss, answer: Loss | None = None) -> str:
     if account.neighbours is Neighbours.REPLACE:
         what = f"which of two values {one} has"
     whole = f"at most {_percent_above(best_guess(budget))} with all that this account may release"
+    if period > 1:
+        whole += " in this period"
     if answer is None:
         return f"Someone guessing {what} is right 50 % of the time without any answer, and {whole}."
     with_it = f"at most {_percent_above(best_guess(answer))} with it"
@@ -153,4 +156,4 @@ def meaning(account: Account, budget: Loss, answer: Loss | None = None) -> str:
 
 
 def _percent_above(rate: float) -> str:
-    return f"{math.ceil(round(1000 * rate, 6)) / 10:g} %"
+    return f"{math.ceil(round(1000 * rate, 9)) / 10:g} %"

@@ -17,7 +17,7 @@ def best_guess(guarantee: Loss) -> float:
     1979); a delta adds at most itself to TV. Under mu-GDP it is Phi(mu / 2) (Dong, Roth, Su 2022).
 
     Returns:
-        A bound, computed in floats; whoever shows it rounds it up.
+        A bound, computed in floats; round it up to show it.
 
     >>> from discreet.privacy import ApproxDP, PureDP
     >>> round(best_guess(PureDP("0.5")), 4), round(best_guess(ApproxDP(2, "1e-6")), 4), best_guess(PureDP(0))

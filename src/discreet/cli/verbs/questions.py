@@ -37,8 +37,9 @@ def ask(call: CommandCall, question: Questions = None, *, file: File = None) -> 
     texts = _texts(question, file)
     if len(texts) == 1:
         explained = perform(call, Explain, sql=texts[0]) if call.values["details"] else None
-        print_result(Ask, perform(call, Ask, "Answering", sql=texts[0]), call.form)
-        show_details(call, () if explained is None else explained.details)
+        answer = perform(call, Ask, "Answering", sql=texts[0])
+        print_result(Ask, answer, call.form)
+        show_details(call, explained.details if explained and not answer.replayed else ("Nothing was charged.",))
         return
     _check_several(call)
     print_result(AskMany, perform(call, AskMany, "Answering", questions=texts), call.form)

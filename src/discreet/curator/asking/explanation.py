@@ -156,7 +156,7 @@ def explanation(
         remarks=(*to_come(measurement, terms), *measurement.facts.remarks),
         pending=bool(measurement.missing),
         details=describe_cost(account, state, event),
-        meaning=meaning(account, state.budget, ApproxDP(terms.epsilon, terms.delta)),
+        meaning=meaning(account, state.budget, state.period, ApproxDP(terms.epsilon, terms.delta)),
         saved=_precision_gain(measurement, terms, program),
     )
 

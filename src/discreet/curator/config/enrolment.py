@@ -157,9 +157,9 @@ def enrol(
             _appoint(ledger, analyst)
     for project in config.projects:
         present = ledger.project_cap(project.name, account=project.account)
-        if present != _cap(ledger, project.account, project.cap) and not (
-            ledger_decides and present
-        ):  # every allotment is an entry
+        if ledger_decides and present:
+            continue
+        if present != _cap(ledger, project.account, project.cap):  # every allotment is an entry
             ledger.stewardship.allot(project.name, account=project.account, cap=project.cap)
 
 
