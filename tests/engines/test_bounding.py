@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from discreet.engines import DuckDB, Memory
 from discreet.engines.row_choice import BUCKET, BUCKETS, P, Salt, digest, stays
-from discreet.plan.model.readings import ContributionBounding, Groups, Reading, Spread, Statistic
+from discreet.plan.model.readings import ContributionBounding, Groups, Reading, Split, Spread, Statistic
 from discreet.plan.model.types import Type
 from tests.cases import try_all
 from tests.effort import some, tried
@@ -105,6 +105,54 @@ def test_every_engine_keeps_the_same_rows(bench: Bench) -> None:
             bench.agreed(other, among=salts[salt])
 
     try_all(some([(*pair, salt) for pair in pairs for salt in salts], 8), check_rows)
+
+
+@pytest.mark.ci
+def test_every_engine_keeps_the_same_rows_of_a_total(bench: Bench) -> None:
+    """At most so many rows of one unit in all groups together, whatever they are grouped by."""
+    bench.load(table(13, 300, 11), COLUMNS)
+    referee, _ = bench.engines[REFEREE]
+    of_units = unsealed(referee.read(Reading(table="t", keys=(col("u", T),), statistics=STATISTICS[:1])))
+    by_unit: dict[str, int] = {}
+    for (unit,), (rows,) in of_units.items():
+        if unit is not None and unit.strip():
+            by_unit[unit.strip()] = by_unit.get(unit.strip(), 0) + rows
+
+    def check_total(total: int) -> None:
+        limits = replace(bounding(total, total), total=total)
+        kept = sum(min(total, rows) for rows in by_unit.values())
+        several = (col("a", N), col("b", T))
+        for keys in ((), several, (col("b", T),)):
+            answer = bench.agreed(reading(limits, keys=keys))
+            assert sum(numbers[0] for numbers in answer.values()) == kept
+            if keys:
+                assert_same_by_public_keys(bench, reading(limits, keys=keys), answer)
+            for statistics in (STATISTICS[:1], STATISTICS[:2], STATISTICS[2:]):  # parts of the same statement
+                bench.agreed(Reading(table="t", keys=keys, bounding=limits, statistics=statistics), among=PRINTERS)
+        for other in (
+            reading(limits, where=call("less", B, col("a", N), lit(6, N))),
+            reading(limits, public_keys=((1, "1"), (2, None), (5, "0"))),
+            Reading(table="t", keys=several, bounding=limits, spread=Spread()),
+            Reading(table="t", keys=several, bounding=limits, split=Split(argument=X, exponent=-2, low=-40, high=40)),
+        ):
+            bench.agreed(other)
+
+    try_all([1, 3, 20, 10**9], check_total)
+
+
+@pytest.mark.ci
+def test_a_total_keeps_rows_of_one_unit_by_its_own_rows(bench: Bench) -> None:
+    """Another unit's rows change nothing about which rows are kept, and those that are kept are spread over groups."""
+    own = [{"u": "me", "a": i % 3, "b": "x", "x": float(i)} for i in range(30)]
+    others = [{"u": f"{i % 5}", "a": i % 4, "b": "x", "x": 1.0} for i in range(200)]
+    limits = replace(bounding(6, 6), total=6)
+    mine = replace(reading(limits, keys=(col("a", N),)), where=call("equal", B, col("u", T), lit("me", T)))
+    found = []
+    for rows in (own, [*others, *own], [*own[::-1], *others]):
+        bench.load(rows, COLUMNS)
+        found.append(bench.agreed(mine))
+    assert found[0] == found[1] == found[2]
+    assert [numbers[0] for numbers in found[0].values()] == [2, 2, 2]
 
 
 @cache

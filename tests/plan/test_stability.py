@@ -83,7 +83,8 @@ def everything(names: str, limits: Limits) -> Iterator[Owned]:
     for count in range(limits.groups + 1):
         for chosen in combinations(names, count):
             for rows in product(bags, repeat=count):
-                yield dict(zip(chosen, rows, strict=True))
+                if limits.total is None or sum(map(len, rows)) <= limits.total:
+                    yield dict(zip(chosen, rows, strict=True))
 
 
 def moves(form: JointStatistics, names: str, limits: Limits, neighbours: Neighbours) -> NDArray[np.int64]:
@@ -264,6 +265,46 @@ def test_without_groups(name: str, rows: int, neighbours: Neighbours) -> None:
     check_bound(name, Limits(1, rows), "a", neighbours)
 
 
+TOTALS = [
+    (Limits(total=total), shown, neighbours)
+    for total, shown, neighbours in product((1, 2, 3), (1, 2, 3), Neighbours)
+    if total < 3 or shown < 3  # of three rows in three groups there are too many neighbours
+]
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("name", [name for name in FORMS if name not in MANY])
+def test_a_total_of_rows(name: str) -> None:
+    """One to three rows of a unit in all of one to three groups together, in both relations."""
+    try_all(TOTALS, lambda case: check_bound(name, case[0], "abc"[: case[1]], case[2]))
+
+
+def test_a_total_is_that_of_one_group() -> None:
+    """It is not multiplied by groups: 50 rows in any groups move counts by 50, and squares by 50^2 (100, 2 50^2)."""
+    rows, one, limits = FORMS["rows"].corners, [Fraction(1)], Limits(total=50)
+    for neighbours, times in ((Neighbours.ADD_REMOVE, 1), (Neighbours.REPLACE, 2)):
+        for shown in (7, None):
+            moved = contribution(limits, neighbours, shown)
+            assert (moved.l1(rows, one), moved.l2_squared(rows, one)) == (times * 50, times * 2500)
+        alone = contribution(limits, neighbours, 1)
+        assert (alone.l1(rows, one), alone.l2_squared(rows, one)) == (50, 2500)
+        summed = contribution(limits, neighbours, 12).added_up(sums=3, parts=4)
+        assert (summed.l1(rows, one), summed.l2_squared(rows, one)) == (times * 50, times * 2500)
+        assert contribution(limits, neighbours, 12).added_up(sums=1, parts=12).l2_squared(rows, one) == 2500
+        units = FORMS["units"].corners
+        assert contribution(limits, neighbours, None).l1(units, one, once=True) == times * 50
+
+
+def test_a_total_of_each_grouping() -> None:
+    for neighbours in Neighbours:
+        together = QueryContribution.of(limits=Limits(total=3), neighbours=neighbours, shown=[2, None, 1])
+        each = [contribution(Limits(total=3), neighbours, shown) for shown in (2, None, 1)]
+        for form in FORMS.values():
+            ones = [Fraction(1)] * len(form.statistics)
+            assert together.l1(form.corners, ones) >= sum(one.l1(form.corners, ones) for one in each)
+            assert together.l2_squared(form.corners, ones) >= sum(one.l2_squared(form.corners, ones) for one in each)
+
+
 def test_known_sensitivities() -> None:
     """Counts and histograms: 1 and 1 under add/remove, 1 and 2 under replace; ages from 18 to 100: 100 and 82."""
     one = [Fraction(1)]
@@ -318,6 +359,18 @@ class TestMutants:
         monkeypatch.setattr(QueryContribution, "l1", wrong)
         with pytest.raises(AssertionError):
             check_bound("rows", Limits(1, 1), "ab", Neighbours.REPLACE)
+
+    @pytest.mark.parametrize("neighbours", Neighbours)
+    def test_a_total_forgotten(self, monkeypatch: pytest.MonkeyPatch, neighbours: Neighbours) -> None:
+        """A unit may have all of its rows in one group, and leaves one group for another if it is replaced."""
+        if neighbours is Neighbours.ADD_REMOVE:
+            monkeypatch.setattr(QueryContribution, "rows", 1)
+            right = QueryContribution.l1
+            monkeypatch.setattr(QueryContribution, "l1", lambda self, *a, **_: right(self, *a, once=True) / self.groups)
+        else:
+            monkeypatch.setattr(QueryContribution, "full_overlap", property(lambda self: self.full_groups))
+        with pytest.raises(AssertionError):
+            check_bound("rows", Limits(total=2), "ab", neighbours)
 
     def test_rows_forgotten(self, monkeypatch: pytest.MonkeyPatch) -> None:
         right = QueryContribution.l2_squared

@@ -201,7 +201,8 @@ class MeasurementPlan:
     def profile_place(self, terms: QueryBudget) -> str:
         """Returns under which key profiles of its own rows are kept; the terms decide nothing."""
         limits = self._own_limits
-        return f"coverage:{limits.groups}:{limits.rows}:{self.replay_key(self.program(terms, self.widest), NOTHING)}"
+        told = ":".join(map(str, limits.numbers))
+        return f"coverage:{told}:{self.replay_key(self.program(terms, self.widest), NOTHING)}"
 
     @property
     def _own_limits(self) -> Limits:
@@ -306,7 +307,7 @@ class SettledProgram:
 def replay_key(program: Program, tables: Sequence[TableSchema]) -> str:
     """Returns what two questions must share for one release to serve both: all but budget and post-processing."""
     limits = program.contribution.limits
-    parts = [replay(program.question), [limits.groups, limits.rows]]
+    parts = [replay(program.question), limits.numbers]
     return area(program, tables) + _digest(parts)
 
 

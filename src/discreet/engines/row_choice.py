@@ -25,6 +25,10 @@ interchangeable for this reading. Of n rows, more than `rows`, the one in place 
 
 which holds for exactly `rows` of them, evenly spaced in their order, and for every place equally often as ranks vary.
 
+Rows in all groups together. Where a *total* is bounded, all of a unit's rows in groups that count are put in order by
+their keys, NULL first, as above, then by their terms; of n rows, more than the total, those are kept for which the same
+holds with the total for `rows` and rank(unit, ()) for the rank.
+
 Cuts. Before a join, a unit's rows on one side are ordered by rank(unit, value) of what the join compares, then by
 rank(unit, all columns), and the first ones are kept; `plan.model.relations.Cut` has the whole order.
 

@@ -24,18 +24,18 @@ FARTHEST = 1 << 32
 
 
 class ContributionLimits(Protocol):
-    """How much one unit can touch: so many rows in each of so many groups of values."""
+    """How much one unit can touch: so many rows in each of so many groups of values, or in fewer of those it enters."""
 
     @property
     def rows(self) -> int:
         """Returns the rows that a unit has in a group, at most."""
 
     @property
-    def groups(self) -> int:
-        """Returns the groups that a unit can enter, at most."""
+    def full_groups(self) -> int:
+        """Returns in how many groups a unit can have so many rows at once."""
 
     @property
-    def overlap(self) -> int:
+    def full_overlap(self) -> int:
         """Returns in how many of them a replaced unit stays at least, if it leaves and enters as many as it can."""
 
     @property
@@ -51,8 +51,8 @@ class OneValueEach:
 
     neighbours: Neighbours
     rows: int = 1
-    groups: int = 1
-    overlap: int = 1
+    full_groups: int = 1
+    full_overlap: int = 1
 
 
 Pieces = tuple[tuple[int, Fraction], ...]
@@ -67,15 +67,17 @@ def pieces(contribution: ContributionLimits, alone: Fraction | int, stays: Fract
     stays in, and pairs of a group left and a group entered, of 2 `alone`. Two sets of G groups share the `overlap` O at
     least, where there are that few: then O of the pieces are groups that it stays in, or one that it leaves or enters,
     which is no more. The others are whichever is more. Every move of neighbours is one of these lists, or smaller in
-    each of its pieces.
+    each of its pieces. Where a unit has so many rows in all groups together, its moves add up to that of one group (or,
+    squared, to less), and so do pairs of a move out of groups and one into others: then G is 1 for each grouping.
     """
+    groups, overlap = contribution.full_groups, contribution.full_overlap
     if contribution.neighbours is Neighbours.ADD_REMOVE:
-        found = [(contribution.groups, Fraction(alone))]
+        found = [(groups, Fraction(alone))]
     else:
         apart = max(Fraction(stays), 2 * Fraction(alone))
-        found = [(contribution.overlap, Fraction(stays)), (contribution.groups - contribution.overlap, apart)]
+        found = [(overlap, Fraction(stays)), (groups - overlap, apart)]
         if stays == apart:
-            found = [(contribution.groups, apart)]
+            found = [(groups, apart)]
     return tuple((count, size) for count, size in found if count)
 
 

@@ -296,6 +296,8 @@ def _alike(wanted: Program, release: ReleasedStatistics, parts: Parts) -> bool:
         return True
     given, asked = release.program.contribution, wanted.contribution
     complete = given.groups >= len(release.keys) and asked.groups >= len(parts)
+    if given.limits.total is not None or asked.limits.total is not None:
+        return False  # which rows are kept of one group depends on all others
     return alone and complete and given.limits.rows == asked.limits.rows
 
 

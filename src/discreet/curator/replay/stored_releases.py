@@ -59,7 +59,7 @@ def pack(
         "private": private,
         "epsilon": str(terms.epsilon),
         "delta": str(terms.delta),
-        "limits": [program.contribution.limits.groups, program.contribution.limits.rows],
+        "limits": program.contribution.limits.numbers,
         "event": events.to_json(program.event),
         "groups": released.key_rows.length,
         "variances": [str(variance) for variance in _variances(program)],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from discreet.engines.abstract_engine import READS, Engine, read_as, read_value, steps, stored_value
@@ -108,6 +109,8 @@ def _pairs(reading: Reading, rows: Iterable[Row], public: set[Keys] | None) -> P
 def _bound_rows(pairs: Pairs, bounding: ContributionBounding, statistics: Sequence[Statistic]) -> Pairs:
     kept: Pairs = {}
     salt = Salt(bounding.salt)
+    if bounding.total is not None:
+        return {unit: _within_total(unit, groups, bounding.total, salt, statistics) for unit, groups in pairs.items()}
     for unit, groups in pairs.items():
         ranks = {keys: salt.rank(unit, keys) for keys in groups}
         smallest = sorted(groups, key=lambda keys: (ranks[keys], [_nulls_first(key) for key in keys]))
@@ -118,6 +121,22 @@ def _bound_rows(pairs: Pairs, bounding: ContributionBounding, statistics: Sequen
     return kept
 
 
+def _within_total(
+    unit: Value, groups: dict[Keys, list[Row]], total: int, salt: Salt, statistics: Sequence[Statistic]
+) -> dict[Keys, list[Row]]:
+    """Returns at most so many rows of one unit in all its groups, evenly spaced in the order of groups and terms."""
+    rows = [
+        (keys, row)
+        for keys in sorted(groups, key=lambda keys: [_nulls_first(key) for key in keys])
+        for row in _in_order(groups[keys], statistics)
+    ]
+    start, n, kept = salt.rank(unit, ()), len(rows), defaultdict[Keys, list[Row]](list)
+    for place, (keys, row) in enumerate(rows):
+        if n <= total or stays(place, total, start, n):
+            kept[keys].append(row)
+    return kept
+
+
 def _spread(spread: Spread, pairs: Pairs, bounding: ContributionBounding | None) -> Groups:
     """Returns units of each group by how many groups they are kept in."""
     if bounding is None:
@@ -125,7 +144,7 @@ def _spread(spread: Spread, pairs: Pairs, bounding: ContributionBounding | None)
     hidden = set(spread.without)
     left = {unit: {keys: rows for keys, rows in of.items() if keys not in hidden} for unit, of in pairs.items()}
     counts: dict[Keys, Counter[int]] = defaultdict(Counter)
-    for of_unit in _bound_rows(left, bounding, ()).values():
+    for of_unit in _bound_rows(left, replace(bounding, total=None), ()).values():
         for keys in of_unit:
             counts[keys][len(of_unit)] += 1
     return {keys: (*sorted(found), *(found[n] for n in sorted(found))) for keys, found in counts.items()}
@@ -135,8 +154,13 @@ def _pick_rows(rows: list[Row], limit: int, rank: int, statistics: Sequence[Stat
     """Returns at most so many rows, evenly spaced in the order of their terms."""
     if len(rows) <= limit:
         return rows
-    ordered = sorted(rows, key=lambda row: [_nulls_first(_term(s, s.argument, row)) for s in statistics])
+    ordered = _in_order(rows, statistics)
     return [row for place, row in enumerate(ordered) if stays(place, limit, rank, len(rows))]
+
+
+def _in_order(rows: list[Row], statistics: Sequence[Statistic]) -> list[Row]:
+    """Returns rows in the order of their terms."""
+    return sorted(rows, key=lambda row: [_nulls_first(_term(s, s.argument, row)) for s in statistics])
 
 
 def _nulls_first(value: Value) -> tuple[Any, ...]:

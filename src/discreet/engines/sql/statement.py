@@ -30,6 +30,7 @@ from discreet.engines.sql.printer import (
     select,
 )
 from discreet.engines.sql.relation_printer import RelationPrinter, StoredTable
+from discreet.engines.sql.total_bound import TotalBound
 from discreet.errors import InternalError
 from discreet.exact.integer_columns import (
     Column,
@@ -133,8 +134,12 @@ _STRATEGIES: Mapping[Strategy, type[BoundedQuery | OneSort | GroupSort]] = {
 }
 
 
-def _bound_rows(parts: PrintedReading, bounding: ContributionBounding) -> BoundedQuery | OneSort | GroupSort:
+def _bound_rows(
+    parts: PrintedReading, bounding: ContributionBounding
+) -> BoundedQuery | OneSort | GroupSort | TotalBound:
     """Returns the reading's bounded rows, found as the dialect finds them best."""
+    if bounding.total is not None:
+        return TotalBound(parts, bounding)
     return _STRATEGIES[parts.dialect.strategy](parts, bounding)
 
 

@@ -497,4 +497,7 @@ def _reading(question: Question, bounding: ContributionBounding | None, keys: Ke
 def _bounding(schema: TableSchema, contribution: QueryContribution, salt: str) -> ContributionBounding | None:
     if schema.unit is None:
         return None
-    return ContributionBounding(unit=schema.unit, groups=contribution.groups, rows=contribution.limits.rows, salt=salt)
+    limits = contribution.limits
+    return ContributionBounding(
+        unit=schema.unit, groups=contribution.groups, rows=limits.rows, salt=salt, total=limits.total
+    )

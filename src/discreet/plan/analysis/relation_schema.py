@@ -423,7 +423,7 @@ def _describe_window(window: Window, inner: TableSchema) -> ColumnSchema:
 
 
 def _total(made: Fold | Window, inner: TableSchema) -> ColumnBounds | None:
-    most = inner.limits.groups * inner.limits.rows
+    most = inner.limits.most_rows
     if made.argument is None or made.kind.startswith("count"):
         return ColumnBounds(Fraction(0), Fraction(most))
     limits = bounds(made.argument, inner)

@@ -47,6 +47,16 @@ where a_k and b_k are the numbers of its groups in sum k, sum a_k b_k <= S by Ca
 of -<c, c'> over corners, or zero: two rows point away from each other by no more. If there is one sum, g R pairs of
 rows differ in it: g^2 R^2 stays.
 
+*A total.* Where a unit has at most R rows in all groups of a grouping together, its rows are a point of R conv(C), the
+hull of all corners in all groups and of zero. A change is a difference of two such points. It lies in a convex set
+whose extreme points are R (c - c'), each corner in some group: in one group that is R rows which others replace, in two
+R rows that go and R that come. So the distance is that of one group with R rows and no overlap:
+
+    R alone                   under ADD_REMOVE,
+    max(stays, 2 alone)       under REPLACE, where f adds up over groups; `stays` if K = 1.
+
+Sums of groups are linear: the extreme points are the same, and so is the distance.
+
 The distance is attained where corners are moves of rows, each statistic counts rows of its own or all move together:
 all counts, sums, pairs and their NULLs. Corners around a curve (squares, cubes, products) lie outside of it, and what
 two of them differ by is more than rows can: under REPLACE the bound is up to half as large again as the distance. Of
@@ -82,6 +92,7 @@ class QueryContribution:
         gathers: whether the groups that are not shown are put together in one more.
         merged: how many of them may be parts of one sum, where groups are added up.
         single: whether all of them are.
+        groupings: how many there are.
     """
 
     limits: Limits
@@ -91,6 +102,7 @@ class QueryContribution:
     gathers: bool = False
     merged: int = 1
     single: bool = False
+    groupings: int = 1
 
     def added_up(self, *, sums: int, parts: int) -> Self:
         """Returns the contribution to so many sums of so many groups each."""
@@ -107,18 +119,36 @@ class QueryContribution:
         counts = [None if count is None else max(count, 1) for count in shown]
         entered = [limits.groups if count is None else min(limits.groups, count) for count in counts]
         overlaps = [0 if n is None else max(0, 2 * g - n) for g, n in zip(entered, counts, strict=True)]
-        return cls(limits=limits, neighbours=neighbours, groups=sum(entered), overlap=sum(overlaps))
+        return cls(
+            limits=limits,
+            neighbours=neighbours,
+            groups=sum(entered),
+            overlap=sum(overlaps),
+            groupings=max(len(counts), 1),
+        )
 
     @classmethod
     def by_limits(cls, *, limits: Limits, neighbours: Neighbours, grouped: Sequence[bool]) -> Self:
         """Returns the contribution by limits alone, as releases of earlier versions had it: more, never less."""
         groups = sum(limits.groups if has_keys else 1 for has_keys in grouped)
-        return cls(limits=limits, neighbours=neighbours, groups=groups, overlap=0 if any(grouped) else 1)
+        overlap, groupings = 0 if any(grouped) else 1, max(len(grouped), 1)
+        return cls(limits=limits, neighbours=neighbours, groups=groups, overlap=overlap, groupings=groupings)
 
     @property
     def rows(self) -> int:
         """Returns the rows that one unit has in a group, at most."""
         return self.limits.rows
+
+    @property
+    def full_groups(self) -> int:
+        """Returns in how many groups one unit can have that many rows at once."""
+        return self.groups if self.limits.total is None else min(self.groups, self.groupings)
+
+    @property
+    def full_overlap(self) -> int:
+        """Returns in how many of these a replaced unit stays at least."""
+        keeps = self.full_groups == self.groups or self.single
+        return min(self.overlap, self.full_groups) if keeps else 0
 
     def l1(self, corners: Sequence[Corner], weights: Sequence[Fraction], *, once: bool = False) -> Fraction:
         """Computes the largest weighted L1 distance between the statistics of neighbours.
@@ -138,7 +168,7 @@ class QueryContribution:
             gathered = self._in_all_groups(once) * max(_length(move, whole) for move in self._moves(corners))
             return replace(self, gathers=False).l1(corners, weights, once=once) + gathered * unit
         rows = 1 if once else self.limits.rows
-        return rows * self._farthest(corners, lambda move: _length(move, whole)) * unit
+        return rows * self._farthest(corners, lambda move: _length(move, whole), once=once) * unit
 
     def l2_squared(self, corners: Sequence[Corner], weights: Sequence[Fraction], *, once: bool = False) -> Fraction:
         """Computes the largest square of the weighted L2 distance; weights are inverse standard deviations.
@@ -150,9 +180,9 @@ class QueryContribution:
             gathered = self._in_all_groups(once) ** 2 * max(_square(move, whole) for move in self._moves(corners))
             return replace(self, gathers=False).l2_squared(corners, weights, once=once) + gathered * unit**2
         rows = 1 if once else self.limits.rows
-        if self.merged > 1:
+        if self.merged > 1 and (once or self.limits.total is None):
             return rows**2 * self._farthest_sums(corners, whole) * unit**2
-        return rows**2 * self._farthest(corners, lambda move: _square(move, whole)) * unit**2
+        return rows**2 * self._farthest(corners, lambda move: _square(move, whole), once=once) * unit**2
 
     def _farthest_sums(self, corners: Sequence[Corner], weights: Sequence[int]) -> int:
         """Returns the largest square of a distance between sums of groups, of units with one row in each group."""
@@ -167,17 +197,18 @@ class QueryContribution:
             return bound
         return min(bound, squares * max(_square(move, weights) for move in _differences(corners)))
 
-    def _farthest(self, corners: Sequence[Corner], size: Callable[[Corner], int]) -> int:
+    def _farthest(self, corners: Sequence[Corner], size: Callable[[Corner], int], *, once: bool) -> int:
         """Returns the largest distance in all groups of units with one row in each."""
+        groups, overlap = (self.groups, self.overlap) if once else (self.full_groups, self.full_overlap)
         alone = max(map(size, corners))
         if self.neighbours is Neighbours.ADD_REMOVE:
-            return self.groups * alone
+            return groups * alone
         stays = max(map(size, _differences(corners)))
-        return self.overlap * stays + (self.groups - self.overlap) * max(stays, 2 * alone)
+        return overlap * stays + (groups - overlap) * max(stays, 2 * alone)
 
     def _in_all_groups(self, once: bool) -> int:
         """Returns how many rows one unit has in all its groups together, or how often it counts."""
-        return self.groups * (1 if once else self.limits.rows)
+        return self.groups if once else self.full_groups * self.limits.rows
 
     def _moves(self, corners: Sequence[Corner]) -> Sequence[Corner]:
         """Returns the extreme changes that one row makes to a sum: it comes or goes, or becomes another one."""

@@ -59,6 +59,9 @@ class Statistic:
 class ContributionBounding:
     """At most `groups` groups per unit and `rows` rows per unit and group, chosen by a keyed rule.
 
+    With a `total`, at most so many rows per unit in all groups together, which is all that is bounded then; only a
+    spread, which counts no rows, looks at groups.
+
     Rows whose unit is NULL, or a text of blanks, are dropped; a text id counts without spaces at its ends. Within one
     unit, groups are ranked by a keyed mix of unit and key, and rows of one unit and group are taken evenly spaced in
     the order of what they add to the statistics; rows in the same place are interchangeable. Both are defined to the
@@ -69,6 +72,7 @@ class ContributionBounding:
     groups: int
     rows: int
     salt: str = field(repr=False)
+    total: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Generic, TypeVar
 
 from discreet import check
+from discreet.check import assign
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.plan.model.nodes import UNIT, Value
@@ -134,6 +135,8 @@ class ColumnSchema:
 class Limits:
     """How many groups one unit may enter, and with how many rows each: constants, shown with every answer.
 
+    Or how many rows of one unit count in all groups together, `total`: no number of groups needs to be chosen then.
+
     >>> from discreet import Budget, Curator
     >>> from discreet.engines import Memory
     >>> from discreet.noise import SeededBits
@@ -148,10 +151,27 @@ class Limits:
 
     groups: int = 1
     rows: int = 1
+    total: int | None = None
 
     def __post_init__(self) -> None:
         check.integer(groups=self.groups, at_least=1, at_most=10**9)
         check.integer(rows=self.rows, at_least=1, at_most=10**9)
+        if self.total is None:
+            return
+        total = check.integer(total=self.total, at_least=1, at_most=10**9)
+        if (self.groups, self.rows) not in ((1, 1), (total, total)):
+            raise InvalidParameter("total", total, "without groups and rows", "Pass total=, or groups= and rows=.")
+        assign(self, groups=total, rows=total)
+
+    @property
+    def most_rows(self) -> int:
+        """Returns how many rows of one unit count in all groups together."""
+        return self.groups * self.rows if self.total is None else self.total
+
+    @property
+    def numbers(self) -> list[int]:
+        """Returns the limits as a list: groups and rows, and the total if there is one."""
+        return [self.groups, self.rows, *([] if self.total is None else [self.total])]
 
 
 Lookup = Callable[[tuple[str, ...], str], Sequence[tuple[tuple[Value, ...], Value]] | None]
