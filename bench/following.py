@@ -79,6 +79,7 @@ def run_verbs(folder: Path) -> None:
         str(table),
         name="visits",
         unit="patient",
+        max_rows=1,
         budget=discreet.Budget(epsilon=50, delta=1e-3),
         types={"patient": "int", "ward": "text", "age": "int", "ill": "int"},
         bounds={"age": (0, 100), "ill": (0, 1)},

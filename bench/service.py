@@ -53,6 +53,7 @@ HEAVY = """
 [tables.heavy]
 source = "heavy.csv"
 unit = "person"
+max_rows = 1
 types = { person = "int", x = "int" }
 bounds = { x = [0, 9] }
 [budgets.heavy]

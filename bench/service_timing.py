@@ -34,10 +34,12 @@ TOML = """
 [tables.visits]
 source = "visits.parquet"
 unit = "person"
+max_rows = 1
 bounds = { x = [0, 100] }
 [tables.small]
 source = "small.parquet"
 unit = "person"
+max_rows = 1
 bounds = { x = [0, 100] }
 [budgets.visits]
 epsilon = 1000

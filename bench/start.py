@@ -23,6 +23,7 @@ anchor = "discreet.anchor"
 [tables.visits]
 source = "visits.csv"
 unit = "patient"
+max_rows = 1
 types = { patient = "int", ward = "text", charge = "float" }
 bounds = { charge = [0, 1000] }
 keys = { ward = ["A", "B", "C"] }

@@ -43,7 +43,9 @@ def test_a_count_runs_through_few_rooms(tmp_path: Path) -> None:
     table.write_text("patient,ward\n1,A\n1,B\n2,A\n3,B\n")
     curator = discreet.Curator(str(tmp_path / "clinic.ledger"))
     types = {"patient": "int", "ward": "text"}
-    curator.protect(str(table), name="visits", unit="patient", budget=discreet.Budget(epsilon=1), types=types)
+    curator.protect(
+        str(table), name="visits", unit="patient", max_rows=1, budget=discreet.Budget(epsilon=1), types=types
+    )
     found = files_touched(lambda: curator.ask("SELECT COUNT(*) FROM visits", epsilon=0.5))
     print(len(found), *found, sep="\n")  # noqa: T201 - shown when the test fails
     rooms = {name.partition("/")[0] for name in found}

@@ -38,6 +38,7 @@ def curator(folder: Path, people: int) -> Curator:
         str(folder / f"{people}.csv"),
         name="visits",
         unit="id",
+        max_rows=1,
         types=types,
         bounds={"charge": (0, 100), "ill": (0, 1)},
         keys={"ward": ["A", "B"]},

@@ -50,6 +50,7 @@ def curator() -> Curator:
         [{"patient": number, "born": 1940 + number % 70, "sex": "FM"[number % 2]} for number in range(300)],
         name="people",
         unit="patient",
+        max_rows=1,
         account="patients",
         types={"patient": "int", "born": "int", "sex": "text"},
         bounds={"born": (1900, 2026)},

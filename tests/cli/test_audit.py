@@ -110,6 +110,7 @@ MORE = """
 [tables.stays]
 source = "visits.csv"
 unit = "patient_id"
+max_rows = 1
 account = "patients"
 types = { patient_id = "text", age = "int" }
 bounds = { age = [0, 120] }
@@ -117,6 +118,7 @@ bounds = { age = [0, 120] }
 [tables.notes]
 source = "visits.csv"
 unit = "age -> stays.age"
+max_rows = 1
 types = { age = "int" }
 """
 

@@ -168,7 +168,7 @@ def test_types_of_many_columns_come_from_the_file(tmp_path: Path, monkeypatch: p
     rows = [",".join([f"p{i}", *(str(i * j) for j in range(11))]) for i in range(30)]
     (tmp_path / "wide.csv").write_text("\n".join([",".join(["patient", *names]), *rows]) + "\n")
     config = tmp_path / "discreet.toml"
-    declared = '[tables.people]\nsource = "wide.csv"\nunit = "patient"\n\n[budgets.people]\nepsilon = 1\n'
+    declared = '[tables.people]\nsource = "wide.csv"\nunit = "patient"\nmax_rows = 1\n\n[budgets.people]\nepsilon = 1\n'
     config.write_text(declared)
     config.chmod(0o644)
     refused = run("protect")

@@ -403,7 +403,9 @@ def _attacks(folder: Path) -> Iterator[Outcome]:
 
 @scenario
 def _audits(folder: Path) -> Iterator[Outcome]:
-    staff = '\n[tables.staff]\nsource = "staff.csv"\nunit = "patient_id"\ntypes = { patient_id = "text" }\n'
+    staff = (
+        '\n[tables.staff]\nsource = "staff.csv"\nunit = "patient_id"\nmax_rows = 1\ntypes = { patient_id = "text" }\n'
+    )
     staff += "[budgets.staff]\nepsilon = 1\n"
     write(folder, TOML + staff)
     (folder / "staff.csv").write_text("patient_id\np1\n")

@@ -16,6 +16,7 @@ ledger = "clinic.ledger"
 [tables.visits]
 source = "visits.csv"
 unit = "patient_id"
+max_rows = 1
 types = { patient_id = "text", day = "date" }
 version = "1"
 

@@ -100,7 +100,7 @@ def test_people_and_their_events_are_written_together(clinic: Path) -> None:
     declared = (clinic / "discreet.toml").read_text(encoding="utf-8")
     rows = "".join(f"p{n},{'FM'[n % 2]}\n" for n in range(120))
     (clinic / "people.csv").write_text(f"patient_id,sex\n{rows}", encoding="utf-8")
-    more = '[tables.people]\nsource = "people.csv"\nunit = "patient_id"\naccount = "patients"\n'
+    more = '[tables.people]\nsource = "people.csv"\nunit = "patient_id"\nmax_rows = 1\naccount = "patients"\n'
     more += 'types = { patient_id = "text", sex = "text" }\nkeys = { sex = ["F", "M"] }\n'
     (clinic / "discreet.toml").write_text(f"{declared}\n{more}", encoding="utf-8")
     assert run("protect", "--yes").code == 0

@@ -91,6 +91,7 @@ def declare(curator: Curator) -> None:
         data["stays"],
         name="stays",
         unit="patient",
+        max_rows=1,
         account="patients",
         types={"patient": "int", "nights": "int"},
         bounds={"nights": (0, 30)},

@@ -81,6 +81,7 @@ def hospital(ledger: str | Ledger = ":memory:", *, seed: int = 1, seen: list[str
         [{"person": person, "sex": "FM"[person % 2], "town": "XY"[person % 3 == 0]} for person in range(60)],
         name="people",
         unit="person",
+        max_rows=1,
         account="patients",
         types=PEOPLE,
         keys={"sex": ["F", "M"], "town": ["X", "Y"]},
@@ -184,6 +185,9 @@ RESUMED = {"Streams.open", "Streams._again"}
 
 CHARGES = {"release_once", "charge_request", "_charge"}
 """The functions of `paid_release` that charge for all of them."""
+
+LIMITS = {"LimitsFinder._buy"}
+"""A charge of the account's own, before the first question of a table whose limits are private."""
 
 SPENDS_NOTHING = {"_fail_step"}
 """A charge of nothing, which carries the failure of a period of a stream."""

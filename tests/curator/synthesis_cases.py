@@ -141,7 +141,7 @@ def made(found: Case, rows: list[Row], frozen: list[MechanismCall] | None = None
     """Makes a table under a curator whose mechanisms are watched; with what came out before, that comes out again."""
     recorder = MechanismRecorder(SeededBits(3), frozen=frozen)  # rows are drawn with other bits: the same both times
     with Curator.for_tests(engine=Memory(), bits=SeededBits(5)) as curator:
-        curator.protect(rows, name="t", budget=BUDGET, **found.declared)
+        curator.protect(rows, name="t", budget=BUDGET, **{"max_rows": 1, **found.declared})
         twin = observe_curator(curator, engine=curator._engine, releaser=Releaser(SeededBits(7)), salt="salt")
         done = Made(handed=recorder.made, strayed=False)
         try:

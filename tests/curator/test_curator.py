@@ -199,7 +199,9 @@ def test_private_groups_are_those_with_many_people() -> None:
     rows = [{"patient": i, "ward": "A", "age": 1, "charge": 1.0, "kind": "common"} for i in range(300)]
     rows += [{"patient": 999, "ward": "A", "age": 1, "charge": 1.0, "kind": "rare"}]
     curator = Curator.for_tests(engine=Memory(), bits=SeededBits(5))
-    curator.protect(rows, name="visits", unit="patient", budget=Budget(epsilon=3, delta=1e-6), **DECLARED)
+    curator.protect(
+        rows, name="visits", unit="patient", budget=Budget(epsilon=3, delta=1e-6), **{"max_rows": 1, **DECLARED}
+    )
     answer = curator.ask("SELECT kind, COUNT(*) AS n FROM visits GROUP BY kind", epsilon=1, delta=1e-8)
     assert [row["kind"] for row in answer] == ["common"]
     assert any("only if their noisy count" in note for note in answer.notes)
@@ -229,7 +231,7 @@ def test_answers_agree_on_both_engines_at_a_large_budget() -> None:
 
 def test_a_curator_outside_tests_draws_secure_noise() -> None:
     curator = Curator(engine=Memory())
-    curator.protect(visits(1), name="visits", budget=Budget(epsilon=1), unit="patient", **DECLARED)
+    curator.protect(visits(1), name="visits", budget=Budget(epsilon=1), unit="patient", **{"max_rows": 1, **DECLARED})
     assert curator.ask(COUNT, epsilon=0.1).private
     assert isinstance(curator._releaser.bits, SecureBits)
 
@@ -288,10 +290,12 @@ def test_declaring_again_is_a_no_op_and_otherwise_refused(tmp_path: Path) -> Non
 def test_tables_about_the_same_people_share_a_budget() -> None:
     curator = Curator.for_tests(engine=Memory(), bits=SeededBits(1))
     budget = Budget(epsilon=1)
-    curator.protect(visits(1), name="visits", unit="patient", account="patients", budget=budget, **DECLARED)
+    curator.protect(
+        visits(1), name="visits", unit="patient", account="patients", budget=budget, **{"max_rows": 1, **DECLARED}
+    )
     labs = [{"person": 1, "result": 3}]
     types = {"person": "int", "result": "int"}
-    curator.protect(labs, name="labs", unit="person", account="patients", types=types)
+    curator.protect(labs, name="labs", unit="person", max_rows=1, account="patients", types=types)
     curator.ask(COUNT, epsilon=0.5)
     assert str(curator.budget("labs").remaining.loss) == "epsilon=0.5"
     with pytest.raises(InvalidParameter) as refused:
@@ -437,7 +441,9 @@ def test_an_amended_delta_is_the_one_that_questions_share() -> None:
 
 def test_paths_of_ledgers(tmp_path: Path) -> None:
     with Curator(tmp_path / "book", engine=Memory()) as curator:
-        curator.protect(visits(1), name="visits", budget=Budget(epsilon=1), unit="patient", **DECLARED)
+        curator.protect(
+            visits(1), name="visits", budget=Budget(epsilon=1), unit="patient", **{"max_rows": 1, **DECLARED}
+        )
     assert (tmp_path / "book").exists()
 
 

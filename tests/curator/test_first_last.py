@@ -188,7 +188,9 @@ def test_groups_of_the_first_ward_need_no_delta() -> None:
     curator = Curator.for_tests(engine=Memory(), bits=SeededBits(2))
     types = {name: kind.value for name, kind in TYPES["visits"].items()}
     keys = {"ward": ["A", "B", "C"]}
-    curator.protect(found["visits"], name="visits", unit="patient", types=types, keys=keys, budget=Budget(epsilon=9))
+    curator.protect(
+        found["visits"], name="visits", unit="patient", max_rows=1, types=types, keys=keys, budget=Budget(epsilon=9)
+    )
     answer = curator.ask(GROUPED["by first ward"].replace(", AVG(x) AS m", ""), epsilon=1)
     assert [row["w"] for row in answer] == ["A", "B", "C"]
 

@@ -49,7 +49,7 @@ def source(root: Path, **changed: Any) -> Folder:
 def curated(root: Path, **declared: Any) -> Curator:
     curator = Curator.for_tests(bits=SeededBits(1))
     facts: dict[str, Any] = {"unit": "person", "keys": {"label": ["cat", "dog"]}, "budget": BUDGET, **declared}
-    curator.protect(source(root), name="scans", **facts)
+    curator.protect(source(root), name="scans", **{"max_rows": 1, **facts})
     return curator
 
 
@@ -195,7 +195,7 @@ def test_a_text_that_is_no_file_of_the_folder_is_not_read_as_one(tmp_path: Path,
 
 def test_files_of_two_folders_are_not_mixed_up(tmp_path: Path) -> None:
     curator = curated(filled(tmp_path / "a"))
-    more: dict[str, Any] = {"unit": "person", "keys": {"label": ["cat", "dog"]}, "account": "scans"}
+    more: dict[str, Any] = {"unit": "person", "max_rows": 1, "keys": {"label": ["cat", "dog"]}, "account": "scans"}
     curator.protect(source(filled(tmp_path / "b")), name="others", **more)
     parts = [f"SELECT person, image, label FROM {table}" for table in ("scans", "others")]
     with pytest.raises(UnsupportedQuery, match="public keys"):
@@ -221,6 +221,7 @@ delta = 1e-4
 [tables.scans]
 source = "scans"
 unit = "person"
+max_rows = 1
 keys = { label = ["cat", "dog"] }
 files = { suffix = ".png", shape = [1, 2, 3], bounds = [0, 255], person = "([a-z]+)_" }
 """
@@ -267,11 +268,11 @@ def test_files_have_one_budget(tmp_path: Path) -> None:
     os.symlink(root, tmp_path / "link")
     for again in (root, tmp_path / "link", tmp_path, root / "cat"):
         with pytest.raises(InvalidParameter) as caught:
-            curator.protect(source(again), name="copy", unit="person", budget=BUDGET)
+            curator.protect(source(again), name="copy", unit="person", max_rows=1, budget=BUDGET)
         assert caught.value.name == "source"
     with pytest.raises(InvalidParameter):
         curator.public(source(root), name="open")
-    curator.protect(source(root / "cat"), name="cats", unit="person", account="scans")
+    curator.protect(source(root / "cat"), name="cats", unit="person", max_rows=1, account="scans")
 
 
 def test_another_shape_is_another_declaration(tmp_path: Path) -> None:
@@ -289,7 +290,9 @@ def test_another_shape_is_another_declaration(tmp_path: Path) -> None:
 def test_too_many_numbers_for_a_learner_are_refused(tmp_path: Path) -> None:
     curator = Curator.for_tests(bits=SeededBits(1))
     keys = {"label": ["cat", "dog"]}
-    curator.protect(source(tmp_path, shape=(1, 40, 40)), name="scans", unit="person", keys=keys, budget=BUDGET)
+    curator.protect(
+        source(tmp_path, shape=(1, 40, 40)), name="scans", unit="person", max_rows=1, keys=keys, budget=BUDGET
+    )
     with pytest.raises(UnsupportedQuery, match="1024 features"):
         curator.fit(learner(), ROWS, target="label")
     assert charges(curator) == 0
@@ -308,4 +311,4 @@ def test_a_pipeline_takes_no_files(tmp_path: Path) -> None:
 
 def test_an_engine_that_holds_rows_takes_no_folder(tmp_path: Path) -> None:
     with Curator(engine=Memory()) as curator, pytest.raises(InvalidParameter):
-        curator.protect(source(tmp_path), name="scans", unit="person", budget=BUDGET)
+        curator.protect(source(tmp_path), name="scans", unit="person", max_rows=1, budget=BUDGET)

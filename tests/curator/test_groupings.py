@@ -170,7 +170,7 @@ def curator(rows: Any, **options: Any) -> Curator:
     made = Curator.for_tests(engine=DuckDB(threads=1), bits=SeededBits(4))
     bounds = {"age": (0, 120), "charge": (0, 1000)}
     declared = {"unit": "patient", "bounds": bounds, "keys": {"ward": ["A", "B", "C"]}, **options}
-    made.protect(rows, name="visits", **declared)
+    made.protect(rows, name="visits", **{"max_rows": 1, **declared})
     return made
 
 

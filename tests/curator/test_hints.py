@@ -49,7 +49,7 @@ def _curator(budget: Loss) -> Curator:
             bounds = {c.name: (c.bounds.low, c.bounds.high) for c in schema.columns.values() if c.bounds}
             account = "patients" if len(names) > 1 else None
             declared: Any = {"types": types, "bounds": bounds, "account": account, "budget": budget}
-            curator.protect([], name=name, unit=schema.unit, **declared)
+            curator.protect([], name=name, unit=schema.unit, **{"max_rows": 1, **declared})
     return curator
 
 

@@ -206,7 +206,9 @@ def curator_of(engine: Engine, rows: int) -> Curator:
     table += [{"patient": 10, "day": day, "x": 2.0} for day in range(rows)]
     source = arrow(table, TYPES) if isinstance(engine, DuckDB) else table
     types = {name: kind.value for name, kind in TYPES.items()}
-    made.protect(source, name="v", unit="patient", types=types, bounds={"x": (0, 5)}, budget=Budget(epsilon=100))
+    made.protect(
+        source, name="v", unit="patient", max_rows=1, types=types, bounds={"x": (0, 5)}, budget=Budget(epsilon=100)
+    )
     return made
 
 
@@ -444,7 +446,7 @@ def matches() -> int:
         for name, first in (("v", 0), ("w", 9900)):
             table = [{"patient": 1, "day": first + place, "x": first} for place in range(10_000)]
             budget = Budget(epsilon=100) if name == "v" else None
-            curator.protect(table, name=name, unit="patient", account="a", types=declared, budget=budget)
+            curator.protect(table, name=name, unit="patient", max_rows=1, account="a", types=declared, budget=budget)
         both = "v JOIN w ON v.patient = w.patient AND v.day = w.day"
         curator.ask(f"SELECT COUNT(*) AS n FROM {both}", epsilon=1, limits=WIDE)
         return engine.seen[-1][1].get((), (0,))[0]

@@ -39,7 +39,7 @@ def curator_of(folder: Path) -> Curator:
 
 def protect(curator: Curator, source: Any, name: str, **more: Any) -> None:
     declared: dict[str, Any] = {"types": TYPES, "budget": BUDGET, **more}
-    curator.protect(source, name=name, unit="who", **declared)
+    curator.protect(source, name=name, unit="who", **{"max_rows": 1, **declared})
 
 
 def refused(curator: Curator, source: Any, field: str = "source", **more: Any) -> InvalidParameter:
@@ -300,7 +300,8 @@ def test_two_tables_of_a_configuration_on_one_file(file: Path) -> None:
     def written(second: str) -> Path:
         path = file.parent / "discreet.toml"
         tables = [
-            f'[tables.{name}]\nsource = "visits.csv"\nunit = "who"\n{more}\ntypes = {{ who = "text", age = "int" }}\n'
+            f'[tables.{name}]\nsource = "visits.csv"\nunit = "who"\nmax_rows = 1\n{more}\n'
+            'types = { who = "text", age = "int" }\n'
             for name, more in (("visits", ""), ("again", second))
         ]
         accounts = ["visits"] if "account" in second else ["visits", "again"]

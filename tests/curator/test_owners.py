@@ -244,7 +244,7 @@ def curator(engine: Any = None, **options: Any) -> Curator:
             types={name: kind.value for name, kind in TYPES[table].items()} if engine is None else None,
             account="days" if table in ("steps", "meals") else None,
             budget=Budget(epsilon=1) if first else None,
-            **options,
+            **{"max_rows": 1, **options},
         )
     return made
 
@@ -268,7 +268,7 @@ def test_units_of_several_columns_have_their_own_account() -> None:
     assert "per person and day" in first.notes[0]
     assert made.table("steps").agg(n=count_units()).ask(epsilon="0.25").replayed
     with pytest.raises(InvalidParameter) as refused:
-        made.protect(frame("customers", []), name="more", unit="id", account="days")
+        made.protect(frame("customers", []), name="more", unit="id", max_rows=1, account="days")
     assert "unit" in str(refused.value)
 
 
@@ -310,10 +310,12 @@ def test_declaring_again_changes_nothing_and_otherwise_is_refused(tmp_path: Path
         with Curator(ledger, engine=Memory()) as made:
             for table in ("customers", "orders", "items"):
                 types = {name: kind.value for name, kind in TYPES[table].items()}
-                made.protect([], name=table, unit=UNITS[table], types=types, budget=Budget(epsilon=1))
+                made.protect([], name=table, unit=UNITS[table], max_rows=1, types=types, budget=Budget(epsilon=1))
             for other in ("order_id", None, ("order_id", "kind"), "code -> customers.city"):
                 with pytest.raises(InvalidParameter):
-                    made.protect([], name="items", unit=other, types={n: k.value for n, k in TYPES["items"].items()})
+                    made.protect(
+                        [], name="items", unit=other, max_rows=1, types={n: k.value for n, k in TYPES["items"].items()}
+                    )
 
 
 @every(
@@ -342,12 +344,12 @@ def test_declaring_again_changes_nothing_and_otherwise_is_refused(tmp_path: Path
 def test_ways_that_lead_nowhere(unit: Any, condition: str) -> None:
     made = Curator(engine=Memory())
     types = {table: {name: kind.value for name, kind in kinds.items()} for table, kinds in TYPES.items()}
-    made.protect([], name="customers", unit="id", types=types["customers"], budget=Budget(epsilon=1))
-    made.protect([], name="orders", unit="customer -> customers.id", types=types["orders"])
+    made.protect([], name="customers", unit="id", max_rows=1, types=types["customers"], budget=Budget(epsilon=1))
+    made.protect([], name="orders", unit="customer -> customers.id", max_rows=1, types=types["orders"])
     made.protect([], name="rows", types={"id": "int"}, budget=Budget(epsilon=1))
     before = made.verify()
     with pytest.raises(InvalidParameter) as refused:
-        made.protect([], name="items", unit=unit, types=types["items"])
+        made.protect([], name="items", unit=unit, max_rows=1, types=types["items"])
     assert condition in refused.value.condition
     assert made.verify() == before
 
@@ -355,15 +357,17 @@ def test_ways_that_lead_nowhere(unit: Any, condition: str) -> None:
 def test_a_way_never_leads_to_another_account_or_round_in_a_circle() -> None:
     made = Curator(engine=Memory())
     types = {"id": "int", "up": "int"}
-    made.protect([], name="a", unit="id", types=types, budget=Budget(epsilon=1))
+    made.protect([], name="a", unit="id", max_rows=1, types=types, budget=Budget(epsilon=1))
     with pytest.raises(InvalidParameter) as refused:
-        made.protect([], name="b", unit="up -> a.id", account="others", types=types, budget=Budget(epsilon=1))
+        made.protect(
+            [], name="b", unit="up -> a.id", max_rows=1, account="others", types=types, budget=Budget(epsilon=1)
+        )
     assert refused.value.name == "account"
-    made.protect([], name="b", unit="up -> a.up", types=types)
-    made.protect([], name="c", unit="up -> b.id", types=types)
+    made.protect([], name="b", unit="up -> a.up", max_rows=1, types=types)
+    made.protect([], name="c", unit="up -> b.id", max_rows=1, types=types)
     for unit in ("up -> c.id", "up -> b.id", "up -> a.id"):
         with pytest.raises(InvalidParameter):
-            made.protect([], name="a", unit=unit, types=types)
+            made.protect([], name="a", unit=unit, max_rows=1, types=types)
 
 
 @pytest.mark.parametrize(
@@ -399,18 +403,22 @@ CONFIG = """
 [tables.items]
 source = "items.csv"
 unit = "order_id -> orders.id"
+max_rows = 1
 types = { order_id = "int", kind = "text" }
 [tables.orders]
 source = "orders.csv"
 unit = "customer -> customers.id"
+max_rows = 1
 types = { id = "int", customer = "text" }
 [tables.customers]
 source = "customers.csv"
 unit = "id"
+max_rows = 1
 types = { id = "text" }
 [tables.steps]
 source = "steps.csv"
 unit = ["person", "day"]
+max_rows = 1
 types = { person = "text", day = "date" }
 [budgets.customers]
 epsilon = 1

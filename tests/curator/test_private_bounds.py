@@ -478,7 +478,7 @@ def test_intervals_cover_the_clipped_table_as_stated(confidence: str) -> None:
     rows = [{"id": f"{g}-{i}", "g": g, "charge": x} for g in range(GROUPS) for i, x in enumerate(EACH)]
     made = Curator.for_tests(engine=DuckDB(threads=1), bits=SeededBits(29))
     frame = pl.DataFrame(rows, schema={"id": pl.String, "g": pl.Int64, "charge": pl.Float64})
-    made.protect(frame, name="t", unit="id", keys={"g": list(range(GROUPS))}, budget=LARGE)
+    made.protect(frame, name="t", unit="id", max_rows=1, keys={"g": list(range(GROUPS))}, budget=LARGE)
     sql = "SELECT g, SUM(charge) AS s FROM t GROUP BY g"
     answer = made.ask(sql, epsilon=4, confidence=confidence)
     found = bounds_of(made, sql)["t", "charge"]

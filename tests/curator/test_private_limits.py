@@ -48,7 +48,9 @@ def people(count: int = 200, rows: int = 3) -> list[Row]:
 def curator(rows: list[Row] | None = None, budget: Loss = LARGE, engine: Any = None, **declared: Any) -> Curator:
     made = Curator.for_tests(engine=engine or Memory(), bits=SeededBits(5))
     options: dict[str, Any] = {"unit": "id", "keys": {"ward": ["A", "B", "C"]}, "version": "1", **declared}
-    made.protect(people() if rows is None else rows, name="visits", types=TYPES, budget=budget, **options)
+    made.protect(
+        people() if rows is None else rows, name="visits", types=TYPES, budget=budget, **{"max_rows": 1, **options}
+    )
     return made
 
 
@@ -98,7 +100,9 @@ def test_engines_agree() -> None:
     rows = people(60)
     frame = pl.DataFrame(rows, schema={"id": pl.Int64, "ward": pl.String, "age": pl.Int64})
     made = [curator(rows), Curator.for_tests(engine=DuckDB(threads=1), bits=SeededBits(5))]
-    made[1].protect(frame, name="visits", unit="id", keys={"ward": ["A", "B", "C"]}, version="1", budget=LARGE)
+    made[1].protect(
+        frame, name="visits", unit="id", max_rows=1, keys={"ward": ["A", "B", "C"]}, version="1", budget=LARGE
+    )
     notes = [each.ask(BY_WARD, epsilon=100, limits="choose").notes for each in made]
     assert notes[0] == notes[1]
 

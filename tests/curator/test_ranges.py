@@ -198,7 +198,7 @@ def test_the_groups_of_an_answer_do_not_depend_on_the_data() -> None:
     for found in ([], rows(7)):
         curator = Curator.for_tests(engine=Memory(), bits=SeededBits(1))
         types = {name: kind.value for name, kind in TYPES.items()}
-        curator.protect(found, name="visits", types=types, unit="patient", budget=Budget(epsilon=1))
+        curator.protect(found, name="visits", types=types, unit="patient", max_rows=1, budget=Budget(epsilon=1))
         answer = curator.ask(f"SELECT {BANDS} AS band, COUNT(*) AS n FROM visits GROUP BY 1", epsilon="0.5")
         assert [row["band"] for row in answer] == ["child", "adult", "old"]
         assert curator.ask(f"SELECT COUNT(*) AS m, {BANDS} AS b FROM visits GROUP BY 2", epsilon="0.5").replayed
@@ -219,7 +219,7 @@ def test_a_limit_on_a_persons_rows_makes_no_public_keys() -> None:
     curator = Curator.for_tests(engine=Memory(), bits=SeededBits(1))
     found = [{"patient": i // 3, "age": 1} for i in range(3000)]
     types = {"patient": "int", "age": "int"}
-    curator.protect(found, name="visits", types=types, unit="patient", budget=Budget(epsilon=9, delta=0.1))
+    curator.protect(found, name="visits", types=types, unit="patient", max_rows=1, budget=Budget(epsilon=9, delta=0.1))
     answer = curator.ask(text, epsilon=1)
     assert [row["n"] for row in answer] == [3]
     assert curator.ask(text.replace("COUNT(*) AS n", "COUNT(*) // 2 AS n"), epsilon=1)[0]["n"] == 1

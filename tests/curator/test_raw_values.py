@@ -48,7 +48,7 @@ def opened(source: Any, kind: Type, engine: Callable[[], Engine] = lambda: DuckD
     types = {"id": "int", "n": "int", "x": kind.value}
     bounds: dict[str, Any] = {"n": (0, 4)} | ({"x": (0, 100)} if kind.is_number else {})
     options: dict[str, Any] = {"types": types, "bounds": bounds, "keys": {"n": list(range(5))}}
-    curator.protect(source, name="t", unit="id", budget=Budget(epsilon=10**6), **options)
+    curator.protect(source, name="t", unit="id", budget=Budget(epsilon=10**6), **{"max_rows": 1, **options})
     return curator
 
 
@@ -94,7 +94,7 @@ def test_public_tables_give_keys_whatever_they_hold(tmp_path: Path) -> None:
     with Curator.for_tests(engine=DuckDB(threads=1), bits=SeededBits(3)) as curator:
         curator.public(texts.build(texts.cells, tmp_path / "public"), name="known")
         source = texts.build(texts.cells, tmp_path)
-        curator.protect(source, name="t", unit="id", keys={"x": "known.x"}, budget=Budget(epsilon=10))
+        curator.protect(source, name="t", unit="id", max_rows=1, keys={"x": "known.x"}, budget=Budget(epsilon=10))
         answer = curator.ask("SELECT x, COUNT(*) AS k FROM t GROUP BY x", epsilon=1)
     meant = {texts.meaning(cell) for cell in texts.cells} - {None}
     assert {row["x"] for row in answer} == meant

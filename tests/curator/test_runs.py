@@ -29,7 +29,7 @@ from discreet.plan.model.readings import Reading
 from discreet.privacy import Budget, PureDP
 from discreet.progress import stage
 from discreet.synthetic.measurement_log import MeasurementLog
-from tests.curator.paid_verbs import CHARGES, RESUMED, SPENDS_NOTHING, VERBS, Outside, PaidVerb, hospital
+from tests.curator.paid_verbs import CHARGES, LIMITS, RESUMED, SPENDS_NOTHING, VERBS, Outside, PaidVerb, hospital
 
 pytestmark = pytest.mark.usefixtures("ctrl_c")
 
@@ -366,7 +366,7 @@ def test_every_place_that_charges_is_listed() -> None:
     """Whoever adds a verb adds it to `VERBS`, and every test of this file runs on it."""
     root = Path(next(iter(discreet.curator.__path__)))
     found = {site for path in root.rglob("*.py") for site in charging(path)}
-    assert found == {verb.site for verb in VERBS} | RESUMED | CHARGES | SPENDS_NOTHING
+    assert found == {verb.site for verb in VERBS} | RESUMED | CHARGES | LIMITS | SPENDS_NOTHING
 
 
 def test_every_method_with_a_key_is_listed() -> None:

@@ -53,7 +53,7 @@ def visits(postgres_tables: PostgresTables) -> str:
 
 def protect(curator: Curator, source: object, name: str = "visits", **declared: object) -> None:
     options = {"unit": "patient", "budget": Budget(epsilon=10), "bounds": {"age": (0, 100)}, **declared}
-    curator.protect(source, name=name, **options)  # type: ignore[arg-type]
+    curator.protect(source, name=name, **{"max_rows": 1, **options})  # type: ignore[arg-type]
 
 
 def test_a_file_moves_to_a_server_by_one_line(tmp_path: Path, visits: str, monkeypatch: pytest.MonkeyPatch) -> None:

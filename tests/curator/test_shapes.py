@@ -304,7 +304,9 @@ def test_a_join_in_a_question_is_charged_once_and_replayed() -> None:
     found = data(5, patients=30)
     for table in ("visits", "labs"):
         unit, types = schemas(Limits(1, 1))[table].unit, {name: kind.value for name, kind in TYPES[table].items()}
-        curator.protect(found[table], name=table, unit=unit, account="patients", budget=Budget(epsilon=1), types=types)
+        curator.protect(
+            found[table], name=table, unit=unit, max_rows=1, account="patients", budget=Budget(epsilon=1), types=types
+        )
     sql = "SELECT COUNT(*) AS n FROM visits AS v JOIN labs AS l ON v.patient = l.person"
     assert str(curator.ask(sql, epsilon="0.25").remaining.loss) == "epsilon=0.75"
     again = curator.ask(sql.replace(" AS v", " v").replace(" AS l", " l"), epsilon="0.25")

@@ -33,11 +33,11 @@ def logs(*, unit: str | None = "person", delta: str | None = "1e-3", seed: int =
     curator = Curator.for_tests(engine=Memory(), bits=SeededBits(seed))
     budget = Budget(epsilon=10**7) if delta is None else Budget(epsilon=10**7, delta=delta)
     declared: dict[str, Any] = {"bounds": {"x": (0, 6)}, "keys": {"ward": ["A", "B"]}, "account": "people"}
-    curator.protect(ROWS, name="log", unit=unit, types=TYPES, budget=budget, **declared)
+    curator.protect(ROWS, name="log", unit=unit, types=TYPES, budget=budget, **{"max_rows": 1, **declared})
     if unit is not None:
         people = [{"person": f"p{i}", "sex": "mf"[i % 2], "club": f"c{i % 5}"} for i in range(40)]
         texts = {"person": "text", "sex": "text", "club": "text"}
-        curator.protect(people, name="people", unit="person", types=texts, account="people")
+        curator.protect(people, name="people", unit="person", max_rows=1, types=texts, account="people")
     return curator
 
 

@@ -46,7 +46,7 @@ SAME = " AND ".join(f"v.{one} = s.{two}" for one, two in zip(PARTS, OTHERS, stri
 
 def declared(unit: Any = PARTS, rows: list[dict[str, Any]] | None = None, ledger: Any = ":memory:") -> Curator:
     curator = Curator(ledger, engine=Memory())
-    how: dict[str, Any] = {"account": "people", "budget": Budget(epsilon=10**6)}
+    how: dict[str, Any] = {"account": "people", "max_rows": 1, "budget": Budget(epsilon=10**6)}
     curator.protect(rows or [dict.fromkeys(TYPES)], name="visits", unit=unit, types=TYPES, **how)
     if unit is PARTS:
         curator.protect([dict.fromkeys(OTHERS)], name="stays", unit=tuple(OTHERS)[:6], types=OTHERS, **how)
@@ -227,7 +227,7 @@ def test_a_table_called_like_a_part_is_none() -> None:
     """What leads to the ids of a table is told from parts of ids by what it is, whatever the table is called."""
     curator = Curator(engine=Memory())
     how: dict[str, Any] = {"account": "people", "budget": Budget(epsilon=10**6)}
-    curator.protect(rows_of(1), name="#1", unit="patient", types=TYPES, **how)
-    curator.protect(rows_of(1), name="visits", unit="turn -> #1.turn", types=TYPES)
+    curator.protect(rows_of(1), name="#1", unit="patient", types=TYPES, **{"max_rows": 1, **how})
+    curator.protect(rows_of(1), name="visits", unit="turn -> #1.turn", max_rows=1, types=TYPES)
     stream = started(curator, "turn", "visits", periods=7)
     assert stream._plan.remembers

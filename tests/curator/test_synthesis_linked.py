@@ -46,10 +46,19 @@ def made(found: Shop, neighbours: Neighbours, frozen: list[MechanismCall] | None
     with Curator.for_tests(engine=Memory(), bits=SeededBits(5)) as curator:
         types = {"id": "int", "customer": "int", "total": "int"}
         curator.protect(
-            found[0], name="orders", unit="customer", account="shop", budget=BUDGET, types=types, neighbours=neighbours
+            found[0],
+            name="orders",
+            unit="customer",
+            max_rows=1,
+            account="shop",
+            budget=BUDGET,
+            types=types,
+            neighbours=neighbours,
         )
         types = {"order_id": "int", "price": "float", "gift": "bool"}
-        curator.protect(found[1], name="items", unit="order_id -> orders.id", types=types, bounds={"price": (0, 20)})
+        curator.protect(
+            found[1], name="items", unit="order_id -> orders.id", max_rows=1, types=types, bounds={"price": (0, 20)}
+        )
         twin = observe_curator(curator, engine=curator._engine, releaser=Releaser(SeededBits(7)), salt="salt")
         with watch_mechanisms(recorder):
             table = twin.synthesize("SELECT price, gift FROM items", epsilon=20, delta=1e-6, bins=3, **how)

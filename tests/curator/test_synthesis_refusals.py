@@ -32,7 +32,7 @@ NONE = dict.fromkeys(TYPES)
 def curator_of(rows: list[Row], engine: Memory | None = None) -> Curator:
     curator = Curator.for_tests(engine=engine or Memory(), bits=SeededBits(3))
     budget = Budget(epsilon=100, delta=1e-4)
-    curator.protect(rows, name="t", unit="who", types=TYPES, budget=budget, **DECLARED)
+    curator.protect(rows, name="t", unit="who", types=TYPES, budget=budget, **{"max_rows": 1, **DECLARED})
     return curator
 
 

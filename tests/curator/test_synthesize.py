@@ -328,6 +328,7 @@ def test_two_tables_of_one_account_are_refused_with_the_reason() -> None:
         people,
         name="people",
         unit="patient",
+        max_rows=1,
         account="visits",
         types={"patient": "int", "sex": "text"},
         keys={"sex": ["F", "M"]},
@@ -382,6 +383,7 @@ def test_declared_facts_become_domains() -> None:
         rows,
         name="t",
         unit="who",
+        max_rows=1,
         types=types,
         bounds=bounds,
         budget=Budget(epsilon=100, delta=1e-5),
@@ -423,7 +425,7 @@ def handed(rows: list[Any], how: dict[str, Any], frozen: Any = None, **declared:
     recorder = MechanismRecorder(bits, frozen=frozen, seed=1)
     with Curator.for_tests(engine=Memory(), bits=bits) as curator:
         options = {"unit": "patient", **DECLARED, **declared}
-        curator.protect(rows, name="visits", budget=Budget(epsilon=20, delta=1e-6), **options)
+        curator.protect(rows, name="visits", budget=Budget(epsilon=20, delta=1e-6), **{"max_rows": 1, **options})
         twin = observe_curator(curator, engine=curator._engine, releaser=Releaser(bits), salt="salt")
         with watch_mechanisms(recorder):
             twin.synthesize("SELECT ward, age, charge FROM visits", **how)

@@ -47,7 +47,10 @@ def curator(rows: Any = None, budget: Any = None, engine: Any = None, **declared
     made = Curator.for_tests(engine=engine or Memory(), bits=SeededBits(4), **declared.pop("how", {}))
     options = {"unit": "who", "types": TYPES, "bounds": {"age": (0, 119)}} | declared
     made.protect(
-        people() if rows is None else rows, name="t", budget=budget or Budget(epsilon=8, delta=1e-6), **options
+        people() if rows is None else rows,
+        name="t",
+        budget=budget or Budget(epsilon=8, delta=1e-6),
+        **{"max_rows": 1, **options},
     )
     return made
 

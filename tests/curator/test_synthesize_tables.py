@@ -57,7 +57,15 @@ def curator(
     shared = {"unit": "who", "account": "patients"} | declared
     budget = shared.pop("budget", Budget(epsilon=20, delta=1e-6))
     bounds = {"born": (dt.date(1950, 1, 1), dt.date(1989, 12, 31))}
-    made.protect(people, name="people", types=PEOPLE, keys={"sex": ["F", "M"]}, bounds=bounds, budget=budget, **shared)
+    made.protect(
+        people,
+        name="people",
+        types=PEOPLE,
+        keys={"sex": ["F", "M"]},
+        bounds=bounds,
+        budget=budget,
+        **{"max_rows": 1, **shared},
+    )
     keys, costs = {"ward": ["A", "B"]}, {"cost": (0, 20)}
     made.protect(visits, name="visits", types=VISITS, keys=keys, bounds=costs, max_rows=3, **shared)
     return made
@@ -184,6 +192,7 @@ def refused(call: Callable[[Curator], object], error: type[Exception], **declare
         tables()[0],
         name="others",
         unit="who",
+        max_rows=1,
         types=PEOPLE,
         keys={"sex": ["F", "M"]},
         budget=Budget(epsilon=2, delta=1e-6),

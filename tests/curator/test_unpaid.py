@@ -78,9 +78,9 @@ def test_bounds_and_keys_are_never_proposed_from_data() -> None:
         wrong: list[dict[str, Any]] = [{"bounds": {"age": (5, 5)}}, {"keys": {"ward": []}}, {"unit": "x"}]
         for declared in wrong:
             with pytest.raises(InvalidParameter) as refused:
-                curator.protect(rows, name="visits", **(bare | declared))
+                curator.protect(rows, name="visits", **({"max_rows": 1, **bare | declared}))
             words.append(str(refused.value))
-        curator.protect(rows, name="visits", **bare)
+        curator.protect(rows, name="visits", **{"max_rows": 1, **bare})
         for sql in ("SELECT AVG(1 / charge) AS a FROM visits", "SELECT kind, COUNT(*) AS n FROM visits GROUP BY kind"):
             with pytest.raises(Exception) as asked:  # noqa: PT011 - whatever it is, its text is compared
                 curator.ask(sql, epsilon=0.1)
@@ -100,7 +100,7 @@ def test_ids_are_compared_after_one_normalisation_and_null_is_nobody(engine: str
     if engine == "duckdb":
         source = pd.DataFrame({"who": pd.Series(ids, dtype="string"), "age": [40] * len(ids)})
     curator = Curator(engine=Memory() if engine == "memory" else DuckDB())
-    curator.protect(source, name="visits", unit="who", types={"who": "text", "age": "int"}, budget=LARGE)
+    curator.protect(source, name="visits", unit="who", max_rows=1, types={"who": "text", "age": "int"}, budget=LARGE)
     assert curator.ask(COUNT, epsilon=CERTAIN)[0]["n"] == 2  # people 7 and 8, one row each
     assert curator.ask("SELECT COUNT(DISTINCT who) AS n FROM visits", epsilon=CERTAIN)[0]["n"] == 2
 
@@ -108,7 +108,7 @@ def test_ids_are_compared_after_one_normalisation_and_null_is_nobody(engine: str
 def test_whole_ids_may_be_missing_too() -> None:
     rows = [{"who": who, "age": 40} for who in (7, 7, None, 8, None)]
     curator = Curator(engine=Memory())
-    curator.protect(rows, name="visits", unit="who", types={"who": "int", "age": "int"}, budget=LARGE)
+    curator.protect(rows, name="visits", unit="who", max_rows=1, types={"who": "int", "age": "int"}, budget=LARGE)
     assert curator.ask(COUNT, epsilon=CERTAIN, limits=Limits(1, 5))[0]["n"] == 3
 
 
@@ -119,7 +119,7 @@ def test_whole_ids_may_be_missing_too() -> None:
 def test_that_rows_of_nobody_are_left_out_is_told(unit: Any, people: str | None) -> None:
     curator = Curator(engine=Memory())
     types = {"who": "text", "day": "int", "age": "int"}
-    curator.protect([], name="visits", unit=unit, types=types, budget=LARGE, bounds={"age": (0, 120)})
+    curator.protect([], name="visits", unit=unit, max_rows=1, types=types, budget=LARGE, bounds={"age": (0, 120)})
     told = () if people is None else (f"Rows without {people} (NULL or blank) are not counted.",)
     for sql in (COUNT, "SELECT AVG(age) AS a FROM visits WHERE day > 3", "SELECT MEDIAN(age) AS m FROM visits"):
         for notes in (curator.ask(sql, epsilon=1).notes, curator.ask(sql, epsilon=1).notes):  # the second is a replay
@@ -130,8 +130,10 @@ def test_that_rows_of_nobody_are_left_out_is_told(unit: Any, people: str | None)
 
 def test_that_rows_whose_way_leads_to_nobody_are_left_out_is_told() -> None:
     curator = Curator(engine=Memory())
-    curator.protect([], name="orders", unit="customer", types={"id": "int", "customer": "text"}, budget=LARGE)
-    curator.protect([], name="items", unit="order -> orders.id", types={"order": "int"})
+    curator.protect(
+        [], name="orders", unit="customer", max_rows=1, types={"id": "int", "customer": "text"}, budget=LARGE
+    )
+    curator.protect([], name="items", unit="order -> orders.id", max_rows=1, types={"order": "int"})
     assert (
         "Rows without customer (NULL or blank) are not counted."
         in curator.ask("SELECT COUNT(*) AS n FROM items", epsilon=1).notes
@@ -141,7 +143,7 @@ def test_that_rows_whose_way_leads_to_nobody_are_left_out_is_told() -> None:
 def test_ids_that_are_floats_are_refused() -> None:
     curator = Curator(engine=Memory())
     with pytest.raises(InvalidParameter) as refused:
-        curator.protect([], name="visits", unit="who", types={"who": "float"}, budget=LARGE)
+        curator.protect([], name="visits", unit="who", max_rows=1, types={"who": "float"}, budget=LARGE)
     assert (refused.value.name, curator.accounts()) == ("unit", ())
 
 

@@ -196,7 +196,7 @@ def scans(root: Path, people: int = 60) -> Folder:
 def test_a_network_learns_from_a_folder(tmp_path: Path) -> None:
     curator = Curator.for_tests(bits=SeededBits(2))
     keys = {"label": ["above", "below"]}
-    curator.protect(scans(tmp_path), name="scans", unit="person", keys=keys, budget=BUDGET)
+    curator.protect(scans(tmp_path), name="scans", unit="person", max_rows=1, keys=keys, budget=BUDGET)
     estimator = deep.Classifier("cnn", epsilon=8, size=60, batch_size=20, epochs=10)
     model = curator.fit(estimator, "SELECT image, label FROM scans", target="label")
     assert (model.shape, model.bounds, model.columns_) == ((1, 8, 8), (0.0, 255.0), ["image"])

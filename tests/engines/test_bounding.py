@@ -115,8 +115,9 @@ def test_every_engine_keeps_the_same_rows_of_a_total(bench: Bench) -> None:
     of_units = unsealed(referee.read(Reading(table="t", keys=(col("u", T),), statistics=STATISTICS[:1])))
     by_unit: dict[str, int] = {}
     for (unit,), (rows,) in of_units.items():
-        if unit is not None and unit.strip():
-            by_unit[unit.strip()] = by_unit.get(unit.strip(), 0) + rows
+        called = str(unit or "").strip()
+        if called:
+            by_unit[called] = by_unit.get(called, 0) + rows
 
     def check_total(total: int) -> None:
         limits = replace(bounding(total, total), total=total)

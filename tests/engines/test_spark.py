@@ -238,7 +238,7 @@ def test_tables_of_the_catalog(spark: Spark, spark_session: Any) -> None:
         spark.register("t", CatalogTable("default.kept"), {"id": N})
         assert unsealed(spark.read(Reading(table="t", statistics=(ROWS,)))) == {(): (5,)}
         with Curator.for_tests(engine=engine_at("local[1]"), bits=SeededBits(7)) as curator:
-            curator.protect("default.kept", name="kept", unit="name", budget=Budget(epsilon=3))
+            curator.protect("default.kept", name="kept", unit="name", max_rows=1, budget=Budget(epsilon=3))
             assert len(list(curator.ask("SELECT COUNT(*) FROM kept", epsilon=1))) == 1
         for wrong in ("seen", "written", "absent", "parquet.`/etc`", "a; DROP TABLE kept"):
             with pytest.raises(InvalidParameter):
@@ -411,6 +411,6 @@ def test_noise_is_drawn_once_where_the_question_was_asked(spark_session: Any, tm
         with Spark(spark_session) as engine:
             curator = Curator.for_tests(engine=engine, bits=SeededBits(7))
             sources = parquet(rows, {"u": N, "ward": T}, tmp_path, files=files)
-            curator.protect(sources, name="visits", unit="u", budget=Budget(epsilon=3))
+            curator.protect(sources, name="visits", unit="u", max_rows=1, budget=Budget(epsilon=3))
             answers.append(curator.ask("SELECT COUNT(*) FROM visits WHERE ward = 'a'", epsilon=1))
     assert list(answers[0]) == list(answers[1])

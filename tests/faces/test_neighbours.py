@@ -147,7 +147,7 @@ CALLS: dict[str, Callable[[Curator], Any]] = {
         "SELECT kind FROM calls", "SELECT ward FROM visits", epsilon=1, generator="mst"
     ),
     "plan_synthesize": lambda curator: curator.plan_synthesize("SELECT ward, age FROM visits", epsilon=1),
-    "protect": lambda curator: curator.protect("visits.csv", name="visits", unit="nobody"),
+    "protect": lambda curator: curator.protect("visits.csv", name="visits", unit="nobody", max_rows=1),
     "amend": lambda curator: curator.amend("patients", budget=Budget(epsilon=2000, delta="1e-4")),
     "renew": lambda curator: curator.renew("patients", budget=Budget(epsilon=2000, delta="1e-4"), note="again"),
     "appoint": lambda curator: curator.appoint("ben", "analyst", account="patients"),

@@ -220,6 +220,7 @@ def clinic() -> Curator:
         rows,
         name="t",
         unit="who",
+        max_rows=1,
         types={"who": "text", "ward": "text", "other": "text", "seen": "timestamp"},
         bounds={"seen": (str(FIRST), str(LAST))},
         keys={"ward": ["A", "B", "C"]},

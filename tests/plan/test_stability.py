@@ -285,11 +285,11 @@ def test_a_total_is_that_of_one_group() -> None:
     for neighbours, times in ((Neighbours.ADD_REMOVE, 1), (Neighbours.REPLACE, 2)):
         for shown in (7, None):
             moved = contribution(limits, neighbours, shown)
-            assert (moved.l1(rows, one), moved.l2_squared(rows, one)) == (times * 50, times * 2500)
+            assert [moved.l1(rows, one), moved.l2_squared(rows, one)] == [times * 50, times * 2500]
         alone = contribution(limits, neighbours, 1)
-        assert (alone.l1(rows, one), alone.l2_squared(rows, one)) == (50, 2500)
+        assert [alone.l1(rows, one), alone.l2_squared(rows, one)] == [50, 2500]
         summed = contribution(limits, neighbours, 12).added_up(sums=3, parts=4)
-        assert (summed.l1(rows, one), summed.l2_squared(rows, one)) == (times * 50, times * 2500)
+        assert [summed.l1(rows, one), summed.l2_squared(rows, one)] == [times * 50, times * 2500]
         assert contribution(limits, neighbours, 12).added_up(sums=1, parts=12).l2_squared(rows, one) == 2500
         units = FORMS["units"].corners
         assert contribution(limits, neighbours, None).l1(units, one, once=True) == times * 50

@@ -32,7 +32,9 @@ def rows() -> list[dict[str, Any]]:
 def made(ledger: str = ":memory:") -> Curator:
     curator = Curator(ledger, engine=Memory())
     declared: dict[str, Any] = {"types": TYPES, "bounds": {"age": (0, 100)}, "keys": {"ward": ["A"]}}
-    curator.protect(rows(), name="visits", unit="who", budget=Budget(epsilon=10, delta="1e-3"), **declared)
+    curator.protect(
+        rows(), name="visits", unit="who", budget=Budget(epsilon=10, delta="1e-3"), **{"max_rows": 1, **declared}
+    )
     curator.allot("study", account="visits", cap=Budget(epsilon=5, delta="1e-3"))
     return curator
 

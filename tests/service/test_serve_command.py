@@ -93,6 +93,7 @@ anchor = "{anchor}"
 [tables.visits]
 source = "visits.csv"
 unit = "patient"
+max_rows = 1
 account = "patients"
 types = {{ patient = "int", day = "int" }}
 [budgets.patients]

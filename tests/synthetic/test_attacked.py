@@ -93,7 +93,7 @@ def test_canaries_are_not_found_in_a_table_of_a_curator(name: str, monkeypatch: 
             rows += [{"who": f"stranger {place}", "name": None, "flag": True} for place in range(50)]
             types = {"who": "text", "name": "text", "flag": "bool"}
             budget = Budget(epsilon=2, delta=1e-5)
-            curator.protect(rows, name="t", unit="who", types=types, keys={"name": CANARIES}, budget=budget)
+            curator.protect(rows, name="t", unit="who", max_rows=1, types=types, keys={"name": CANARIES}, budget=budget)
             return curator.synthesize("SELECT name, flag FROM t", epsilon=EPSILON, delta=DELTA, generator=name).model
 
     def audited() -> audit.OneRun:

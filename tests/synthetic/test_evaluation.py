@@ -91,6 +91,7 @@ def test_a_ledger_hears_nothing_of_it() -> None:
         rows,
         name="visits",
         unit="who",
+        max_rows=1,
         types={"who": "int", "ward": "text", "age": "int"},
         bounds={"age": (0, 89)},
         keys={"ward": ["A", "B"]},

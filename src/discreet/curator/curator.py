@@ -11,16 +11,20 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 from discreet import check
+from discreet.check import Number
 from discreet.curator.asking.answer import Answer
+from discreet.curator.asking.limits_finder import LimitsFinder
 from discreet.curator.asking.performer import PaidQuestion, ProfileRequest, ReleaseExecutor
 from discreet.curator.asking.planner import Planner
 from discreet.curator.asking.profiler import Profiler
 from discreet.curator.catalog.catalog import Catalog, Day
 from discreet.curator.catalog.declarations import End, QueryBudget
+from discreet.curator.catalog.declared_limits import DeclaredLimits
 from discreet.curator.catalog.public_tables import Keys, Unique
 from discreet.curator.catalog.unit_of_privacy import UnitLike
 from discreet.curator.config.enrolment import NOTHING, Kept, Replacing, declared_in, declared_ledger, enrol, ledger_at
 from discreet.curator.config.toml_file import FILE, File
+from discreet.curator.measurement_plan import MeasurementPlan
 from discreet.curator.paid_release import PricedResult, release_once
 from discreet.curator.replay.replay import Replay
 from discreet.curator.replay.stored_releases import MeasurementResult
@@ -111,13 +115,15 @@ class Curator(Verbs):
         self._planner = Planner(self._ledger, self._replay, read=self._catalog.read, salt=salt)
         self._performer = ReleaseExecutor(engine, releaser)
         self._parts = self._catalog, self._ledger, engine, releaser
+        self._limits = LimitsFinder(*self._parts)
         self._profiler = Profiler(*self._parts, replay=self._replay, salt=self._planner.salt)
         for name in ("_batches", "_trainer", "_synthesizer", "_streams"):  # they are made of other parts now
             vars(self).pop(name, None)
 
     @cached_property
     def _batches(self) -> batch.BatchExecutor:
-        return batch.BatchExecutor(self._catalog, self._ledger, self._replay, self._planner, self._performer)
+        known = self._catalog, self._ledger, self._replay, self._planner
+        return batch.BatchExecutor(*known, self._performer, limits=self._limits)
 
     @cached_property
     def _trainer(self) -> trainer.FitExecutor:
@@ -174,12 +180,19 @@ class Curator(Verbs):
             found: R = verb.implementation(self._ledger if verb.queue is Queue.LEDGER else self, request, caller)
             return found
 
+    def _plan(self, request: Ask | Explain | Rehearse | ChooseEpsilon, salt: str | None = None) -> MeasurementPlan:
+        """Returns the measurement of a question, by all that was found before."""
+        bound = self._catalog.read(request.sql, request.parameters)
+        measurement = self._planner.plan(bound, limits=request.limits, other=request.other, salt=salt)
+        return self._plan(request, salt) if self._limits.known(measurement) else measurement
+
     def _ask(self, request: Ask, caller: Caller) -> Answer:
         """Does what `ask` promises: plans, finds what is stored, charges, reads, adds noise, stores, answers."""
-        bound = self._catalog.read(request.sql, request.parameters)
-        measurement = self._planner.plan(bound, limits=request.limits, other=request.other)
+        measurement = self._plan(request)
         account = self._ledger.admit(measurement.account, caller.analyst, caller.project)
         terms = self._planner.terms(measurement, request, account.budget)
+        if self._limits.find([(self._planner.payable(measurement, terms), terms)], caller):
+            measurement = self._plan(request)
         wanted: ProfileRequest | None = None
         if request.profile is not None or request.coverage is not None:
             terms, wanted = self._profiler.reserve_profile(measurement, terms, request.profile, request.coverage)
@@ -207,20 +220,21 @@ class Curator(Verbs):
         return self._batches.ask(asked, caller)
 
     def _explain(self, request: Explain, caller: Caller) -> Explanation:
-        bound = self._catalog.read(request.sql, request.parameters)
-        measurement = self._planner.plan(bound, limits=request.limits, other=request.other)
+        measurement = self._plan(request)
         state = self._ledger.admit(measurement.account, caller.analyst)
         terms = self._planner.terms(measurement, request, state.budget)
         measurement = self._planner.payable(measurement, terms)
         found = explanation.explanation(
             measurement, terms, self._ledger, state, confidence=request.confidence, rows=request.rows
         )
+        for table in self._limits.missing(measurement):
+            price = self._limits.price(table)
+            found = explanation.with_supposed_limits(found, measurement, terms, table=table, epsilon=price)
         who = (caller.analyst, caller.project)
         return explanation.with_offers(found, measurement, terms, self._ledger, self._replay, who=who)
 
     def _rehearse(self, request: Rehearse, caller: Caller) -> Answer:
-        bound = self._catalog.read(request.sql, request.parameters)
-        measurement = self._planner.plan(bound, limits=request.limits, other=request.other, salt=rehearsal.SALT)
+        measurement = self._plan(request, rehearsal.SALT)
         state = self._ledger.admit(measurement.account, caller.analyst)
         result = rehearsal.rehearse_query(
             measurement, QueryBudget.of(request.epsilon, request.delta, state.budget), request.rows
@@ -229,8 +243,7 @@ class Curator(Verbs):
         return replace(made_up, replayed=False, notes=(rehearsal.NOTE, *made_up.notes))
 
     def _choose_epsilon(self, request: ChooseEpsilon, caller: Caller) -> Choices:
-        bound = self._catalog.read(request.sql, request.parameters)
-        measurement = self._planner.plan(bound, limits=request.limits, other=request.other)
+        measurement = self._plan(request)
         total = self._ledger.admit(measurement.account, caller.analyst).budget
         delta = QueryBudget.of(1, request.delta, total).delta
         budgets = [choices.terms_of(each, delta) for each in choices.check_candidates(request.candidates)]
@@ -238,6 +251,8 @@ class Curator(Verbs):
         return choices.compare(payable, budgets, confidence=request.confidence, rows=request.rows)
 
     def _profile(self, request: BuyProfile, caller: Caller) -> Profile:
+        self._ledger.admit(self._catalog.account_of(request.table), caller.analyst, caller.project)
+        self._limits.settle([self._catalog.schema(request.table).name], caller)
         plan = self._profiler.plan(request.table, request.columns, request.by)
         wanted = self._profiler.of_table(plan, request.epsilon)
         return self._profiler.buy(wanted, caller)
@@ -302,8 +317,10 @@ class Curator(Verbs):
         types: Mapping[str, str] | None = None,
         bounds: Mapping[str, tuple[End, End]] | None = None,
         keys: Keys | None = None,
-        max_groups: int = 1,
-        max_rows: int = 1,
+        limits: DeclaredLimits = None,
+        limits_epsilon: Number | None = None,
+        max_groups: int | None = None,
+        max_rows: int | None = None,
         neighbours: Neighbours | str | None = None,
         version: str = "",
         identity: str | None = None,
@@ -327,6 +344,9 @@ class Curator(Verbs):
             bounds: public limits of numbers and dates.
             keys: public group keys: a list, or "table.column" of a public table for the values that are there now.
                 There may be a million: the ledger keeps a long list once (`redeclaration.LONGEST_LIST`).
+            limits: of one unit's rows: "private" to have them found before the first question, or numbers. With a unit
+                they must be given, here or as `max_groups` and `max_rows`; a table in the ledger keeps what it has.
+            limits_epsilon: what private limits cost; a fiftieth of the budget unless given.
             max_groups: how many groups one unit may enter.
             max_rows: with how many rows each.
             neighbours: the relation of the account; add/remove unless it is given, or that of the table on the way.
@@ -342,6 +362,7 @@ class Curator(Verbs):
         """
         facts: dict[str, Any] = {"unit": unit, "account": account, "budget": budget, "types": types, "bounds": bounds}
         facts |= {"keys": keys, "domain": domain, "max_groups": max_groups, "max_rows": max_rows, "version": version}
+        facts |= {"limits": limits, "limits_epsilon": limits_epsilon}
         facts |= {"most_rows": most_rows, "neighbours": neighbours, "identity": identity}
         self._catalog.protect(source, name=name, replacing=self._ledger.declaration(name) if change else None, **facts)
 

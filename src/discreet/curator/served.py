@@ -81,6 +81,7 @@ def _facts(schema: TableSchema) -> dict[str, Any]:
         "unit_columns": sorted(schema.ids & schema.stored_columns.keys()),
         "neighbours": None if schema.public else schema.neighbours.value,
         "version": schema.version,
+        "limits": _limits(schema),
         "max_groups": schema.limits.groups,
         "max_rows": schema.limits.rows,
         "private_groups": schema.private_groups,
@@ -97,6 +98,16 @@ def _unit(schema: TableSchema) -> str:
         return f"One person (one row), {relation}."
     columns = ", ".join(schema.parts or sorted(schema.ids & schema.stored_columns.keys())) or schema.people
     return f"One person (all rows with the same {columns}), {relation}."
+
+
+def _limits(schema: TableSchema) -> str:
+    """Returns how many rows of one person count, in words."""
+    held, searched = schema.limits, schema.private_limits
+    if searched is not None and not searched.found:
+        return "found privately, before the first query"
+    if held.total is not None:
+        return f"up to {held.total:,} rows per unit"
+    return f"up to {held.groups:,} groups per unit, up to {held.rows:,} rows in each group"
 
 
 def _column(column: ColumnSchema) -> dict[str, Any]:

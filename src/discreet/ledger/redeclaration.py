@@ -197,11 +197,26 @@ def _lines(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
     before, after = old.get("columns", {}), new.get("columns", {})
     for column in (*before, *(added for added in after if added not in before)):
         yield from _column(_plain(column), before.get(column), after.get(column))
-    pairs = zip(_LIMITS, old.get("limits") or (1, 1), new.get("limits") or (1, 1), strict=True)
-    yield from (f"{name}: {was} -> {now}" for name, was, now in pairs if was != now)
+    yield from _limits(old.get("limits") or [1, 1], new.get("limits") or [1, 1])
     for name in sorted((old.keys() | new.keys()) - _TOLD):  # what a later version of this library may declare
         if old.get(name) != new.get(name):
             yield f"{name}: {json.dumps(old.get(name))} -> {json.dumps(new.get(name))}"
+
+
+def _limits(old: Any, new: Any) -> Iterator[str]:
+    if isinstance(old, list) and isinstance(new, list) and len(old) == len(new) == len(_LIMITS):
+        yield from (f"{name}: {was} -> {now}" for name, was, now in zip(_LIMITS, old, new, strict=True) if was != now)
+    elif old != new:
+        yield f"limits: {_written_limits(old)} -> {_written_limits(new)}"
+
+
+def _written_limits(limits: Any) -> str:
+    if isinstance(limits, dict):
+        price = limits["private"]
+        return "private" if price is None else f"private, for epsilon {float(Fraction(price)):g}"
+    if len(limits) > len(_LIMITS):
+        return f"{limits[-1]} rows in all"
+    return ", ".join(f"{name} {number}" for name, number in zip(_LIMITS, limits, strict=True))
 
 
 def _column(name: str, old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> Iterator[str]:

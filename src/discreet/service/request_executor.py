@@ -124,7 +124,7 @@ class RequestExecutor(Protocol):
     def tables(self, caller: ServiceCaller) -> list[Document]:
         """Returns the public facts about all tables that the caller may see, protected and public ones.
 
-        Of each: ``name``, ``protected``, ``account``, ``unit`` (a sentence), ``neighbours``, ``version``,
-        ``max_groups``, ``max_rows``, and ``columns``: each a ``name``, a ``type`` (int, float, text, bool, date,
-        timestamp), ``bounds`` ([low, high] or null) and ``keys`` (a list or null).
+        Of each: ``name``, ``protected``, ``account``, ``unit`` (a sentence), ``neighbours``, ``version``, ``limits`` (a
+        sentence), ``max_groups``, ``max_rows``, and ``columns``: each a ``name``, a ``type`` (int, float, text, bool,
+        date, timestamp), ``bounds`` ([low, high] or null) and ``keys`` (a list or null).
         """

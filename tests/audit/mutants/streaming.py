@@ -129,7 +129,7 @@ def a_period_that_was_saved_is_released_with_its_noise() -> None:
         def opened() -> Any:
             curator = Curator(f"{folder}/ledger", engine=Memory())
             types = {"person": "int", "day": "date"}
-            curator.protect(rows, name="visits", unit="person", types=types, budget=Budget(rho=1))
+            curator.protect(rows, name="visits", unit="person", max_rows=1, types=types, budget=Budget(rho=1))
             question = "SELECT day, COUNT(*) AS n FROM visits GROUP BY day"
             return curator, curator.stream(question, horizon=4, rho="0.5", start="2026-01-01")
 

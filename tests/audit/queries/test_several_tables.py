@@ -112,6 +112,7 @@ def test_accounts_of_different_relations_are_audited_one_by_one() -> None:
             tables["staff"],
             name="staff",
             unit="id",
+            max_rows=1,
             types={"id": "int", "ward": "text"},
             keys={"ward": ["A", "B"]},
             neighbours="replace",

@@ -140,7 +140,8 @@ def test_private_lines_are_accepted_once_a_steward_takes_them(tmp_path: Path) ->
     declared = tomllib.loads(taken)["tables"]["visits"]
     assert declared["bounds"]["charge"] == [0.5, 200]
     assert declared["keys"]["ward"] == ["A", "B", "C"]
-    assert declared["max_rows"] == 5
+    assert declared["limits"] == "private"
+    assert "max_rows" not in declared
 
 
 def test_what_a_steward_is_told_is_marked(tmp_path: Path) -> None:

@@ -209,6 +209,7 @@ def curator(bits: SeededBits) -> Iterator[Curator]:
             ROWS,
             name="visits",
             unit="id",
+            max_rows=1,
             account="patients",
             budget=Budget(epsilon=20),
             types={"id": "text", "ward": "text", "age": "int"},

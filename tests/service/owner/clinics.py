@@ -24,6 +24,7 @@ TOML = """
 [tables.visits]
 source = "visits.csv"
 unit = "patient"
+max_rows = 1
 types = { patient = "int", ward = "text", age = "int" }
 bounds = { age = [0, 120] }
 keys = { ward = ["A", "B", "C"] }

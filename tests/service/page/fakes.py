@@ -112,6 +112,7 @@ def table_facts(name: str, columns: dict[str, str], *, account: str, **more: Any
         "unit": more.get("unit", "Each row is one person."),
         "neighbours": "add_remove",
         "version": "",
+        "limits": "up to 2 groups per unit, up to 2 rows in each group",
         "max_groups": 2,
         "max_rows": 2,
         "columns": [

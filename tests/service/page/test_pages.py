@@ -106,6 +106,7 @@ def test_answers_of_hostile_rows_are_text(clinic: Clinic) -> None:
         "private": True,
         "whole": [],
         "coverage": None,
+        "counted": "",
         "totals": [],
         "receipt": None,
     }

@@ -164,7 +164,9 @@ def test_a_synthetic_table_is_priced_made_once_and_saved(clinic: Clinic) -> None
 
 def test_linked_tables_are_two_files(clinic: Clinic) -> None:
     rows = pa.table({"patient": list(range(60)), "sex": ["f", "m"] * 30})
-    clinic.curator.protect(rows, name="people", unit="patient", account="patients", keys={"sex": ["f", "m"]})
+    clinic.curator.protect(
+        rows, name="people", unit="patient", max_rows=1, account="patients", keys={"sex": ["f", "m"]}
+    )
     ana = clinic.browser("ana")
     assert "What it would cost" in ana.post("/synthesize-tables/price", LINKED).text
     made = ana.post("/synthesize-tables", LINKED)

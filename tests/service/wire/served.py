@@ -68,6 +68,7 @@ def clinic() -> Curator:
             visits(),
             name=name,
             unit="patient",
+            max_rows=1,
             budget=Budget(epsilon=TOTAL),
             types=TYPES,
             bounds={"age": (0, 120), "charge": (0, 500)},

@@ -172,6 +172,7 @@ class CuratorAnswerer(GuaranteedAnswerer):
                 str(path),
                 name="people",
                 unit="person",
+                max_rows=1,
                 budget=self._budget,
                 types=dict.fromkeys(["person", "secret", *names], "int"),
                 version="1",

@@ -22,7 +22,7 @@ from discreet.ledger.cost import Cost
 from discreet.measurement.aggregates import aggregation
 from discreet.measurement.profile.coverage import Coverage, complete_rows, coverage
 from discreet.measurement.profile.profile import Profile
-from discreet.measurement.program.execution import TOTAL, ReleasedStatistics, notes
+from discreet.measurement.program.execution import TOTAL, ReleasedStatistics, note_on_limits, notes
 from discreet.measurement.program.program import Program
 from discreet.plan.model.group_columns import ColumnarRows
 from discreet.plan.model.nodes import Output, Question
@@ -32,7 +32,7 @@ from discreet.plan.post.steps import find_measured_columns, noisy_columns
 from discreet.privacy.events import Event
 from discreet.progress import stage
 from discreet.report import answers
-from discreet.report.display import Display, DisplayMixin, percent
+from discreet.report.display import Display, DisplayMixin, percent, rate
 from discreet.report.html import element
 
 if TYPE_CHECKING:
@@ -73,6 +73,7 @@ class Answer(DisplayMixin):
         whole: the columns whose intervals are about the whole table; all others are about what was counted.
         coverage: what limits and bounds leave out of each column, by a profile of the table; None without one, or where
             it does not describe the rows.
+        counted: how many rows of one person count, and which part of all rows that is, if a profile knows.
         totals: for each row the keys that its grouping leaves out, by ROLLUP, CUBE or GROUPING SETS; they are None, as
             NULL is, and printed as (all). Empty if there is one grouping.
     """
@@ -91,6 +92,7 @@ class Answer(DisplayMixin):
     whole: frozenset[str] = frozenset()
     coverage: Mapping[str, Coverage] | None = None
     totals: tuple[frozenset[str], ...] = ()
+    counted: str = ""
 
     def __repr__(self) -> str:
         counted = f"{len(self.records)} row{'' if len(self.records) == 1 else 's'} of {', '.join(self.columns)}"
@@ -114,6 +116,7 @@ class Answer(DisplayMixin):
             rows, more = complete_rows(result.released, profile, confidence, rows)
         unknown = profile is None and not {one.name for one in program.question.aggregates} <= program.whole
         own = (*notes(program), *([UNPROFILED] if unknown else []), *result.facts.remarks)
+        covered = None if profile is None else coverage(program, profile, confidence)
         return cls(
             columns=columns(program.question),
             records=records(rows),
@@ -126,7 +129,8 @@ class Answer(DisplayMixin):
             private=result.private,
             released=result.released.without_salt,
             whole=whole(program) | more,
-            coverage=None if profile is None else coverage(program, profile, confidence),
+            coverage=covered,
+            counted=_counted(program, covered),
             totals=tuple(result.released.totals(confidence)),
         )
 
@@ -224,19 +228,23 @@ class Answer(DisplayMixin):
         warning = [] if self.private else [element("strong", "Not private: the noise was seeded, for tests.")]
         return element(
             "div",
+            *([page.paragraph(self.counted)] if self.counted else []),
             answers.table(self._printed_rows, caption=caption),
             *warning,
             page.paragraph(f"{cost} Remaining: {self.remaining}. Intervals cover: {self._about}."),
             *(page.paragraph(f"{name}: {found}.") for name, found in (self.coverage or {}).items()),
-            page.bullets(*self.notes),
+            page.bullets(*self._other_notes),
         )
 
     def _display(self) -> Display:
         names, numbers = (shape := answers.AnswerShape.of(self.columns)).names, shape.numbers
         heads = [f"{name} ({percent(self.confidence)} interval)" if name in numbers else name for name in names]
         seeded = "" if self.private else "NOT PRIVATE: the noise was seeded, for tests."
+        counted = self.counted
         return Display(
-            title=" ".join(filter(None, [seeded, "" if self.records else "No group was large enough to be shown."])),
+            title=" ".join(
+                filter(None, [seeded, counted, "" if self.records else "No group was large enough to be shown."])
+            ),
             columns=heads,
             rows=[[answers.cell(record, name) for name in names] for record in self._printed_rows],
             numbers=[head for head, name in zip(heads, names, strict=True) if name in numbers],
@@ -246,8 +254,13 @@ class Answer(DisplayMixin):
                 "Intervals cover": self._about,
                 **{f"Coverage of {name}": str(found) for name, found in (self.coverage or {}).items()},
             },
-            notes=self.notes,
+            notes=self._other_notes,
         )
+
+    @property
+    def _other_notes(self) -> tuple[str, ...]:
+        """Returns the notes without what the first line says."""
+        return tuple(note for note in self.notes if not self.counted.startswith(note))
 
     @property
     def _printed_rows(self) -> list[dict[str, Any]]:
@@ -258,6 +271,17 @@ class Answer(DisplayMixin):
     def _by_column(self) -> dict[str, Any]:
         held = ColumnarRows.of(self.records).columns
         return {name: _alike(held[name]) if self.records else [] for name in self.columns}
+
+
+def _counted(program: Program, coverage: Mapping[str, Coverage] | None) -> str:
+    """Returns how many rows of one person count, and which part of all rows that is, if a profile knows."""
+    if program.reading.bounding is None or not program.readings:
+        return ""
+    told, known = note_on_limits(program), (coverage or {}).values()
+    left = next((one for one in known if one.share is not None), None)
+    if left is None or left.share is None or left.high >= 1:  # of people with any number of rows nothing is known
+        return told
+    return f"{told} They are {rate(1 - left.share)} ({rate(1 - left.high)} to {rate(1 - left.low)}) of all rows."
 
 
 def whole(program: Program) -> frozenset[str]:

@@ -17,6 +17,7 @@ from functools import cached_property
 from discreet import check
 from discreet.curator.asking.answer import Answer
 from discreet.curator.asking.batch_plan import BatchLayout, BatchPlan, probe_key
+from discreet.curator.asking.limits_finder import LimitsFinder
 from discreet.curator.asking.performer import ReleaseExecutor, settle_program, stage_name
 from discreet.curator.asking.planner import Planner, RequestedLimits
 from discreet.curator.catalog.catalog import Catalog
@@ -72,13 +73,21 @@ class BatchExecutor:
         replay: which finds what is kept.
         planner: which chooses measurements.
         performer: which reads and adds noise.
+        limits: which finds the limits of tables.
     """
 
     def __init__(
-        self, catalog: Catalog, ledger: Ledger, replay: Replay, planner: Planner, performer: ReleaseExecutor
+        self,
+        catalog: Catalog,
+        ledger: Ledger,
+        replay: Replay,
+        planner: Planner,
+        performer: ReleaseExecutor,
+        *,
+        limits: LimitsFinder,
     ) -> None:
         self._catalog, self._ledger, self._replay = catalog, ledger, replay
-        self._planner, self._performer = planner, performer
+        self._planner, self._performer, self._limits = planner, performer, limits
 
     def ask(self, asked: RequestedBatch, caller: Caller) -> list[Answer]:
         """Returns an answer to each question, in order; see `Curator.ask_many`."""
@@ -91,6 +100,8 @@ class BatchExecutor:
                 one.price(share)
         if not self._ledger.is_charged(caller.analyst, caller.key):
             measurements = self._payable(measurements, share)
+        if self._limits.find([(one, share) for one in measurements], caller):
+            return self.ask(asked, caller)
         paid = PaidBatch(BatchPlan.of(measurements, terms, self._replay.find), self._performer, self._replay)
         return release_once(self._ledger, paid, caller, lambda bought: self._answers(bought, asked.confidence))
 
@@ -113,7 +124,8 @@ class BatchExecutor:
                 if found_plans[-1].account != found_plans[0].account:
                     reason = "It is about people of another account than the questions before it."
                     raise UnsupportedQuery(reason, "Ask one batch for each account. Each batch is charged once.")
-        return found_plans
+        known = [self._limits.known(one) for one in found_plans]
+        return self._measurements(asked) if any(known) else found_plans
 
     def _payable(self, measurements: Sequence[MeasurementPlan], share: QueryBudget) -> list[MeasurementPlan]:
         """Returns the measurements; sums over private groups need these stored, or asked for in the same batch."""

@@ -100,10 +100,16 @@ class Explanation(DisplayMixin):
             "cost": f"{self.cost}; remaining on account {self.account!r}: {self.remaining}",
             **({} if not self.caps else {"caps": "; ".join(f"{who}: {left} left" for who, left in self.caps.items())}),
             "noise": _pending(self.program) if self.pending else "; ".join(_noises(self.program)) or "none",
-            "limits": f"groups per unit: {self.limits.groups}; rows per unit and group: {self.limits.rows}",
+            "limits": self._limits,
             "unit": self.unit,
             "groups": self._groups,
         }
+
+    @property
+    def _limits(self) -> str:
+        if self.limits.total is not None:
+            return f"rows per unit: {self.limits.total}"
+        return f"groups per unit: {self.limits.groups}; rows per unit and group: {self.limits.rows}"
 
     def _unit(self, name: str) -> str:
         kinds = {output.name: output.expression.type for output in self.program.question.outputs}
@@ -159,6 +165,39 @@ def explanation(
         meaning=meaning(account, state.budget, state.period, ApproxDP(terms.epsilon, terms.delta)),
         saved=_precision_gain(measurement, terms, program),
     )
+
+
+SUPPOSED_LIMITS = (1, 10, 100)
+"""Limits for which errors are shown while a table's own are not known."""
+
+
+def with_supposed_limits(
+    found: Explanation,
+    measurement: MeasurementPlan,
+    terms: QueryBudget,
+    *,
+    table: str,
+    epsilon: Fraction,
+) -> Explanation:
+    """Returns an explanation that says what limits will cost, and shows errors for three of them.
+
+    Args:
+        found: the explanation by supposed limits.
+        measurement: the question.
+        terms: its budget.
+        table: whose limits are not known yet.
+        epsilon: what they cost.
+    """
+    told = []
+    for total in SUPPOSED_LIMITS:
+        other = replace(measurement, limits=Limits(total=total), built={})
+        _, widths = forecast(other, terms, confidence=found.confidence, rows=found.rows)
+        told.append(f"{total} row{'s' * (total > 1)}: {', '.join(f'{n} {error(w)}' for n, w in widths.items())}")
+    remark = (
+        f"Limits of {table} will be chosen privately before its first query, for epsilon {float(epsilon):g}, which the "
+        f"account pays once. Errors by the number of rows per person that count: {'; '.join(told)}."
+    )
+    return replace(found, remarks=(remark, *found.remarks))
 
 
 def with_offers(

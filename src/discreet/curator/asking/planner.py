@@ -192,6 +192,12 @@ class Planner:
 
     def _solve_epsilon(self, measurement: MeasurementPlan, target: ErrorTarget, delta: Fraction) -> Fraction:
         check_plain(measurement.plan)
+        held = describe_counted_rows(measurement.plan, measurement.schemas).private_limits
+        if held is not None and not held.found and measurement.limits is None:
+            raise UnsupportedQuery(
+                "The error depends on something that is not known yet: how many rows of one person count.",
+                Hint("Ask once with an epsilon, so that it is chosen privately and remembered. Or pass {limits}."),
+            )
         if measurement.missing:
             raise UnsupportedQuery(
                 f"The error depends on something that is not known yet: {measurement.missing[0].subject}.",

@@ -13,7 +13,9 @@ from functools import partial
 from typing import Any
 
 from discreet import check
+from discreet.check import Number
 from discreet.curator.catalog.declarations import End, QueryBudget, columns_of, declaration, declare, key_block
+from discreet.curator.catalog.declared_limits import DeclaredLimits, limits_in, limits_of, missing_limits
 from discreet.curator.catalog.public_tables import Keys, Unique, public_schema, resolve_keys
 from discreet.curator.catalog.unit_of_privacy import UnitLike, account_of, owner, relation_of
 from discreet.dataclass import dataclass
@@ -30,7 +32,7 @@ from discreet.plan.analysis.relation_schema import add_source, describe
 from discreet.plan.analysis.value_bounds import bounds
 from discreet.plan.model.nodes import Question, Relation, expressions_in
 from discreet.plan.model.relations import UnitAggregation, WindowedRelation, children, tables
-from discreet.plan.model.schema import FileSchema, Limits, TableSchema
+from discreet.plan.model.schema import FileSchema, Limits, PrivateLimits, TableSchema
 from discreet.plan.model.types import Type
 from discreet.privacy import Loss, Neighbours, Unit
 from discreet.progress import stage
@@ -47,11 +49,12 @@ Day = dt.date | None
 """The public day that CURRENT_DATE stands for; None if the word is refused."""
 
 
-def _folds(relation: Relation) -> Iterator[UnitAggregation | WindowedRelation]:
+def folds_in(relation: Relation) -> Iterator[UnitAggregation | WindowedRelation]:
+    """Yields what computes something of one person's rows, in a relation."""
     if isinstance(relation, UnitAggregation | WindowedRelation):
         yield relation
     for child in children(relation):
-        yield from _folds(child)
+        yield from folds_in(child)
 
 
 def _lacks_bounds(folded: UnitAggregation | WindowedRelation, schemas: Mapping[str, TableSchema]) -> bool:
@@ -121,8 +124,10 @@ class Catalog:
         types: Mapping[str, str] | None = None,
         bounds: Mapping[str, tuple[End, End]] | None = None,
         keys: Keys | None = None,
-        max_groups: int = 1,
-        max_rows: int = 1,
+        limits: DeclaredLimits = None,
+        limits_epsilon: Number | None = None,
+        max_groups: int | None = None,
+        max_rows: int | None = None,
         neighbours: Neighbours | str | None = None,
         version: str = "",
         identity: str | None = None,
@@ -139,13 +144,18 @@ class Catalog:
         columns = columns_of(self._engine, source, types)
         whose = owner(name, unit, columns, self._protected)
         account = account_of(name, account, whose)
+        held = limits_of(limits, limits_epsilon, max_groups, max_rows)
+        if held is None and whose.unit is not None:
+            held = self._known_limits(name, account, budget)
+        fixed, searched = held or (Limits(), None)
         schema = declare(
             name,
             columns,
             owner=whose,
             bounds=bounds or {},
             keys=resolve_keys(keys or {}, columns, self._public, self._engine),
-            limits=Limits(max_groups, max_rows),
+            limits=fixed,
+            private_limits=searched if whose.unit is not None else None,
             neighbours=relation_of(neighbours, whose),
             version=version,
             account=account,
@@ -165,6 +175,25 @@ class Catalog:
         self._sources[name] = source, columns
         pays = QueryBudget.of(1, None, self._ledger.account(account).budget).delta > 0
         self._protected[name] = replace(schema, private_groups=pays)
+
+    def _known_limits(self, name: str, account: str, budget: Loss | None) -> tuple[Limits, PrivateLimits | None]:
+        """Returns the limits of a table that is in the ledger: what was declared stays as it is.
+
+        Raises:
+            InvalidParameter: if it is new, with both ways to say how much one person counts.
+        """
+        known = self._ledger.declaration(name)
+        if known is not None:
+            return limits_in(known)
+        opened = account in self._ledger.accounts()
+        raise missing_limits(self._ledger.account(account).budget if opened else budget)
+
+    def set_limits(self, name: str, limits: Limits) -> None:
+        """Fills in limits that were found privately."""
+        schema = self._protected[name]
+        if schema.private_limits is not None:
+            found = replace(schema.private_limits, found=True)
+            self._protected[name] = replace(schema, limits=limits, private_limits=found)
 
     def _with_files(self, schema: TableSchema, folder: Folder) -> TableSchema:
         """Returns the schema of a folder; accounts may not have folders inside each other's, or files had two budgets.
@@ -433,6 +462,6 @@ class Catalog:
         except UnsupportedQuery:
             raise refused from None
         sources = [one.source for one in (plan, *plan.beside) if one.source is not None]
-        if any(_lacks_bounds(fold, self.schemas) for source in sources for fold in _folds(source)):
+        if any(_lacks_bounds(fold, self.schemas) for source in sources for fold in folds_in(source)):
             raise refused from None
         return plan

@@ -27,7 +27,7 @@ from discreet.ledger.redeclaration import LONGEST_LIST
 from discreet.ledger.serialization import LONGEST_TEXT, canonical
 from discreet.plan.expressions.functions.date_functions import day_number
 from discreet.plan.model.nodes import UNIT, Value
-from discreet.plan.model.schema import ColumnBounds, ColumnSchema, IdentityKey, Limits, TableSchema
+from discreet.plan.model.schema import ColumnBounds, ColumnSchema, IdentityKey, Limits, PrivateLimits, TableSchema
 from discreet.plan.model.types import Type
 from discreet.plan.validation import are_plainly, check_value
 from discreet.privacy import ZCDP, ApproxDP, Loss, Neighbours, PureDP
@@ -100,6 +100,7 @@ def declare(
     account: str = "",
     domain: Mapping[str, tuple[End, End]] | None = None,
     most_rows: int | None = None,
+    private_limits: PrivateLimits | None = None,
 ) -> TableSchema:
     """Returns the schema of a protected table; `owner` says whose rows they are, or simply `unit`, a column of ids.
 
@@ -133,6 +134,7 @@ def declare(
         reach=whose.reach,
         people=whose.people,
         limits=limits,
+        private_limits=private_limits,
         neighbours=neighbours,
         version=version,
         account=account,
@@ -254,7 +256,7 @@ def _declaration(same: IdentityKey[TableSchema]) -> str:
     schema = same.value
     columns = [schema.stored_columns[name] for name in sorted(schema.stored_columns)]
     rest: dict[str, Any] = {
-        "limits": [schema.limits.groups, schema.limits.rows],
+        "limits": _written_limits(schema),
         "name": schema.name,
         "unit": _unit(schema),
     }
@@ -266,6 +268,14 @@ def _declaration(same: IdentityKey[TableSchema]) -> str:
     if frame + sum(listed.length for listed in lists.values()) <= LONGEST_TEXT:
         return _put_together(columns, {name: listed.text for name, listed in lists.items()}, rest)
     return _put_together(columns, {name: listed.short for name, listed in lists.items()}, rest)
+
+
+def _written_limits(schema: TableSchema) -> list[int] | dict[str, str | None]:
+    """Returns limits as they are declared, whatever was found since."""
+    if schema.private_limits is None:
+        return schema.limits.numbers
+    price = schema.private_limits.epsilon
+    return {"private": None if price is None else str(price)}
 
 
 def _put_together(columns: Iterable[ColumnSchema], lists: Mapping[str, str], rest: Mapping[str, Any]) -> str:

@@ -365,7 +365,8 @@ _TOP: Mapping[str, Read] = {
 }
 _AMOUNTS: Mapping[str, Read] = dict.fromkeys(("epsilon", "delta", "rho"), _amount)
 _TABLE: Mapping[str, Read] = {
-    **dict.fromkeys(("source", "account", "neighbours", "version", "identity"), _text),
+    **dict.fromkeys(("source", "account", "limits", "neighbours", "version", "identity"), _text),
+    "limits_epsilon": _amount,
     "unit": _unit,
     **dict.fromkeys(("max_groups", "max_rows", "most_rows"), _count),
     "types": _texts,

@@ -32,6 +32,7 @@ from discreet.errors import InvalidParameter, StreamError
 from discreet.hint_text import Hint
 from discreet.ledger import OWNER, Caller, Ledger, Receipt
 from discreet.ledger.serialization import name as named
+from discreet.measurement.probes.probes import describe_counted_rows
 from discreet.measurement.program.execution import Reader, check_readable
 from discreet.measurement.program.program import Program
 from discreet.measurement.releases.releaser import Releaser
@@ -116,13 +117,16 @@ class Streams:
         bound = self._catalog.read(question)
         account = self._ledger.admit(bound.account, analyst, project)
         budget = _budget(epsilon, delta, rho, account.budget)
+        if limits is None and describe_counted_rows(bound.plan, bound.schemas).private_limits is not None:
+            hint = "Pass {limits}: how many rows of one person count in a period, and {periods}: in how many periods."
+            raise InvalidParameter("limits", None, "to be given for a stream, whose rows are still to come", Hint(hint))
         told: dict[str, Any] = {
             "question": question,
             "every": every,
             "horizon": horizon,
             "window": window,
             "periods": periods,
-            "limits": None if limits is None else [limits.groups, limits.rows],
+            "limits": None if limits is None else limits.numbers,
             "budget": _amounts(budget),
             "analyst": analyst,
         }

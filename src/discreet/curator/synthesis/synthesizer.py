@@ -22,6 +22,7 @@ from discreet.curator.synthesis.linked_tables import KeptTables, SyntheticTables
 from discreet.curator.synthesis.synthetic_table import KeptTable, SyntheticTable, checked_rows, most_rows
 from discreet.dataclass import dataclass
 from discreet.errors import InternalError, InvalidParameter
+from discreet.hint_text import Hint
 from discreet.lazy import load, pa
 from discreet.ledger import OWNER, Caller, Ledger
 from discreet.ledger.cost import Cost, cost_now
@@ -328,7 +329,11 @@ class Synthesizer:
         linked = load("discreet.curator.synthesis.linked_plan", _WHAT)
         names = [self._table(check.instance(str, people=people)), self._table(check.instance(str, events=events))]
         domains, rules = _by_table("domain", domain, names), _by_table("forbidden", forbidden, names)
-        limit = self._catalog.schemas[names[1]].limits.rows if rows_per_unit is None else rows_per_unit
+        schema = self._catalog.schemas[names[1]]
+        if rows_per_unit is None and schema.private_limits is not None and not schema.private_limits.found:
+            hint = "Pass {rows_per_unit}, or ask a query first, so that the limits are chosen privately."
+            raise InvalidParameter("rows_per_unit", None, "to be given while limits are not known", Hint(hint))
+        limit = schema.limits.rows if rows_per_unit is None else rows_per_unit
         plans = [
             self.plan(text, domain=domains.get(name), forbidden=rules.get(name, ()), rows_per_unit=most, **how)
             for text, name, most in ((people, names[0], 1), (events, names[1], limit))

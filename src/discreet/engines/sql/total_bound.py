@@ -1,4 +1,4 @@
-"""At most so many rows of one unit in all groups together: the few units that have more are found, and only they sorted.
+"""At most so many rows of one unit in all groups together: the few units with more are found, and they alone sorted.
 
     own        rows with a unit, and their keys and terms
     base       those with keys that count; public groups have numbers g

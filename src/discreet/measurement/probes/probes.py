@@ -80,7 +80,7 @@ class Facts:
     def limits(self, usual: Limits) -> Limits:
         """Returns how much one unit counts, if that was to be found out."""
         found = {what: fact for (_, what), fact in self.known.items() if isinstance(fact, int)}
-        return Limits(found.get("#groups", usual.groups), found.get("#rows", usual.rows))
+        return Limits(found.get("#groups", usual.groups), found.get("#rows", usual.rows)) if found else usual
 
     @property
     def remarks(self) -> tuple[str, ...]:

@@ -97,7 +97,7 @@ def _count_row_coverage(
         return ZERO, profile.people(outside)
     limits, risk = program.contribution.limits, outside / 4
     without_id = profile.rows_without_id(risk)
-    if not keys:
+    if not keys or limits.total is not None:
         return profile.rows.beyond(limits.rows, risk) + without_id, profile.rows.sum_within_limit(limits.rows, risk)
     groups, beyond = profile.groups(keys), profile.beyond(keys)
     if groups is None or beyond is None or limits.rows != profile.plan.limits.rows:
@@ -120,7 +120,7 @@ def _count_clipped_values(
     added = (one.argument for one in used if not one.kind.startswith("count"))  # a count takes any value for one
     arguments = {argument.name for argument in added if isinstance(argument, ColumnRef)}
     limits, risk = program.contribution.limits, outside / max(len(arguments), 1)
-    most = limits.rows * (limits.groups if program.question.keys else 1)
+    most = limits.most_rows if program.question.keys else limits.rows
     counts = [profile.clipped_count(name, risk, most) for name in sorted(arguments)]
     found = [count for count in counts if count is not None]
     return sum(found, ZERO) if found else None

@@ -132,7 +132,7 @@ class ProfilePlan:
     @property
     def most_counted(self) -> int:
         """Returns how many rows of one person count, in all groups of a question together."""
-        return self.limits.rows * (self.limits.groups if self.question is not None and self.question.keys else 1)
+        return self.limits.most_rows if self.question is not None and self.question.keys else self.limits.rows
 
     @property
     def _where(self) -> Expression | None:

@@ -329,17 +329,24 @@ def _notes(program: Program) -> tuple[str, ...]:
     return tuple(said)
 
 
+def note_on_limits(program: Program) -> str:
+    """Says how many rows of one person count."""
+    limits, each = program.contribution.limits, program.groupings and program.tables is None
+    if limits.total is not None:
+        where = " in each grouping" if each else ""
+        return f"At most {_times(limits.total, 'row')} per {program.people} are counted{where}."
+    where = " of each grouping" if each else ""
+    most = f", in at most {_times(limits.groups, 'group')}{where}" if _leaves_out_groups(program) else ""
+    return f"At most {_times(limits.rows, 'row')} per {program.people} and group are counted{most}."
+
+
 def _whose_rows(program: Program) -> list[str]:
     """Says who is protected, and how many rows of each count: a forgotten column of ids shows in every answer."""
-    limits = program.contribution.limits
     if program.reading.bounding is None:
         alone = "Each row is protected as one person, since no column of ids is declared (unit)."
         return [alone] if program.people == "row" else []
-    each = " of each grouping" if program.groupings and program.tables is None else ""
-    most = f", in at most {_times(limits.groups, 'group')}{each}" if _leaves_out_groups(program) else ""
-    counted = f"At most {_times(limits.rows, 'row')} per {program.people} and group are counted{most}."
     return [
-        counted,
+        note_on_limits(program),
         *cut_notes(program.reading.source, program.people),
         note_rows_without_id(program.people, "counted"),
     ]

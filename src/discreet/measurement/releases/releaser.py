@@ -1,9 +1,9 @@
 """Releases: every exact number that leaves an engine passes through a `Releaser`, and meets its noise.
 
-There are eight ways out, and no ninth: noise on statistics, a selection of private keys by people or by their weights,
-points drawn by their ranks, several points drawn together, candidates drawn by their counts, a learner fitted to rows,
-a model of a synthetic table. An audit takes the place of the releaser with one of its own, which only curators for
-tests let in (see `discreet.curator.observation`).
+There are nine ways out, and no tenth: noise on statistics, a selection of private keys by people or by their weights,
+points drawn by their ranks, several points drawn together, candidates drawn by their counts, the first limit that few
+people exceed, a learner fitted to rows, a model of a synthetic table. An audit takes the place of the releaser with one
+of its own, which only curators for tests let in (see `discreet.curator.observation`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from discreet.measurement.releases.additive import AdditiveNoise, Integers
 from discreet.measurement.releases.candidates import CandidateDraw
 from discreet.measurement.releases.exact_groups import ExactGroups
 from discreet.measurement.releases.open_exact import open_exact, opens
-from discreet.mechanisms import PartitionSelection, WeightedSelection
+from discreet.mechanisms import PartitionSelection, SparseVector, WeightedSelection
 from discreet.mechanisms.quantile_draw import divide, draw
 from discreet.mechanisms.quantile_tree import QuantileTree
 from discreet.mechanisms.ranks import Pick, RankAim
@@ -90,6 +90,14 @@ class Releaser:
     def candidates(self, draw: CandidateDraw, groups: ExactGroups, keys: Sequence[Key]) -> list[int]:
         """Draws one candidate for each of these groups."""
         return draw.release(open_exact(groups).groups, keys, self.bits)
+
+    @opens
+    def first_of_few(self, search: SparseVector, people: ExactGroups) -> int:
+        """Returns the first place that few people are beyond, given how many are in each; the last if there is none."""
+        counts = _only_column(people)
+        beyond = counts.sum() - np.cumsum(counts)
+        found = search.release(-beyond[:-1], bits=self.bits)
+        return len(found) - 1 if found[-1] else len(found)
 
     @opens
     def fit(self, learner: Any, decoder: RowDecoder, groups: ExactGroups) -> Any:

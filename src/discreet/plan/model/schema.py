@@ -174,6 +174,19 @@ class Limits:
         return [self.groups, self.rows, *([] if self.total is None else [self.total])]
 
 
+@dataclass(frozen=True, slots=True)
+class PrivateLimits:
+    """Limits that one paid release of the table finds, before its first question.
+
+    Args:
+        epsilon: what the release costs; None for a fixed share of the account's budget.
+        found: whether they are known. Until then a table has supposed ones, and nothing is asked of it.
+    """
+
+    epsilon: Fraction | None = None
+    found: bool = False
+
+
 Lookup = Callable[[tuple[str, ...], str], Sequence[tuple[tuple[Value, ...], Value]] | None]
 """Columns of a public table and one more: all combinations of their values that its rows have; None if too many."""
 
@@ -213,6 +226,7 @@ class TableSchema:
         repeated: of a public table, how many of its rows agree at most: in columns, and in none, which are all of them.
         most_rows: a public fact, where one was declared: no unit has more rows. It labels answers, and bounds nothing.
         unique: of a public table, columns in which no two rows agree, as was declared.
+        private_limits: how its limits are found, if they are not declared.
         private_groups: whether groups may be shown whose keys are not public: its account has a delta to pay with.
     """
 
@@ -233,6 +247,7 @@ class TableSchema:
     repeated: Mapping[tuple[str, ...], int] = field(default_factory=dict, repr=False, compare=False)
     most_rows: int | None = None
     unique: tuple[tuple[str, ...], ...] = ()
+    private_limits: PrivateLimits | None = None
 
     @property
     def stored_columns(self) -> dict[str, ColumnSchema]:

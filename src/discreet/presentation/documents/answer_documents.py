@@ -95,6 +95,7 @@ ANSWER = DocumentForm(
         "scope": str,
         "whole": frozenset[str],
         "coverage": Mapping[str, Coverage] | None,
+        "counted": str,
         "totals": tuple[frozenset[str], ...],
         "receipt": dict[str, Any] | None,
     },

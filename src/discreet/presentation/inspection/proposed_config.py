@@ -118,10 +118,10 @@ def _unit(found: FileCheck) -> Iterator[str]:
         else "as you named it"
     )
     yield _add_comment(f"unit = {_quote_text(str(found.unit))}", why)
-    if found.people is not None:
-        most = found.people.quantiles
-        why = f"{_PRIVATE}; 95 % of people have at most {most[0.95]} rows, and no person has more than {most[1.0]}"
-        yield _add_comment(f"# max_rows = {most[0.95]}", why)
+    if found.unit != EACH_ROW:
+        yield _add_comment('limits = "private"', "found for 2 % of the budget, before the first query")
+        yield "# Or declare how many rows of one person count, max_rows, and in how many groups, max_groups. They are"
+        yield "# public: write what you would know without the file."
 
 
 def _bounds(found: FileCheck) -> Iterator[str]:

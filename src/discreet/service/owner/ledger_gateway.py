@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from fractions import Fraction
 from typing import Any
 
+from discreet.curator.catalog.declared_limits import declared_price, is_limits_place
 from discreet.errors import InternalError, InvalidParameter, LedgerError, LedgerUnavailable
 from discreet.ledger import OWNER, Ledger, Receipt
 from discreet.ledger.serialization import read_loss, read_unit
@@ -236,6 +237,37 @@ class LedgerGateway:
             sql=sql,
             asked=asked,
         )
+        return self._noted(receipt)
+
+    def charge_limits(
+        self, *, account: str, question: str, replay_key: str, terms: str | None, sql: str, asked: str
+    ) -> dict[str, Any]:
+        """Charges the limits of a table to its account alone, once; what they cost is what its steward has declared."""
+        self.admit(account)
+        receipt = self._ledger.charge(
+            account,
+            self._price_limits(account, replay_key),
+            question=question,
+            key=replay_key,
+            replay_key=replay_key,
+            terms=terms,
+            sql=sql,
+            asked=asked,
+        )
+        return self._noted(receipt)
+
+    def _price_limits(self, account: str, place: str) -> Event:
+        opened = self._ledger.account(account)
+        for table, told in self._ledger.origins().items():
+            declared = self._ledger.declaration(table) if told["account"] == account else None
+            price = None if declared is None else declared_price(declared, opened.budget)
+            if declared is None or price is None:
+                continue
+            if is_limits_place(place, declared, told["versions"], opened.neighbours.value):
+                return events.Pure(price)
+        raise InternalError("A worker asked the ledger for what its request does not need.")
+
+    def _noted(self, receipt: Receipt) -> dict[str, Any]:
         self._receipts[receipt.sequence] = receipt
         if receipt.repeated:  # another request's to end, unless it is claimed
             self._ended.add(receipt.sequence)
@@ -357,6 +389,7 @@ _READING: tuple[str, ...] = (
 _READING += ("read_answer", "balance", "role", "project_cap", "analyst_cap", "declaration")
 _SPENDING: tuple[str, ...] = (
     "charge",
+    "charge_limits",
     "claim",
     "answer",
     "interrupt",

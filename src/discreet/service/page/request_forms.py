@@ -157,14 +157,14 @@ def read_form(
     return request.of(**{**given, **left, **fixed})
 
 
-def read_count(posted: Posted, name: str, default: int) -> int:
-    """Returns a whole number of at least 1 that a form of no request gives, or the default.
+def read_count(posted: Posted, name: str) -> int | None:
+    """Returns a whole number of at least 1 that a form of no request gives; None if it is blank.
 
     Raises:
         InvalidParameter: if it is not one.
     """
     found = _read(posted, name, _COUNT)
-    return default if found is None else int(read_argument(name, found, _COUNT))
+    return None if found is None else int(read_argument(name, found, _COUNT))
 
 
 def _page_arguments(request: type[Request[Any]]) -> list[Argument]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from discreet.curator.catalog.declared_limits import LIMITS
 from discreet.errors import DeclarationChanged, DiscreetError
 from discreet.ledger import Account, Balance, Ledger, Receipt, Role, policy
 from discreet.ledger.account import AccountState
@@ -94,8 +95,11 @@ class LedgerClient(Ledger):
         asked: str = "",
     ) -> tuple[Receipt, ...]:
         """Charges all accounts or none; the owner returns only the receipt that the answer will belong to."""
-        written = {account: events.to_json(event) for account, event in events_by_account.items()}
         told = {"question": question, "replay_key": replay_key, "terms": terms, "sql": sql, "asked": asked}
+        if replay_key.startswith(LIMITS):  # the account's own release, whose price the owner knows
+            (account,) = events_by_account
+            return (read_receipt(self.call("charge_limits", account=account, **told)),)
+        written = {account: events.to_json(event) for account, event in events_by_account.items()}
         return (read_receipt(self.call("charge", events_by_account=written, **told)),)
 
     def refusal(self, account: str, event: Event, *, analyst: str, project: str = "") -> DiscreetError | None:  # noqa: ARG002

@@ -139,7 +139,17 @@ def _protect(curator: Curator, taken: _Taken, _: Who) -> Document:
 
 
 _DECLARED: tuple[str, ...] = ("path", "name", "unit", "account", "budget", "types", "bounds", "keys", "max_groups")
-_DECLARED += ("max_rows", "neighbours", "version", "identity", "most_rows", "domain", "change")
+_DECLARED += (
+    "max_rows",
+    "limits",
+    "limits_epsilon",
+    "neighbours",
+    "version",
+    "identity",
+    "most_rows",
+    "domain",
+    "change",
+)
 _OWN: Mapping[str, Callable[[Curator, _Taken, Who], Document]] = {
     "inspect": _inspect,
     "protect": _protect,

@@ -25,7 +25,7 @@ TYPES = ("int", "float", "text", "bool", "date", "timestamp")
 BOUNDED = ("int", "float", "date", "timestamp")
 _LARGEST_EPSILON = 10
 _TEXTS = ("source", "name", "whose", "account", *AMOUNTS, "neighbours", "version")
-_LIMITS = {"max_groups": 1, "max_rows": 1}
+_LIMITS, _PRIVATE = ("max_groups", "max_rows"), {"limits": "private"}
 _PARTS = ("column", "column-type", "column-low", "column-high", "column-keys")
 """The fields of each column in the form, in the order of `DeclaredColumn`."""
 
@@ -74,13 +74,13 @@ class Declaration:
 
     Attributes:
         texts: its fields as they were typed.
-        limits: how many groups, and rows in each, one person may have.
+        limits: how many groups, and rows in each, one person may have, or that they are found privately.
         columns: what it says about each.
         change: how it differs from the declaration in the ledger, as the steward was shown.
     """
 
     texts: Mapping[str, str]
-    limits: Mapping[str, int]
+    limits: Mapping[str, int | str]
     columns: tuple[DeclaredColumn, ...]
     change: tuple[str, ...] = ()
 
@@ -110,8 +110,8 @@ class Declaration:
             yield "Each row is protected alone. If one person can have two rows, choose the column of their ids."
         elif not self.unit:
             yield "No unit: choose the column of people's ids, or choose that each row is one person."
-        elif set(self.limits.values()) == {1}:
-            yield "At most 1 row of each person counts, in 1 group. Raise the limits if people have more rows."
+        elif not self.limits:
+            yield "No limits: write how many rows of one person count, or have the limits found privately."
         yield from self._about_budget()
         yield from self._about_columns()
 
@@ -173,7 +173,8 @@ def declaration(visit: PageRequest) -> Declaration:
         if column.type not in TYPES:
             raise InvalidParameter(f"type of {column.name}", column.type, f"to be one of {', '.join(TYPES)}")
     texts = {name: visit.text(name) for name in _TEXTS} | {"unit": visit.form.get("unit", "")}
-    limits = {name: read_count(visit.form, name, 1) for name in _LIMITS}
+    counts = {name: found for name in _LIMITS if (found := read_count(visit.form, name)) is not None}
+    limits = _PRIVATE if visit.text("limits") == "private" else counts
     change = tuple(visit.form.getlist("seen")) if visit.text("change") else ()
     return Declaration(texts=texts, limits=limits, columns=tuple(columns), change=change)
 
@@ -185,7 +186,7 @@ def propose_declaration(found: Document, source: str, name: str) -> Declaration:
     """
     texts = {"source": source, "name": name, "unit": str(found.get("unit") or ""), "epsilon": "1"}
     columns = tuple(map(_propose_column, found.get("columns", ())))
-    return Declaration(texts=texts, limits=_LIMITS, columns=columns)
+    return Declaration(texts=texts, limits=_PRIVATE, columns=columns)
 
 
 def _propose_column(column: Mapping[str, Any]) -> DeclaredColumn:
@@ -208,8 +209,7 @@ async def upload(visit: PageRequest) -> Response:
     form = UploadedForm(visit.request)
     await form.begin()
     require_token(visit, form.fields)
-    stored = await store_upload(form.filename or "", form.content(), visit.site.settings)
-    return _to_declare(stored)
+    return _to_declare(await store_upload(form.filename or "", form.content(), visit.site.settings))
 
 
 async def choose_path(visit: PageRequest) -> Response:
@@ -225,9 +225,8 @@ async def show_declaration(visit: PageRequest) -> Response:
     """Shows the form for a file that a worker has scanned."""
     source = resolve(visit.query_parameter("source"), visit.site.settings)
     found = await visit.perform(OPERATIONS["inspect"], {"path": str(source.path)})
-    uploaded = source.name.startswith("upload/")
-    told = propose_declaration(found, source.name, "" if uploaded else str(found.get("name", "")))
-    return _form(visit, source, told, found)
+    name = "" if source.name.startswith("upload/") else str(found.get("name", ""))
+    return _form(visit, source, propose_declaration(found, source.name, name), found)
 
 
 def _form(visit: PageRequest, source: FileSource, told: Declaration, found: Document, error: Any = None) -> Response:
