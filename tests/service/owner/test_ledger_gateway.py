@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
+from discreet.curator.catalog.declared_limits import limits_place
 from discreet.errors import InternalError, InvalidParameter, LedgerError, NotPermitted
 from discreet.ledger import Ledger, Receipt
 from discreet.ledger.entry import digest
 from discreet.ledger.redeclaration import keys_place
 from discreet.ledger.serialization import canonical, with_body
-from discreet.privacy import events
+from discreet.privacy import PureDP, events
 from discreet.service.owner.ledger_gateway import LedgerGateway
 from discreet.service.worker.ledger_client import LedgerClient
 from discreet.service.worker.messages import read_header, read_receipt, read_stored, write_receipt, write_stored
@@ -210,3 +211,25 @@ def test_crumbs_are_refused_whatever_the_request_called_them(ledger: Ledger) -> 
         mine.serve("charge", {**CHARGE, "events_by_account": {"visits": crumb}})
     assert "charge" not in kinds(ledger)
     mine.serve("charge", {**CHARGE, "events_by_account": {"visits": events.to_json(events.Pure("0.001"))}})
+
+
+LIMITED = '{"columns":{},"limits":{"private":"1/10"},"name":"stays","unit":"id"}'
+
+
+def test_limits_are_charged_to_the_account_at_the_price_that_was_declared(ledger: Ledger) -> None:
+    """Whoever asks first has them found: their own cap is not touched, and what a worker says decides nothing."""
+    ledger.stewardship.attach("stays", account="visits", declaration=LIMITED, version="1")
+    place = limits_place(LIMITED, "1", "add_remove")
+    told = {"account": "visits", "question": "{}", "replay_key": place, "terms": "1/10 0", "sql": "", "asked": "1/10"}
+    first, again = (read_receipt(door(ledger, key="k").serve("charge_limits", told)) for _ in range(2))
+    assert (first.analyst, first.event, first.repeated, again.repeated) == ("owner", events.Pure("0.1"), False, True)
+    assert [(entry.who, entry.key) for entry in ledger.history() if entry.kind == "charge"] == [("owner", place)]
+    assert ledger.balance("visits", analyst="ana").spent == PureDP(0)
+    for other in ({"replay_key": limits_place(LIMITED, "2", "add_remove")}, {"replay_key": "limits:"}):
+        with pytest.raises(InternalError):
+            door(ledger).serve("charge_limits", told | other)
+    with pytest.raises(NotPermitted):
+        door(ledger).serve("charge_limits", told | {"account": "staff"})
+    with pytest.raises(InternalError):
+        LedgerGateway(ledger, analyst="ana").serve("charge_limits", told)
+    assert kinds(ledger).count("charge") == 1

@@ -23,6 +23,7 @@ from discreet.errors import (
     UnsupportedQuery,
 )
 from discreet.ledger import Ledger
+from discreet.privacy import PureDP
 from discreet.service.caller import ServiceCaller, ServiceRole
 from discreet.service.owner.ledger_gateway import LedgerGateway
 from discreet.service.owner.worker_executor import WorkerExecutor
@@ -68,6 +69,28 @@ def test_a_day_at_the_desk(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Non
             assert isinstance(await refused(made, ANA, ask(key="k")), ServiceUnavailable)  # not even what is stored
             assert [*ready, made.ready] == [True, False]
         assert kinds_of(folder).count("charge") == 4
+
+    run(day())
+
+
+@pytest.mark.ci
+def test_limits_are_found_once_whoever_asks_first(folder: Path) -> None:
+    """Two workers are asked at once: the account pays for the limits once, and no analyst's cap counts them."""
+    text = (folder / "discreet.toml").read_text()
+    (folder / "discreet.toml").write_text(text.replace("max_rows = 1\n", 'limits = "private"\nlimits_epsilon = 2\n'))
+
+    async def day() -> None:
+        async with desk(folder, workers=2) as (made, ledger):
+            (facts,) = [facts for facts in made.tables(ANA) if facts["name"] == "visits"]
+            assert facts["limits"] == "found privately, before the first query"
+            asked = [made.perform(ANA, ask(sql, epsilon="0.5")) for sql in (COUNT, "SELECT AVG(age) AS a FROM visits")]
+            answers = await asyncio.gather(*asked)
+            assert all("per patient are counted." in answer["counted"] for answer in answers)
+            charged = [entry for entry in ledger.history() if entry.kind == "charge"]
+            assert sorted(entry.who for entry in charged) == ["ana", "ana", "owner"]
+            assert ledger.balance("visits", analyst="ana").spent == PureDP(1)
+            assert ledger.balance("visits").spent == PureDP(3)
+            ledger.verify()
 
     run(day())
 

@@ -32,7 +32,7 @@ from discreet.measurement.releases.candidates import CandidateDraw
 from discreet.measurement.releases.exact_groups import ExactGroups
 from discreet.measurement.releases.open_exact import open_exact
 from discreet.measurement.releases.releaser import Releaser
-from discreet.mechanisms import PartitionSelection, WeightedSelection
+from discreet.mechanisms import PartitionSelection, SparseVector, WeightedSelection
 from discreet.mechanisms.quantile_tree import QuantileTree
 from discreet.mechanisms.ranks import Pick, RankAim
 from discreet.mechanisms.value_counts import Histogram, Look
@@ -135,6 +135,15 @@ class RecordedRelease:
         return dict(zip(self.keys, self.out, strict=True))
 
 
+@dataclass(frozen=True)
+class RecordedSearch:
+    """Holds a search for the limits of a table: how many people are in each place of the list, and which was found."""
+
+    search: SparseVector
+    people: tuple[int, ...]
+    found: int
+
+
 @dataclass
 class QueryRecord:
     """Records what a question did.
@@ -148,6 +157,7 @@ class QueryRecord:
         charged: what the question charged to each account, by the ledger.
         reads: how often the engine was read.
         selects: whether groups with private keys were read.
+        searches: for the limits of tables, which the account paid for before the question.
     """
 
     status: str
@@ -158,6 +168,7 @@ class QueryRecord:
     charged: dict[str, events.Event] = field(default_factory=dict)
     reads: int = 0
     selects: bool = False
+    searches: list[RecordedSearch] = field(default_factory=list)
 
 
 def _whole(release: Release) -> Release:
@@ -173,12 +184,20 @@ class RecordingReleaser(Releaser):
         engine: what it reads from.
         frozen: what came out of a neighbour's noise, and comes out again.
         beside: the neighbour's engine: groups that only one of the two has get no noise and are not selected.
+        searches: what a neighbour's searches for limits found, and find again.
     """
 
     def __init__(
-        self, bits: Bits, engine: RecordingEngine, frozen: list[RecordedRelease] | None, beside: RecordingEngine | None
+        self,
+        bits: Bits,
+        engine: RecordingEngine,
+        frozen: list[RecordedRelease] | None,
+        beside: RecordingEngine | None,
+        *,
+        searches: Sequence[RecordedSearch] = (),
     ) -> None:
         super().__init__(bits)
+        self.searched, self._found = list[RecordedSearch](), searches
         self.engine, self.frozen, self.beside = engine, frozen, beside
         self.quiet: set[Key] = set()
         self.made: list[RecordedRelease] = []
@@ -258,6 +277,14 @@ class RecordingReleaser(Releaser):
         self.made.append(RecordedRelease(CandidateRelease(recipe, read), list(keys), inputs, out, read))
         return out
 
+    def first_of_few(self, search: SparseVector, people: ExactGroups) -> int:
+        """Searches for a limit and records it."""
+        counts = tuple(count for (count,) in open_exact(people).numbers)
+        place = len(self.searched)
+        found = self._found[place].found if place < len(self._found) else super().first_of_few(search, people)
+        self.searched.append(RecordedSearch(search, counts, found))
+        return found
+
     def _finest(self, groups: Mapping[Key, Histogram]) -> dict[Key, Numbers]:
         """Returns the points that have values, then how many each has: all that losses depend on."""
         if all(histogram.shift == 0 for histogram in groups.values()):
@@ -306,6 +333,7 @@ def ask(
     *,
     frozen: list[RecordedRelease] | None = None,
     beside: RecordingEngine | None = None,
+    searches: Sequence[RecordedSearch] = (),
     bits: Bits | None = None,
 ) -> QueryRecord:
     """Asks a question and returns what happened.
@@ -317,13 +345,16 @@ def ask(
         frozen: what came out of a neighbour's noise, and comes out again.
         beside: the neighbour's engine: groups that only one of the two has get no noise and are not selected, as noise
             shows them with a probability of at most delta.
+        searches: what a neighbour's searches for limits found, and find again.
         bits: of the noise; the curator's own unless they are given.
     """
-    recorder = RecordingReleaser(bits_of(curator) if bits is None else bits, engine, frozen, beside)
+    own = bits_of(curator) if bits is None else bits
+    recorder = RecordingReleaser(own, engine, frozen, beside, searches=searches)
     before = len(curator.entries())
     seen = _ask_query(observe_curator(curator, engine=engine, releaser=recorder, salt=SALT), question)
     read = [reading for reading, _ in engine.seen[recorder.before :]]
-    seen.noises, seen.reads = recorder.made, len(read)
+    seen.noises, seen.searches = recorder.made, recorder.searched
+    seen.reads = len(read) - len(recorder.searched)
     seen.selects = any(reading.keys and reading.public_keys is None for reading in read)
     account(seen, curator, before)
     return seen

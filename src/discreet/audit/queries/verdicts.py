@@ -10,6 +10,9 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
+
+import numpy as np
 
 from discreet.accounting.zcdp import zcdp_epsilon
 from discreet.audit.queries.neighbour_distance import Move, paid_moves
@@ -181,7 +184,8 @@ class CuratorPair:
         """Asks both, the second with the noise of the first, and compares everything."""
         (_, engine), (_, beside) = self.one, self.other
         first = ask(*self.one, question, beside=beside, bits=self.bits)
-        second = ask(*self.other, question, frozen=first.noises, beside=engine, bits=self.bits)
+        alike: dict[str, Any] = {"frozen": first.noises, "searches": first.searches}
+        second = ask(*self.other, question, **alike, beside=engine, bits=self.bits)
         apart: tuple[tuple[Move, ...], ...] = ()
         if _same_releases(first, second):
             paid = [] if first.answer is None else list(parts(first.answer.event))
@@ -198,6 +202,7 @@ def _faults(
 ) -> Iterator[Fault]:
     replayed = first.answer is not None and first.answer.replayed
     yield from same_course(first, second, due=0 if replayed else expected_reads(first))
+    yield from _same_searches(first, second)
     if first.answer is None or second.answer is None:
         return
     yield from same_answers(first.answer, second.answer)
@@ -205,6 +210,19 @@ def _faults(
         yield from _same_inputs(first, second, apart)
         yield from within_what_was_asked(question, first.noises, first.answer)
         yield from _alone(first, second)
+
+
+def _same_searches(first: QueryRecord, second: QueryRecord) -> Iterator[Fault]:
+    """Yields violations unless limits are searched for alike, and one person moves each number beyond them by one."""
+    if [one.search for one in first.searches] != [one.search for one in second.searches]:
+        yield "releases", "the same searches for limits", "others"
+        return
+    for one, other in zip(first.searches, second.searches, strict=True):
+        moved = np.cumsum(np.subtract(one.people, other.people)[::-1])[:-1]
+        if moved.size and max(abs(moved)) > 1:
+            yield "movement", "at most 1 person beyond a limit", f"{max(abs(moved))}"
+        if one.search.monotone and moved.size and min(moved) < 0 < max(moved):
+            yield "movement", "all numbers of people in one direction", "both"
 
 
 def same_course(first: QueryRecord, second: QueryRecord, *, due: int) -> Iterator[Fault]:

@@ -55,7 +55,7 @@ class LimitsFinder:
         return [name for name, limits in wanted.items() if limits is not None and not limits.found]
 
     def find(self, measurements: Sequence[tuple[MeasurementPlan, QueryBudget]], caller: Caller) -> bool:
-        """Finds the limits that questions need, once it is known that these would be asked.
+        """Finds the limits that questions of one account need, once it is known that these would be asked.
 
         Returns:
             Whether there were some, so that the questions are planned again.
@@ -66,11 +66,12 @@ class LimitsFinder:
         names = [name for measurement, _ in measurements for name in self.missing(measurement)]
         if not names:
             return False
-        for measurement, terms in measurements:
-            who = {"analyst": caller.analyst, "project": caller.project}
-            refused = self._ledger.refusal(measurement.account, measurement.price(terms), **who)
-            if refused is not None:
-                raise refused
+        prices = [measurement.price(terms) for measurement, terms in measurements]
+        whole = prices[0] if len(prices) == 1 else events.Composed(prices)
+        account, who = measurements[0][0].account, {"analyst": caller.analyst, "project": caller.project}
+        refused = self._ledger.refusal(account, whole, **who)
+        if refused is not None:
+            raise refused
         return self.settle(names, caller)
 
     def settle(self, names: Iterable[str], caller: Caller | None) -> bool:

@@ -61,25 +61,6 @@ class LedgerClient(Ledger):
         """Returns whether the request's idempotency key was charged before."""
         return key is not None and bool(self.call("is_charged"))
 
-    def charge(
-        self,
-        account: str,
-        event: Event,
-        *,
-        analyst: str = policy.OWNER,  # noqa: ARG002 - the owner knows who, and under which key
-        question: str = "{}",
-        key: str | None = None,  # noqa: ARG002
-        replay_key: str = "",
-        terms: str | None = None,
-        project: str = "",  # noqa: ARG002
-        sql: str = "",
-        restart: str = "",  # noqa: ARG002 - of streams, which no worker runs
-        asked: str = "",
-    ) -> Receipt:
-        """Charges one account, and returns the receipt."""
-        told = {"question": question, "replay_key": replay_key, "terms": terms, "sql": sql, "asked": asked}
-        return read_receipt(self.call("charge", events_by_account={account: events.to_json(event)}, **told))
-
     def charge_all(
         self,
         events_by_account: Mapping[str, Event],
