@@ -11,13 +11,13 @@ one is judged alone.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import duckdb
+from _tables_of_people import Case, made_up, real
 
 import discreet
 from discreet.engines import DuckDB
@@ -26,7 +26,6 @@ from discreet.measurement.releases.exact_groups import ExactGroups
 from discreet.noise import SeededBits
 from discreet.plan.model.readings import Groups, Reading
 
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 ANSWERS = 300
 ROUNDS = 5
 
@@ -43,47 +42,6 @@ class Remembering(DuckDB):
         if reading not in self._read:
             self._read[reading] = super().read(reading)
         return self._read[reading]
-
-
-@dataclass(frozen=True)
-class Case:
-    """A table, what is declared about it, and what is asked.
-
-    Args:
-        name: of the table.
-        source: the file.
-        rows: the same as plain SQL reads it.
-        unit: the column of ids; None if each row is one person.
-        declared: bounds and keys.
-        key: a column with declared keys.
-        value: a column with declared bounds.
-        filters: conditions that people ask about.
-    """
-
-    name: str
-    source: Path
-    rows: str
-    unit: str | None
-    declared: dict[str, Any]
-    key: str
-    value: str
-    filters: tuple[str, ...]
-    facts: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def questions(self) -> list[tuple[str, str]]:
-        """Returns questions about the table, each with its group or condition: fifteen of them."""
-        x, key, table = self.value, self.key, self.name
-        people = "COUNT(*)" if self.unit is None else f"COUNT(DISTINCT {self.unit})"
-        found = [
-            (f"SELECT {what} AS x FROM {table}", "")
-            for what in ("COUNT(*)", f"COUNT({x})", f"SUM({x})", f"AVG({x})", people)
-        ]
-        found += [(f"SELECT {key}, {what} AS x FROM {table} GROUP BY {key}", key) for what in ("COUNT(*)", f"AVG({x})")]
-        for condition in self.filters:
-            for what in ("COUNT(*)", f"SUM({x})", f"AVG({x})", people):
-                found.append((f"SELECT {what} AS x FROM {table} WHERE {condition}", condition))
-        return found
 
 
 @dataclass
@@ -106,7 +64,9 @@ def judge(case: Case) -> tuple[Score, Score, Score]:
     """Asks everything several times, and compares with plain SQL."""
     curator = discreet.Curator.for_tests(engine=Remembering(), bits=SeededBits(1))
     budget = discreet.Budget(epsilon=10**9, delta="1e-3")
-    curator.protect(str(case.source), name=case.name, unit=case.unit, budget=budget, **case.declared, **case.facts)
+    curator.protect(
+        str(case.source), name=case.name, unit=case.unit, max_rows=1, budget=budget, **case.declared, **case.facts
+    )
     plain = duckdb.connect()
     plain.execute(f"CREATE VIEW {case.name} AS {case.rows}")
     whole, shares, filtered = Score(), Score(), Score()
@@ -149,50 +109,6 @@ def _judge_coverage(case: Case, plain: Any, sql: str, found: Coverage, scores: t
 def _outside(case: Case) -> str:
     low, high = case.declared["bounds"][case.value]
     return f"{case.value} < {low} OR {case.value} > {high}"
-
-
-def made_up(folder: Path, rows: int) -> Case:
-    """Returns a table in which a thousandth of the people have half of all rows."""
-    path = folder / "events.parquet"
-    people = rows // 25
-    duckdb.execute(
-        f"COPY (SELECT i * 7919 % (CASE WHEN i % 2 = 0 THEN {people} ELSE {max(people // 1000, 1)} END) AS p, "
-        f"['a', 'b', 'c'][1 + i * 31 % 3] AS kind, (i * 48271 % 1000) / 10.0 AS amount FROM range({rows}) t(i)) "
-        f"TO '{path}' (FORMAT parquet)"
-    )
-    declared = {"bounds": {"amount": (0, 95)}, "keys": {"kind": ["a", "b", "c"]}}
-    filters = ("kind = 'a'", "amount > 50")
-    return Case("events", path, f"SELECT * FROM '{path}'", "p", declared, "kind", "amount", filters)
-
-
-def real(folder: Path) -> list[Case]:
-    """Returns the tables that are there."""
-    if not DATA.exists():
-        print("../shared/data is not there: only the made-up table is judged.")
-        return []
-    diabetes, acs = folder / "diabetes.parquet", folder / "acs.parquet"
-    for path, source, chosen in (
-        (diabetes, DATA / "diabetes130" / "diabetic_data.csv.gz", "patient_nbr, gender, time_in_hospital"),
-        (acs, DATA / "nist_acs_excerpts" / "ma2019.csv", "SEX, TRY_CAST(AGEP AS INTEGER) AS AGEP"),
-    ):
-        duckdb.execute(f"COPY (SELECT {chosen} FROM read_csv('{source}')) TO '{path}' (FORMAT parquet)")
-    flights = DATA / "nycflights13" / "flights.parquet"
-    make: Callable[..., Case] = Case
-    return [
-        make("encounters", diabetes, f"SELECT * FROM '{diabetes}'", "patient_nbr",
-             {"bounds": {"time_in_hospital": (1, 14)}, "keys": {"gender": ["Female", "Male"]}},
-             "gender", "time_in_hospital", ("gender = 'Male'", "time_in_hospital > 3")),
-        make("stays", diabetes, f"SELECT * FROM '{diabetes}'", "patient_nbr",
-             {"bounds": {"time_in_hospital": (1, 14)}, "keys": {"gender": ["Female", "Male"]}},
-             "gender", "time_in_hospital", ("gender = 'Male'", "time_in_hospital > 3"),
-             {"domain": {"time_in_hospital": (1, 14)}, "most_rows": 60}),
-        make("flights", flights, f"SELECT * FROM '{flights}'", "tailnum",
-             {"bounds": {"dep_delay": (-30, 300)}, "keys": {"origin": ["EWR", "JFK", "LGA"]}},
-             "origin", "dep_delay", ("month = 7", "origin = 'JFK'")),
-        make("persons", acs, f"SELECT * FROM '{acs}'", None,
-             {"bounds": {"AGEP": (0, 99)}, "keys": {"SEX": [1, 2]}},
-             "SEX", "AGEP", ("SEX = 1", "AGEP > 17"), {"domain": {"AGEP": (0, 99)}}),
-    ]  # fmt: skip
 
 
 def main() -> None:

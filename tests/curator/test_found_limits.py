@@ -133,6 +133,7 @@ def test_it_is_paid_once_by_the_account_before_the_first_question() -> None:
     assert charges(made)[0] == ("owner", events.Pure(10))
     assert (spy.reads, [who for who, _ in charges(made)]) == (2, ["owner", "ana"])
     assert first.cost == told.cost
+    assert first.notes[-1].endswith("The account paid epsilon 10, once.")
     assert not made.explain(COUNT, epsilon=1).remarks
     made.ask(BY_WARD, epsilon=1, analyst="ben")
     assert made.ask(COUNT, epsilon=1, analyst="ben").replayed
@@ -149,7 +150,8 @@ def test_whoever_comes_later_finds_it(tmp_path: Path) -> None:
         assert made.explain(COUNT, epsilon=1).limits == Limits(total=5)
         made.ask("SELECT SUM(age) AS s FROM visits", epsilon=1)
         assert len(charges(made)) == 3
-    for number, again in enumerate(({"version": "2"}, {"limits_epsilon": 50, "version": "2"})):
+    others: list[dict[str, Any]] = [{"version": "2"}, {"limits_epsilon": 50, "version": "2"}]
+    for number, again in enumerate(others):
         with curator(rows, ledger, bounds={"age": (0, 100)}, change=True, **again) as made:
             made.ask(COUNT, epsilon=1)
             assert len(charges(made)) == 5 + 2 * number

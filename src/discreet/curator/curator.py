@@ -191,7 +191,8 @@ class Curator(Verbs):
         measurement = self._plan(request)
         account = self._ledger.admit(measurement.account, caller.analyst, caller.project)
         terms = self._planner.terms(measurement, request, account.budget)
-        if self._limits.find([(self._planner.payable(measurement, terms), terms)], caller):
+        limits = self._limits.find([(self._planner.payable(measurement, terms), terms)], caller)
+        if limits:
             measurement = self._plan(request)
         wanted: ProfileRequest | None = None
         if request.profile is not None or request.coverage is not None:
@@ -201,7 +202,8 @@ class Curator(Verbs):
             if bought.found:  # a profile that is wanted with an answer that is kept is bought alone
                 self._profiler.buy_missing(wanted, caller)
             profile = self._replay.profile_for(measurement, terms)
-            return Answer.of(bought.result, request.confidence, bought.remaining, cost=bought.cost, profile=profile)
+            answer = Answer.of(bought.result, request.confidence, bought.remaining, cost=bought.cost, profile=profile)
+            return replace(answer, notes=(*answer.notes, *limits)) if limits else answer
 
         paid = PaidQuestion(
             measurement=measurement,

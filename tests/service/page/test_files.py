@@ -178,6 +178,7 @@ def test_a_path_is_declared_and_protected(clinic: Clinic) -> None:
         "name": "stays",
         "whose": "column",
         "unit": "person",
+        "limits": "private",
         "epsilon": "1",
         "delta": "1e-6",
         "column": ["person", "age", "sex"],
@@ -191,9 +192,13 @@ def test_a_path_is_declared_and_protected(clinic: Clinic) -> None:
     refused = sue.post("/protect/declare", form | {"act": "protect", "unit": ""})
     assert refused.status_code == 422
     assert "whose rows" in refused.text
+    undecided = sue.post("/protect/declare", form | {"act": "protect", "limits": ""})
+    assert undecided.status_code == 422
+    assert all(way in undecided.text for way in ("max_rows=20", "limits=&#34;private&#34;"))
     assert "is protected" in sue.post("/protect/declare", form | {"act": "protect"}).text
     given = clinic.desk.done[-1][1].arguments
     assert given["bounds"] == {"age": [0, 120]}
+    assert given["limits"] == "private"
     assert given["keys"] == {"sex": ["f", "m"]}
     assert clinic.curator.tables()["stays"] == "stays"
     wider = form | {"column-high": ["", "130", ""], "epsilon": "", "delta": "", "act": "protect"}

@@ -54,25 +54,31 @@ class LimitsFinder:
         wanted = {name: self._catalog.schemas[name].private_limits for name in limited_tables(measurement)}
         return [name for name, limits in wanted.items() if limits is not None and not limits.found]
 
-    def find(self, measurements: Sequence[tuple[MeasurementPlan, QueryBudget]], caller: Caller) -> bool:
+    def find(self, measurements: Sequence[tuple[MeasurementPlan, QueryBudget]], caller: Caller) -> tuple[str, ...]:
         """Finds the limits that questions of one account need, once it is known that these would be asked.
 
         Returns:
-            Whether there were some, so that the questions are planned again.
+            What was paid for them, in sentences; none if there were none to find. Else the questions are planned again.
 
         Raises:
             InsufficientBudget: if the account cannot pay for the limits, or for a question; nothing was spent.
         """
-        names = [name for measurement, _ in measurements for name in self.missing(measurement)]
+        names = dict.fromkeys(name for measurement, _ in measurements for name in self.missing(measurement))
         if not names:
-            return False
+            return ()
         prices = [measurement.price(terms) for measurement, terms in measurements]
         whole = prices[0] if len(prices) == 1 else events.Composed(prices)
         account, who = measurements[0][0].account, {"analyst": caller.analyst, "project": caller.project}
         refused = self._ledger.refusal(account, whole, **who)
         if refused is not None:
             raise refused
-        return self.settle(names, caller)
+        paid = {name: self.price(name) for name in names}
+        self.settle(names, caller)
+        return tuple(
+            f"Limits of {name} were chosen privately, before this answer. The account paid epsilon {float(epsilon):g}, "
+            "once."
+            for name, epsilon in paid.items()
+        )
 
     def settle(self, names: Iterable[str], caller: Caller | None) -> bool:
         """Fills in the limits of tables; those that nobody has paid for are found for a caller, or left."""
