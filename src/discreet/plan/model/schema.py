@@ -143,7 +143,7 @@ class Limits:
     >>> curator = Curator.for_tests(engine=Memory(), bits=SeededBits(1))
     >>> visits = [{"patient": place % 50, "day": place % 7} for place in range(350)]  # 7 rows each
     >>> types = {"patient": "int", "day": "int"}
-    >>> curator.protect(visits, name="visits", unit="patient", types=types, budget=Budget(epsilon=2))
+    >>> curator.protect(visits, name="visits", unit="patient", max_rows=1, types=types, budget=Budget(epsilon=2))
     >>> sql = "SELECT COUNT(*) AS n FROM visits"
     >>> curator.ask(sql, epsilon=1)[0], curator.ask(sql, epsilon=1, limits=Limits(rows=7))[0]
     ({'n': 48, 'n_low': 45, 'n_high': 51}, {'n': 358, 'n_low': 337, 'n_high': 379})
