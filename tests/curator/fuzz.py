@@ -269,10 +269,15 @@ class Writer(Texts):
             sql=self._spelt(sql),
             epsilon=draw.one((Fraction(1), Fraction(1, 10), Fraction(1, 3), Fraction(40))),
             delta=draw.one(DELTAS) if self.setting.delta and (private or draw.chance(50)) else Fraction(0),
-            limits=Limits(draw.one((1, 2, 3, 40)), 1 + draw.below(3)) if draw.chance(50) else None,
+            limits=self._limits() if draw.chance(50) else None,
             private=private,
             grouped=bool(keys),
         )
+
+    def _limits(self) -> Limits:
+        if self.draw.chance(40):
+            return Limits(total=self.draw.one((1, 2, 3, 5, 40)))
+        return Limits(self.draw.one((1, 2, 3, 40)), 1 + self.draw.below(3))
 
     def _keys(self, private: bool) -> list[str]:
         if private:

@@ -270,12 +270,15 @@ def test_mutant_no_clipping() -> None:
     noticed(lambda: changed(unclipped))
 
 
-@pytest.mark.parametrize("more", [{"groups": 1}, {"rows": 1}, {"rows": 10**6}, {"groups": 10**6}], ids=str)
+@pytest.mark.parametrize(
+    "more", [{"groups": 1}, {"rows": 1}, {"total": 1}, {"rows": 10**6}, {"groups": 10**6}], ids=str
+)
 def test_mutant_looser_limits(more: dict[str, int]) -> None:
     def looser(reading: Reading) -> Reading:
         if reading.bounding is None:
             return reading
-        wider = {name: getattr(reading.bounding, name) + extra for name, extra in more.items()}
+        held = {name: getattr(reading.bounding, name) for name in more}
+        wider = {name: limit + more[name] for name, limit in held.items() if limit is not None}
         return replace(reading, bounding=replace(reading.bounding, **wider))
 
     noticed(lambda: changed(looser))
