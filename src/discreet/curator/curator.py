@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Self
 from discreet import check
 from discreet.check import Number
 from discreet.curator.asking.answer import Answer
-from discreet.curator.asking.limits_finder import LimitsFinder
 from discreet.curator.asking.performer import PaidQuestion, ProfileRequest, ReleaseExecutor
 from discreet.curator.asking.planner import Planner
 from discreet.curator.asking.profiler import Profiler
@@ -44,7 +43,7 @@ from discreet.requests.verb_table import VERBS, Queue
 from discreet.requests.verbs import Verbs
 
 if TYPE_CHECKING:
-    from discreet.curator.asking import batch, choices, curated_frame, explanation, rehearsal
+    from discreet.curator.asking import batch, choices, curated_frame, explanation, limits_finder, rehearsal
     from discreet.curator.asking.choices import Choices
     from discreet.curator.asking.curated_frame import CuratedFrame
     from discreet.curator.asking.explanation import Explanation
@@ -68,6 +67,7 @@ else:  # most questions need none of them
     batch, choices = Module("discreet.curator.asking.batch"), Module("discreet.curator.asking.choices")
     curated_frame = Module("discreet.curator.asking.curated_frame")
     explanation, rehearsal = Module("discreet.curator.asking.explanation"), Module("discreet.curator.asking.rehearsal")
+    limits_finder = Module("discreet.curator.asking.limits_finder")
     streams = Module("discreet.curator.streams.streams")
     synthesizer = Module("discreet.curator.synthesis.synthesizer")
     trainer = Module("discreet.curator.training.trainer")
@@ -115,10 +115,13 @@ class Curator(Verbs):
         self._planner = Planner(self._ledger, self._replay, read=self._catalog.read, salt=salt)
         self._performer = ReleaseExecutor(engine, releaser)
         self._parts = self._catalog, self._ledger, engine, releaser
-        self._limits = LimitsFinder(*self._parts)
         self._profiler = Profiler(*self._parts, replay=self._replay, salt=self._planner.salt)
-        for name in ("_batches", "_trainer", "_synthesizer", "_streams"):  # they are made of other parts now
+        for name in ("_batches", "_limits", "_trainer", "_synthesizer", "_streams"):  # they are made of other parts now
             vars(self).pop(name, None)
+
+    @cached_property
+    def _limits(self) -> limits_finder.LimitsFinder:
+        return limits_finder.LimitsFinder(*self._parts)
 
     @cached_property
     def _batches(self) -> batch.BatchExecutor:
@@ -184,14 +187,17 @@ class Curator(Verbs):
         """Returns the measurement of a question, by all that was found before."""
         bound = self._catalog.read(request.sql, request.parameters)
         measurement = self._planner.plan(bound, limits=request.limits, other=request.other, salt=salt)
-        return self._plan(request, salt) if self._limits.known(measurement) else measurement
+        known = measurement.waits_for_limits and self._limits.known(measurement)
+        return self._plan(request, salt) if known else measurement
 
     def _ask(self, request: Ask, caller: Caller) -> Answer:
         """Does what `ask` promises: plans, finds what is stored, charges, reads, adds noise, stores, answers."""
         measurement = self._plan(request)
         account = self._ledger.admit(measurement.account, caller.analyst, caller.project)
         terms = self._planner.terms(measurement, request, account.budget)
-        limits = self._limits.find([(self._planner.payable(measurement, terms), terms)], caller)
+        limits: tuple[str, ...] = ()
+        if measurement.waits_for_limits:
+            limits = self._limits.find([(self._planner.payable(measurement, terms), terms)], caller)
         if limits:
             measurement = self._plan(request)
         wanted: ProfileRequest | None = None
@@ -229,7 +235,7 @@ class Curator(Verbs):
         found = explanation.explanation(
             measurement, terms, self._ledger, state, confidence=request.confidence, rows=request.rows
         )
-        for table in self._limits.missing(measurement):
+        for table in self._limits.missing(measurement) if measurement.waits_for_limits else ():
             price = self._limits.price(table)
             found = explanation.with_supposed_limits(found, measurement, terms, table=table, epsilon=price)
         who = (caller.analyst, caller.project)

@@ -87,6 +87,12 @@ class MeasurementPlan:
         return frozenset(o.name for o in outputs if lacking & {column.name for column in columns(o.expression)})
 
     @property
+    def waits_for_limits(self) -> bool:
+        """Returns whether some table's limits are still to be found; perhaps not one that it reads."""
+        found = (schema.private_limits for schema in self.schemas.values())
+        return any(limits is not None and not limits.found for limits in found)
+
+    @property
     def missing(self) -> tuple[Probe, ...]:
         """Returns what must be found out first."""
         return tuple(probe for probe in self.probes if probe.spot not in self.facts.known)
