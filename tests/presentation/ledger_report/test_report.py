@@ -229,6 +229,21 @@ def _answers(curator: Curator) -> Iterator[tuple[Entry, bytes, ledger_history.Le
         yield curator.entries()[sequence - 1], payload, history
 
 
+def test_numbers_within_private_limits_are_told_from_the_ledger() -> None:
+    """The limits were found by a release of their own, which is no table and is not shown as one."""
+    with Curator.for_tests(engine=Memory(), bits=SeededBits(1)) as made:
+        types = {"id": "text", "ward": "text", "age": "int"}
+        made.protect(ROWS, name="visits", unit="id", limits="private", budget=Budget(epsilon=20), types=types)
+        answer = made.ask("SELECT COUNT(*) AS n FROM visits", epsilon=2)
+        found = [
+            released_numbers(charge.content["question"], payload, history.declared_at(charge.sequence))
+            for charge, payload, history in _answers(made)
+        ]
+    assert found[0] is None
+    assert found[1] is not None
+    assert [dict(row) for row in found[1].records] == [dict(row) for row in answer]
+
+
 def test_the_numbers_of_an_answer_are_told_from_the_ledger(curator: Curator) -> None:
     answer = curator.ask(BY_WARD, epsilon=2, limits=Limits(1, 1))
     ((charge, payload, history),) = _answers(curator)

@@ -23,7 +23,6 @@ from discreet.curator.paid_release import USED_UP
 from discreet.dataclass import dataclass
 from discreet.ledger import OWNER, Caller
 from discreet.noise import system_bits
-from discreet.plan.model.schema import Limits
 from discreet.presentation.documents.result_documents import result_of
 from discreet.report.csv_text import csv_text
 from discreet.report.display import printable
@@ -108,7 +107,7 @@ def _with_whole_limits(curator: Curator, request: Any, call: CommandCall) -> Any
     asked = Explain.of(sql=request.sql, parameters=request.parameters, epsilon=1, delta=request.delta)
     program = curator.perform(asked, Caller(analyst=call.caller.analyst)).program
     usual = curator.table(program.question.table).schema.limits
-    return replace(request, limits=Limits(given["groups"] or usual.groups, given["rows"] or usual.rows))
+    return replace(request, limits=usual.with_numbers(given["groups"], given["rows"]))
 
 
 @contextmanager

@@ -168,6 +168,15 @@ class Limits:
         """Returns how many rows of one unit count in all groups together."""
         return self.groups * self.rows if self.total is None else self.total
 
+    def with_numbers(self, groups: int | None, rows: int | None) -> Limits:
+        """Returns limits of which some are given, and the others are these; nothing of a total stays with them.
+
+        >>> Limits(3, 2).with_numbers(None, 5), Limits(total=54).with_numbers(None, 5)
+        (Limits(groups=3, rows=5, total=None), Limits(groups=1, rows=5, total=None))
+        """
+        usual = self if self.total is None else Limits()
+        return Limits(groups or usual.groups, rows or usual.rows)
+
     @property
     def numbers(self) -> list[int]:
         """Returns the limits as a list: groups and rows, and the total if there is one."""

@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from discreet.curator.asking.answer import records
+from discreet.curator.catalog.declared_limits import limits_in
 from discreet.curator.measurement_plan import MeasurementPlan
 from discreet.curator.replay.stored_releases import edition_of, facts_of, header_of, law_of, unpack
 from discreet.dataclass import dataclass
@@ -116,7 +117,7 @@ def _schema(name: str, declared: TableDeclaration, blocks: Blocks) -> TableSchem
         name=name,
         columns={column: _column(column, one, blocks) for column, one in told["columns"].items()},
         unit=told["unit"],
-        limits=Limits(*told["limits"]),
+        limits=limits_in(declared.declaration)[0],
         neighbours=declared.neighbours,
         version=declared.version,
         account=declared.account,
