@@ -21,7 +21,7 @@ from discreet.audit.queries.verdicts import CuratorPair
 from discreet.curator import Curator
 from discreet.curator.catalog.declared_limits import limits_epsilon, limits_place
 from discreet.engines import DuckDB, Memory
-from discreet.errors import InsufficientBudget, InvalidParameter, NotPermitted, UnsupportedQuery
+from discreet.errors import InsufficientBudget, InvalidParameter, NotPermitted, QueryFailed, UnsupportedQuery
 from discreet.measurement.probes import total_limit
 from discreet.measurement.probes.total_limit import FEW, LIMITS, TotalLimit
 from discreet.measurement.releases.releaser import Releaser
@@ -183,6 +183,36 @@ def test_nothing_is_found_for_a_question_that_is_refused() -> None:
     made.ask(COUNT, epsilon="0.5")
     assert made.ask(COUNT, within=1000, max_epsilon="0.1").replayed
     assert len(charges(made)) == 2
+
+
+def test_a_search_that_fails_is_tried_twice_more() -> None:
+    """Each attempt is a charge of its own, made by a question of its own; then a steward has to decide."""
+
+    class Weak(Memory):
+        fails = 0
+
+        def read(self, reading: Any) -> Any:
+            if type(self).fails:
+                type(self).fails -= 1
+                raise RuntimeError("out of memory")
+            return super().read(reading)
+
+    for failures, answered in ((1, True), (2, True), (3, False)):
+        made = curator(rows_of([5] * 60), engine=Weak())
+        Weak.fails = failures
+        for _ in range(failures):
+            with pytest.raises(QueryFailed):
+                made.ask(COUNT, epsilon=1)
+        assert len(charges(made)) == failures
+        if answered:
+            assert made.ask(COUNT, epsilon=1).counted == "At most 5 rows per id are counted."
+            assert len(charges(made)) == failures + 2
+        else:
+            with pytest.raises(QueryFailed):
+                made.ask(COUNT, epsilon=1)
+            assert len(charges(made)) == failures
+            made._ledger.stewardship.unlock("visits")
+            assert made.ask(COUNT, epsilon=1, limits=Limits(1, 5))
 
 
 def test_an_account_that_cannot_pay_says_what_else_can_be_done() -> None:

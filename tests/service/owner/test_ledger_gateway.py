@@ -221,11 +221,13 @@ def test_limits_are_charged_to_the_account_at_the_price_that_was_declared(ledger
     ledger.stewardship.attach("stays", account="visits", declaration=LIMITED, version="1")
     place = limits_place(LIMITED, "1", "add_remove")
     told = {"account": "visits", "question": "{}", "replay_key": place, "terms": "1/10 0", "sql": "", "asked": "1/10"}
+    told["key"] = place
     first, again = (read_receipt(door(ledger, key="k").serve("charge_limits", told)) for _ in range(2))
     assert (first.analyst, first.event, first.repeated, again.repeated) == ("owner", events.Pure("0.1"), False, True)
     assert [(entry.who, entry.key) for entry in ledger.history() if entry.kind == "charge"] == [("owner", place)]
     assert ledger.balance("visits", analyst="ana").spent == PureDP(0)
-    for other in ({"replay_key": limits_place(LIMITED, "2", "add_remove")}, {"replay_key": "limits:"}):
+    unknown = limits_place(LIMITED, "2", "add_remove")
+    for other in ({"replay_key": unknown, "key": unknown}, {"replay_key": "limits:", "key": "limits:"}, {"key": "k"}):
         with pytest.raises(InternalError):
             door(ledger).serve("charge_limits", told | other)
     with pytest.raises(NotPermitted):

@@ -1,7 +1,8 @@
 """Finds limits that a steward wants to be chosen privately: one release of each table and version, paid by its account.
 
 The release is the account's own: no cap counts it, and whoever asks first has it made. It is charged once, under a key
-that follows from what was declared, whichever process comes first, and is given to everybody after that. Until a
+that follows from what was declared, whichever process comes first, and is given to everybody after that. A search that
+failed may be tried twice more, each for its price. Until a
 steward declares other limits, another unit or another version, the limits stay.
 """
 
@@ -9,17 +10,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 from discreet.curator.catalog.catalog import Catalog, folds_in
 from discreet.curator.catalog.declarations import QueryBudget, declaration
-from discreet.curator.catalog.declared_limits import limits_epsilon, limits_place
+from discreet.curator.catalog.declared_limits import attempts, limits_epsilon, limits_place
 from discreet.curator.measurement_plan import MeasurementPlan
 from discreet.curator.paid_release import ChargedRelease, ChargeRequest, ChargeRun, ReleaseOutcome, release_once
 from discreet.dataclass import dataclass
-from discreet.errors import InsufficientBudget
+from discreet.errors import InsufficientBudget, QueryFailed
 from discreet.ledger import Caller, Ledger
 from discreet.ledger.serialization import read_header
 from discreet.measurement.probes.probes import describe_counted_rows
@@ -109,7 +112,21 @@ class LimitsFinder:
         return PaidLimits(search, place, self._ledger, self._engine, self._releaser)
 
     def _buy(self, paid: PaidLimits, caller: Caller) -> Limits:
-        owner = Caller(key=paid.place, progress=caller.progress)
+        """Returns the limits; where the search failed before, it is charged and run again, at most twice.
+
+        Raises:
+            QueryFailed: if it fails now, or failed as often as it may be tried.
+        """
+        *early, last = attempts(paid.place)
+        for key in early:
+            tried = replace(paid, runs=[])
+            with suppress(QueryFailed):
+                return self._release(tried, Caller(key=key, progress=caller.progress))
+            if tried.runs:  # it failed just now, and whoever asks again decides to try it once more
+                raise QueryFailed
+        return self._release(paid, Caller(key=last, progress=caller.progress))
+
+    def _release(self, paid: PaidLimits, owner: Caller) -> Limits:
         try:
             return release_once(self._ledger, paid, owner, lambda bought: bought.result)
         except InsufficientBudget as refused:
@@ -140,6 +157,7 @@ class PaidLimits:
         ledger: where it is kept.
         engine: which reads.
         releaser: which adds noise.
+        runs: how often it was run here, one each.
     """
 
     search: TotalLimit
@@ -147,6 +165,7 @@ class PaidLimits:
     ledger: Ledger
     engine: Reader
     releaser: Releaser
+    runs: list[int] = field(default_factory=list)
 
     @cached_property
     def request(self) -> ChargeRequest:
@@ -178,6 +197,7 @@ class PaidLimits:
     def execute(self, charge: ChargeRun) -> ReleaseOutcome:
         """Reads the table and finds its limits."""
         charge.require_paid(self.search.event)
+        self.runs.append(1)
         found = self.search.release(self.engine, self.releaser)
         kept: dict[str, Any] = {
             "version": 1,

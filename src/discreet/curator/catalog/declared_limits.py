@@ -11,6 +11,7 @@ from discreet import check
 from discreet.check import Number
 from discreet.errors import InvalidParameter
 from discreet.exact import root_below
+from discreet.ledger.outcomes import MOST_RUNS
 from discreet.ledger.serialization import at_most, canonical, parse_canonical
 from discreet.plan.model.schema import Limits, PrivateLimits
 from discreet.privacy import ZCDP, ApproxDP, Loss, PureDP
@@ -114,6 +115,11 @@ def limits_place(declaration: str, version: str, neighbours: str) -> str:
     declared = parse_canonical(declaration)
     about = [declared.get("name"), declared.get("unit"), declared.get("limits"), version, neighbours]
     return f"{LIMITS}{sha256(canonical(about).encode()).hexdigest()}"
+
+
+def attempts(place: str) -> tuple[str, ...]:
+    """Returns the idempotency keys under which the limits of a place may be charged, one after the other fails."""
+    return (place, *(f"{place}:{again}" for again in range(1, MOST_RUNS)))
 
 
 def is_limits_place(place: str, declaration: str, versions: Iterable[str], neighbours: str) -> bool:

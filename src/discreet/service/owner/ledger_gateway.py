@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from fractions import Fraction
 from typing import Any
 
-from discreet.curator.catalog.declared_limits import declared_price, is_limits_place
+from discreet.curator.catalog.declared_limits import attempts, declared_price, is_limits_place
 from discreet.errors import InternalError, InvalidParameter, LedgerError, LedgerUnavailable
 from discreet.ledger import OWNER, Ledger, Receipt
 from discreet.ledger.serialization import read_loss, read_unit
@@ -240,15 +240,17 @@ class LedgerGateway:
         return self._noted(receipt)
 
     def charge_limits(
-        self, *, account: str, question: str, replay_key: str, terms: str | None, sql: str, asked: str
+        self, *, account: str, key: str, question: str, replay_key: str, terms: str | None, sql: str, asked: str
     ) -> dict[str, Any]:
         """Charges the limits of a table to its account alone, once; what they cost is what its steward has declared."""
         self.admit(account)
+        if key not in attempts(replay_key):
+            raise InternalError("A worker asked the ledger for what its request does not need.")
         receipt = self._ledger.charge(
             account,
             self._price_limits(account, replay_key),
             question=question,
-            key=replay_key,
+            key=key,
             replay_key=replay_key,
             terms=terms,
             sql=sql,

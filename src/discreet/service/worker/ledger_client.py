@@ -67,7 +67,7 @@ class LedgerClient(Ledger):
         *,
         analyst: str = policy.OWNER,  # noqa: ARG002 - the owner knows who, and under which key
         question: str = "{}",
-        key: str | None = None,  # noqa: ARG002
+        key: str | None = None,
         replay_key: str = "",
         terms: str | None = None,
         project: str = "",  # noqa: ARG002
@@ -79,7 +79,7 @@ class LedgerClient(Ledger):
         told = {"question": question, "replay_key": replay_key, "terms": terms, "sql": sql, "asked": asked}
         if replay_key.startswith(LIMITS):  # the account's own release, whose price the owner knows
             (account,) = events_by_account
-            return (read_receipt(self.call("charge_limits", account=account, **told)),)
+            return (read_receipt(self.call("charge_limits", account=account, key=key, **told)),)
         written = {account: events.to_json(event) for account, event in events_by_account.items()}
         return (read_receipt(self.call("charge", events_by_account=written, **told)),)
 
