@@ -21,7 +21,14 @@ from discreet.audit.queries.verdicts import CuratorPair
 from discreet.curator import Curator
 from discreet.curator.catalog.declared_limits import limits_epsilon, limits_place
 from discreet.engines import DuckDB, Memory
-from discreet.errors import InsufficientBudget, InvalidParameter, NotPermitted, QueryFailed, UnsupportedQuery
+from discreet.errors import (
+    AccountLocked,
+    InsufficientBudget,
+    InvalidParameter,
+    NotPermitted,
+    QueryFailed,
+    UnsupportedQuery,
+)
 from discreet.measurement.probes import total_limit
 from discreet.measurement.probes.total_limit import FEW, LIMITS, TotalLimit
 from discreet.measurement.releases.releaser import Releaser
@@ -208,10 +215,12 @@ def test_a_search_that_fails_is_tried_twice_more() -> None:
             assert made.ask(COUNT, epsilon=1).counted == "At most 5 rows per id are counted."
             assert len(charges(made)) == failures + 2
         else:
+            with pytest.raises(AccountLocked):
+                made.ask(COUNT, epsilon=1)
+            made._ledger.stewardship.unlock("visits")
             with pytest.raises(QueryFailed):
                 made.ask(COUNT, epsilon=1)
             assert len(charges(made)) == failures
-            made._ledger.stewardship.unlock("visits")
             assert made.ask(COUNT, epsilon=1, limits=Limits(1, 5))
 
 
