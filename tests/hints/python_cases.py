@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from discreet.curator import Curator
+from discreet.engines import Memory
 from discreet.learn import GaussianNB, KMeans
+from discreet.privacy import Budget
 from discreet.sql.frame import count, count_units
 
 _GROUPED = "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward"
@@ -51,6 +53,21 @@ def _both(*calls: Callable[[Curator], object]) -> Callable[[Curator], object]:
     return lambda curator: [call(curator) for call in calls]
 
 
+def _with_private_limits(call: Callable[[Curator], object]) -> Callable[[Curator], object]:
+    """A call about a table whose limits nobody has paid for yet."""
+
+    def called(_: Curator) -> object:
+        curator = Curator(engine=Memory())
+        rows = [{"patient_id": place % 50, "age": 40} for place in range(100)]
+        types, budget = {"patient_id": "int", "age": "int"}, Budget(epsilon=10**7, delta="1e-3")
+        curator.protect(rows, name="visits", unit="patient_id", limits="private", types=types, budget=budget)
+        return call(curator)
+
+    return called
+
+
+_COUNT = "SELECT COUNT(*) AS n FROM visits"
+
 CALLS = {
     "a word in a frame": Call(_frame(m="MEAN(age)"), _frame(m="AVG(age)")),
     "bounds in a frame": Call(
@@ -78,6 +95,9 @@ CALLS = {
     ),
     "within of private bounds": Call(
         _within("SELECT SUM(weight) AS s FROM more"), _ask("SELECT SUM(weight) AS s FROM more")
+    ),
+    "within of private limits": Call(
+        _with_private_limits(_within(_COUNT)), _with_private_limits(_both(_ask(_COUNT), _within(_COUNT)))
     ),
     "within of a mean": Call(
         _within(_ADULTS), _both(_ask(_ADULTS.replace("AVG", "COUNT")), _within(_ADULTS, confidence="0.9"))

@@ -160,7 +160,7 @@ class Limits:
             return
         total = check.integer(total=self.total, at_least=1, at_most=10**9)
         if (self.groups, self.rows) not in ((1, 1), (total, total)):
-            raise InvalidParameter("total", total, "without groups and rows", "Pass total=, or groups= and rows=.")
+            raise InvalidParameter("total", total, "without groups and rows", "Give a total, or groups and rows.")
         assign(self, groups=total, rows=total)
 
     @property
