@@ -186,7 +186,7 @@ RESUMED = {"Streams.open", "Streams._again"}
 CHARGES = {"release_once", "charge_request", "_charge"}
 """The functions of `paid_release` that charge for all of them."""
 
-LIMITS = {"LimitsFinder._buy"}
+LIMITS = {"LimitsFinder._release"}
 """A charge of the account's own, before the first question of a table whose limits are private."""
 
 SPENDS_NOTHING = {"_fail_step"}

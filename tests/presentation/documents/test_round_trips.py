@@ -253,7 +253,7 @@ def test_what_is_no_document_is_refused(bits: SeededBits) -> None:
         whole = sent(ANSWER.write(curator.ask(QUESTIONS[0], epsilon=1)))
     for name in whole.keys() - {"scope", "receipt"}:
         missing = {key: value for key, value in whole.items() if key != name}
-        for each in (missing, {**whole, name: "no"}):
+        for each in (missing, {**whole, name: ["no"] if name == "counted" else "no"}):
             with pytest.raises(InvalidParameter) as refused:
                 ANSWER.read(each)
             assert refused.value.name == "document"
