@@ -287,7 +287,7 @@ def _match_groups(wanted: Program, release: ReleasedStatistics) -> tuple[tuple[K
 
 
 def _alike(wanted: Program, release: ReleasedStatistics, parts: Parts) -> bool:
-    """Returns whether contributions are bounded alike, and aggregates of unions are sums."""
+    """Returns whether contributions are bounded alike, each group by itself, and aggregates of unions are sums."""
     alone = all(len(places) <= 1 for places in parts)
     asked_for = [aggregation(aggregate.kind) for aggregate in wanted.question.aggregates]
     if any(each.drawn or not (alone or each.adds_up(1)) for each in asked_for):
@@ -296,9 +296,7 @@ def _alike(wanted: Program, release: ReleasedStatistics, parts: Parts) -> bool:
         return True
     given, asked = release.program.contribution, wanted.contribution
     complete = given.groups >= len(release.keys) and asked.groups >= len(parts)
-    if given.limits.total is not None or asked.limits.total is not None:
-        return False  # which rows are kept of one group depends on all others
-    return alone and complete and given.limits.rows == asked.limits.rows
+    return alone and complete and given.limits.rows == asked.limits.rows and not (given.total or asked.total)
 
 
 def _assign_groups(wanted: Question, given: Question, keys: Sequence[Key]) -> dict[Key, list[int]]:

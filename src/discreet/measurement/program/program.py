@@ -494,10 +494,7 @@ def _reading(question: Question, bounding: ContributionBounding | None, keys: Ke
     )
 
 
-def _bounding(schema: TableSchema, contribution: QueryContribution, salt: str) -> ContributionBounding | None:
+def _bounding(schema: TableSchema, held: QueryContribution, salt: str) -> ContributionBounding | None:
     if schema.unit is None:
         return None
-    limits = contribution.limits
-    return ContributionBounding(
-        unit=schema.unit, groups=contribution.groups, rows=limits.rows, salt=salt, total=limits.total
-    )
+    return ContributionBounding(unit=schema.unit, groups=held.groups, rows=held.rows, salt=salt, total=held.total)
