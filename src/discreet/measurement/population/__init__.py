@@ -1,0 +1,1 @@
+"""Intervals for a population: the error of drawing people at random, added to that of noise. Post-processing."""
