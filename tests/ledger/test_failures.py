@@ -40,7 +40,7 @@ def may_ask(ledger: Ledger, who: str, account: str = "patients") -> bool:
 def test_an_analyst_who_used_up_all_credits_stops_nobody_else() -> None:
     ledger = plenty(":memory:", "ana", "ben")
     fail(ledger, "ana", FAILURE_CREDITS)
-    with pytest.raises(AccountLocked, match=r"'ana' may ask no new questions .* unlock\('patients'\)") as caught:
+    with pytest.raises(AccountLocked, match=r"'ana' may ask no new questions .*unlock\('patients'\)") as caught:
         ledger.charge("patients", TENTH, analyst="ana")
     told = caught.value
     assert (told.account, told.analyst, told.failures, told.total) == ("patients", "ana", 3, 3)

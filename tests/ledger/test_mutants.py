@@ -11,7 +11,7 @@ import pytest
 
 from discreet.errors import AccountLocked, InsufficientBudget, LedgerError, RunsUsedUp
 from discreet.ledger import FAILURE_CREDITS, Ledger, Receipt, changes, charges, outcomes, policy
-from discreet.ledger.account import AccountMember, AccountState
+from discreet.ledger.account import AccountState
 from discreet.ledger.entry import Head
 from discreet.ledger.store import sqlite
 from discreet.ledger.store.ledger_store import Deferral, Places, Transaction
@@ -97,9 +97,10 @@ def no_cap(patch: Patch) -> None:
 def cap_instead_of_account(patch: Patch) -> None:
     honest = charges._admit_analyst
 
-    def admitted(rows: Transaction, account: str, who: str) -> tuple[AccountState, AccountMember]:
-        now, person = honest(rows, account, who)
-        return (now.with_budget(person.cap) if person.cap else now), person
+    def admitted(rows: Transaction, account: str, who: str) -> AccountState:
+        now = honest(rows, account, who)
+        person = changes.member(rows, account, who, now)
+        return now.with_budget(person.cap) if person.cap else now
 
     patch.setattr(charges, "_admit_analyst", admitted)
 
@@ -157,7 +158,7 @@ def remembered_from_before(patch: Patch) -> None:
 
 
 def forgotten_life(patch: Patch) -> None:
-    patch.setattr(AccountState, "with_new_period", lambda _self, budget: AccountState.open_account(budget))
+    patch.setattr(AccountState, "with_new_period", lambda _self, budget, _: AccountState.open_account(budget))
 
 
 def check_credits(_: Path) -> None:

@@ -16,12 +16,20 @@ from discreet.ledger.store.ledger_store import Store
 from discreet.ledger.store.sqlite import MEMORY
 from discreet.postgres_url import is_postgres, without
 from tests.ledger import test_accounts, test_answers, test_chain, test_failures, test_money, test_projects
+from tests.ledger.caps import test_approvals, test_reserves, test_teams
+from tests.ledger.renewal import test_renewals
+from tests.ledger.renewal.test_renewals import machine
 from tests.ledger.test_chain import path
 
-__all__ = ["path"]
+__all__ = ["machine", "path"]
 
 QUICK = {test_projects}
 """These run in the quick suite, all others in the slow one."""
+
+MODULES = (
+    *(test_accounts, test_answers, test_chain, test_failures, test_money, test_projects),
+    *(test_approvals, test_renewals, test_reserves, test_teams),
+)
 
 MOST_OPEN = 20  # ledgers at once: a server takes only so many connections, and a property opens one for each example
 
@@ -40,6 +48,14 @@ FILES = {
     "test_failures_of_earlier_versions_verify_and_count_for_whoever_had_them",
     "test_old_and_new_failures_add_up_until_a_steward_unlocks",
     "test_charges_leave_nothing_to_the_garbage_collector",  # about the rows of SQLite
+    "test_a_team_that_forgets_is_found_out",  # looks into the file
+    "test_copies_have_the_version_that_their_entries_need",
+    "test_charges_beyond_a_cap_without_an_approval_are_found_out",
+    "test_nothing_renews_by_a_clock_that_was_set_forward",  # a server has one clock
+    "test_what_was_charged_by_a_clock_in_doubt_stops_renewals_until_a_steward_decides",
+    "test_three_years_of_wrong_clocks_and_kills",
+    "test_fewer_charges_in_three_years",
+    "test_a_renewal_that_believes_any_clock_is_seen",
 }
 """Tests of ledger files alone; what they show of PostgreSQL is in test_postgres.py."""
 
@@ -47,7 +63,7 @@ FILES = {
 def _found() -> dict[str, Any]:
     """Every other test of the ledger, by its name; one that needs no ledger runs once, where it is written."""
     found: dict[str, Any] = {}
-    for module in (test_accounts, test_answers, test_chain, test_failures, test_money, test_projects):
+    for module in MODULES:
         tests = {name: test for name, test in vars(module).items() if name.startswith("test_") and name not in FILES}
         assert not tests.keys() & found.keys()
         found |= tests if module in QUICK else {name: pytest.mark.slow(_copy(test)) for name, test in tests.items()}

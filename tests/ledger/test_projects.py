@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from discreet.errors import InsufficientBudget, InvalidParameter, LedgerTampered, NotPermitted
-from discreet.ledger import Ledger, changes, charges
+from discreet.ledger import Ledger, changes, charges, policy
 from discreet.privacy import Budget, PureDP, events
 from tests.ledger.ledgers import PATIENTS, TENTH, opened, tamper
 
@@ -105,7 +105,8 @@ def test_a_project_that_forgets_is_found_out(tmp_path: Path, monkeypatch: pytest
     tamper(tmp_path / "book", "UPDATE states SET text = replace(text, '1/10', '1/11') WHERE scope = 'project'")
     with Ledger(str(tmp_path / "book")) as ledger, pytest.raises(LedgerTampered):
         ledger.verify()
-    monkeypatch.setattr(charges, "_find_project", lambda *_: ())  # a mutant that does not charge projects
+    honest = policy.capped_spenders  # a mutant that does not charge projects
+    monkeypatch.setattr(charges, "capped_spenders", lambda *told, project: honest(*told, project=project)[:1])
     with allotted(tmp_path / "mutant") as ledger:
         ledger.charge("patients", TENTH, project="asthma")
         with pytest.raises(LedgerTampered):
@@ -113,5 +114,7 @@ def test_a_project_that_forgets_is_found_out(tmp_path: Path, monkeypatch: pytest
 
 
 def test_the_project_is_told_without_parsing_where_there_is_none() -> None:
-    assert changes.project_of('{"cost":{},"question":"{\\"project\\":1}"}') == ""
-    assert changes.project_of('{"cost":{},"project":"a","question":"{}"}') == "a"
+    assert changes.counted_caps('{"cost":{},"question":"{\\"project\\":1}"}') == ("", "")
+    assert changes.counted_caps('{"cost":{},"project":"a","question":"{}"}') == ("a", "")
+    assert changes.counted_caps('{"asked":"1/2","caps":[["team","a]",""]],"cost":{}}') == ("", '[["team","a]",""]]')
+    assert changes.counted_caps('{"cost":{},"sql":"{\\"caps\\":[[1]]}"}') == ("", "")

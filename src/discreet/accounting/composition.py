@@ -195,10 +195,7 @@ def compose(released: Terms) -> ApproxDP:
     Raises:
         UnsupportedEvent: if a term has no (epsilon, delta), or the deltas reach 1.
     """
-    total = ApproxDP(0, 0)
     try:
-        for event, count in released.items():
-            total = total + basic(event) * count
+        return ApproxDP.compose([(basic(event), count) for event, count in released.items()])
     except InvalidParameter as error:
         raise UnsupportedEvent("this list", METHOD, f"Its deltas add up to 1 or more ({error.condition}).") from None
-    return total

@@ -33,10 +33,7 @@ def _(event: events.Gaussian) -> GDP:
 
 def compose(released: Terms) -> GDP:
     """Returns the root of the sum of squares."""
-    total = GDP(0)
-    for event, count in released.items():
-        total = total + gdp(event) * count
-    return total
+    return GDP.compose([(gdp(event), count) for event, count in released.items()])
 
 
 def gaussian_delta(mu: float, epsilon: float) -> float:

@@ -76,13 +76,10 @@ def _(event: events.PoissonSampled) -> ZCDP:
 
 def compose(released: Terms) -> ZCDP:
     """Returns the sum over all terms."""
-    total = ZCDP(0)
     try:
-        for event, count in released.items():
-            total = total + zcdp(event) * count
+        return ZCDP.compose([(zcdp(event), count) for event, count in released.items()])
     except InvalidParameter as error:
         raise UnsupportedEvent("this list", METHOD, f"Its deltas add up to 1 or more ({error.condition}).") from None
-    return total
 
 
 def zcdp_epsilon(rho: float, delta: float) -> float:

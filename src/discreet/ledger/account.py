@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
+from discreet.ledger.renewal.open_period import OpenPeriod
 from discreet.ledger.serialization import (
     at_most,
     canonical,
@@ -24,8 +25,18 @@ from discreet.ledger.serialization import (
     write_loss,
     write_unit,
 )
-from discreet.ledger.tallies import CURRENCIES, ChargePrice, RemainingBudget, RuleUse, Tallies, rules, share_used
-from discreet.privacy import ApproxDP, Loss, Neighbours, PureDP, Unit
+from discreet.ledger.tallies import (
+    CURRENCIES,
+    ChargePrice,
+    RemainingBudget,
+    Reserve,
+    RuleUse,
+    Tallies,
+    rules,
+    share_used,
+)
+from discreet.privacy import AnyBudget, ApproxDP, Loss, Neighbours, PureDP, RenewingBudget, Unit
+from discreet.privacy.budget import split
 from discreet.report.display import Display, DisplayMixin, share_spent
 
 _new = tuple.__new__  # makes a named tuple without the function around it
@@ -121,11 +132,16 @@ class AccountState(NamedTuple):
     """Failures of all names since the account was last unlocked; `ledger.policy` decides who is stopped."""
     listed: bool = False
     """Whether analysts were appointed: from then on only they may ask."""
+    renews: OpenPeriod | None = None
+    """The open period of the calendar by which the budget renews; None if only a steward renews it."""
+    reserves: tuple[Reserve, ...] = ()
+    """Amounts that are set aside, by name. `spent` has each as a whole, since nothing else may spend it."""
 
     @classmethod
-    def open_account(cls, budget: Loss) -> AccountState:
+    def open_account(cls, budget: Loss, renews: OpenPeriod | None = None) -> AccountState:
         """Returns the state of a new account."""
-        return cls(budget=budget, period=1, spent=Tallies.zero(budget), lifetime=Tallies.zero(budget))
+        zero = Tallies.zero(budget)
+        return cls(budget=budget, period=1, spent=zero, lifetime=zero, renews=renews)
 
     @property
     def remaining(self) -> RemainingBudget:
@@ -134,28 +150,67 @@ class AccountState(NamedTuple):
 
     def with_charge(self, price: ChargePrice) -> AccountState:
         """Returns the state after one more charge; whether any rule still holds is for the caller to ask."""
-        budget, period, spent, lifetime, failures, listed = self
+        budget, period, spent, lifetime, failures, listed, renews, reserves = self
         after = price.add_to(spent)
         life = after if lifetime is spent else price.add_to(lifetime)
-        return _new(AccountState, (budget, period, after, life, failures, listed))
+        return _new(AccountState, (budget, period, after, life, failures, listed, renews, reserves))
+
+    def reserve(self, name: str) -> Reserve | None:
+        """Returns what is set aside under a name; None if nothing is."""
+        return next((reserve for reserve in self.reserves if reserve.name == name), None)
+
+    def with_reserve(self, reserve: Reserve) -> AccountState:
+        """Returns the state with another amount set aside."""
+        reserves = sorted((*self.reserves, reserve), key=lambda one: one.name)
+        return self._replace(spent=self.spent + reserve.promise, reserves=tuple(reserves))
+
+    def without_reserve(self, name: str) -> AccountState:
+        """Returns the state after what is left of a reserve was given back."""
+        kept = tuple(reserve for reserve in self.reserves if reserve.name != name)
+        spent = self.spent
+        for reserve in self.reserves:
+            if reserve.name == name:
+                spent = (spent - reserve.promise) + reserve.spent
+        return self._replace(spent=spent, reserves=kept)
+
+    def with_reserved_charge(self, name: str, price: ChargePrice) -> AccountState:
+        """Returns the state after a charge that was paid from a reserve."""
+        reserves = tuple(
+            reserve._replace(spent=price.add_to(reserve.spent)) if reserve.name == name else reserve
+            for reserve in self.reserves
+        )
+        return self._replace(lifetime=price.add_to(self.lifetime), reserves=reserves)
+
+    def added_share(self, after: AccountState) -> Fraction:
+        """Returns how far an act moves the share of the budget that is spent; below 0 where the budget grows."""
+        spent, now = share_used(self.spent, self.budget), share_used(after.spent, after.budget)
+        return Fraction(0) if spent is None or now is None else now - spent
 
     def with_budget(self, budget: Loss) -> AccountState:
         """Returns the state with another budget of the same currency, and everything spent so far still counted."""
         return self._replace(budget=same_currency(self.budget, budget))
 
-    def with_new_period(self, budget: Loss) -> AccountState:
-        """Returns the state of a new period that starts with nothing spent; the lifetime goes on."""
-        budget = same_currency(self.budget, budget)
-        return self._replace(budget=budget, period=self.period + 1, spent=Tallies.zero(budget))
+    def with_new_period(self, budget: Loss, renews: OpenPeriod | None = None) -> AccountState:
+        """Returns the state of a new period that starts with nothing spent; the lifetime goes on.
+
+        Amounts that are set aside stay so, and count in each period as a whole.
+        """
+        budget, spent = same_currency(self.budget, budget), Tallies.zero(budget)
+        for reserve in self.reserves:
+            spent += reserve.promise
+        return self._replace(budget=budget, period=self.period + 1, spent=spent, renews=renews)
 
     def write(self) -> str:
         """Returns the state as canonical JSON, put together by hand: others wait while it is written."""
-        budget, period, spent, lifetime, failures, listed = self
+        budget, period, spent, lifetime, failures, listed, renews, reserves = self
         text = spent.text
         life = text if lifetime is spent else lifetime.text
+        calendar = "" if renews is None else f'"renews":{canonical(renews.write())},'
+        if reserves:
+            calendar += f'"reserves":{canonical({reserve.name: reserve.write() for reserve in reserves})},'
         return (
             f'{{"budget":{loss_text(budget)},"failures":{failures},"lifetime":{life},'
-            f'"listed":{"true" if listed else "false"},"period":{period},"spent":{text}}}'
+            f'"listed":{"true" if listed else "false"},"period":{period},{calendar}"spent":{text}}}'
         )
 
     @staticmethod
@@ -169,6 +224,8 @@ class AccountState(NamedTuple):
             lifetime=Tallies.read(fields["lifetime"]),
             failures=fields["failures"],
             listed=fields["listed"],
+            renews=None if fields.get("renews") is None else OpenPeriod.read(fields["renews"]),
+            reserves=tuple(Reserve.read(name, fields["reserves"][name]) for name in fields.get("reserves", ())),
         )
 
 
@@ -180,6 +237,8 @@ class AccountMember(NamedTuple):
     lifetime: Tallies
     role: Role | None = None
     cap: Loss | None = None
+    renews: OpenPeriod | None = None
+    """The open period of the calendar by which the cap renews; None if it renews with the account."""
 
     @classmethod
     def of(cls, state: AccountState) -> AccountMember:
@@ -187,26 +246,37 @@ class AccountMember(NamedTuple):
         zero = Tallies.zero(state.budget)
         return cls(period=state.period, spent=zero, lifetime=zero)
 
+    @property
+    def limit(self) -> AnyBudget | None:
+        """The cap, with the calendar by which it renews if it has one of its own."""
+        return self.cap if self.cap is None or self.renews is None else RenewingBudget(self.cap, self.renews.schedule)
+
     def in_period(self, state: AccountState) -> AccountMember:
-        """Returns the same person after the account's renewals."""
-        if self.period == state.period:
+        """Returns the same person after the account's renewals; a cap with a calendar of its own renews by that."""
+        if self.period == state.period or self.renews is not None:
             return self
         return self._replace(period=state.period, spent=Tallies.zero(state.budget))
 
     def with_charge(self, price: ChargePrice) -> AccountMember:
         """Returns the person after one more charge."""
-        period, spent, lifetime, role, cap = self
+        period, spent, lifetime, role, cap, renews = self
         after = price.add_to(spent)
-        return _new(AccountMember, (period, after, after if lifetime is spent else price.add_to(lifetime), role, cap))
+        life = after if lifetime is spent else price.add_to(lifetime)
+        return _new(AccountMember, (period, after, life, role, cap, renews))
+
+    def with_new_period(self, renews: OpenPeriod, budget: Loss) -> AccountMember:
+        """Returns the person in a new period of their own cap, with nothing spent of it."""
+        return self._replace(spent=Tallies.zero(budget), renews=renews)
 
     def write(self) -> str:
         """Returns the member as canonical JSON, put together by hand as well."""
-        period, spent, lifetime, role, cap = self
+        period, spent, lifetime, role, cap, renews = self
         text = spent.text
         life = text if lifetime is spent else lifetime.text
         limit = "null" if cap is None else loss_text(cap)
         given = "null" if role is None else f'"{role.value}"'
-        return f'{{"cap":{limit},"lifetime":{life},"period":{period},"role":{given},"spent":{text}}}'
+        calendar = "" if renews is None else f'"renews":{canonical(renews.write())},'
+        return f'{{"cap":{limit},"lifetime":{life},"period":{period},{calendar}"role":{given},"spent":{text}}}'
 
     @staticmethod
     def read(text: str) -> AccountMember:
@@ -218,6 +288,7 @@ class AccountMember(NamedTuple):
             lifetime=Tallies.read(fields["lifetime"]),
             role=None if fields["role"] is None else Role(fields["role"]),
             cap=None if fields["cap"] is None else read_loss(fields["cap"]),
+            renews=None if fields.get("renews") is None else OpenPeriod.read(fields["renews"]),
         )
 
 
@@ -238,7 +309,7 @@ def same_currency(old: Loss, new: Loss, name: str = "budget") -> Loss:
     return new
 
 
-def cap_in(budget: Loss, cap: Loss) -> Loss:
+def cap_in(budget: Loss, cap: AnyBudget) -> AnyBudget:
     """Returns a cap in the currency of a budget; one of epsilon alone has the same share of the delta.
 
     >>> print(cap_in(ApproxDP(10, "1e-6"), PureDP(5)), "|", cap_in(PureDP(10), PureDP(5)))
@@ -247,6 +318,9 @@ def cap_in(budget: Loss, cap: Loss) -> Loss:
     Raises:
         InvalidParameter: if the cap is of another currency.
     """
+    if isinstance(cap, RenewingBudget):
+        amount, _ = split(cap_in(budget, cap.amount))
+        return RenewingBudget(amount, cap.schedule)
     if isinstance(budget, ApproxDP) and isinstance(cap, PureDP):
         share = min(cap.epsilon / budget.epsilon, Fraction(1))
         cap = ApproxDP(cap.epsilon, share * budget.delta)
@@ -312,6 +386,8 @@ class Balance(DisplayMixin):
             as the person's.
         stopped: whose failure credits are used up, until a steward unlocks the account; the empty name means all
             names without a role, which share theirs.
+        renews: by which calendar the budget or cap renews, and when next; empty if only a steward renews it.
+        reserved: amounts set aside, which count as spent: the purpose of each, and how much of it is used.
     """
 
     total: Loss
@@ -324,6 +400,8 @@ class Balance(DisplayMixin):
     period: int
     failures: int = 0
     stopped: tuple[str, ...] = ()
+    renews: str = ""
+    reserved: tuple[tuple[str, str], ...] = ()
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.total}; spent {describe_share(self.spent_share)})"
@@ -345,7 +423,9 @@ class Balance(DisplayMixin):
         state = "; ".join((f"open, period {self.period}", *_describe_stopped(self.stopped)))
         return {
             "total": str(self.total),
+            **({"renews": self.renews} if self.renews else {}),
             "spent": describe_share(self.spent_share),
+            **{f"set aside for {purpose}": used for purpose, used in self.reserved},
             "remaining": str(self.remaining),
             "largest query without delta": f"epsilon={at_most(self.remaining.epsilon)}",
             "spent in its lifetime": describe_share(self.lifetime_share),
@@ -358,7 +438,9 @@ class Balance(DisplayMixin):
     @classmethod
     def of(cls, state: AccountState, found: Failures) -> Balance:
         """Returns an account's balance."""
-        return _balance(state.budget, state, state.failures, found.stopped_names)
+        reserved = tuple((reserve.name, _describe_reserve(reserve, state.budget)) for reserve in state.reserves)
+        whole = _balance(state.budget, state, state.failures, found.stopped_names)
+        return dataclasses.replace(whole, reserved=reserved)
 
     @classmethod
     def of_member(
@@ -372,6 +454,12 @@ class Balance(DisplayMixin):
 def describe_share(share: Fraction | None) -> str:
     """Returns a share that was spent, in words; None means one that no rule bounds."""
     return "not bounded" if share is None else share_spent(share)
+
+
+def _describe_reserve(reserve: Reserve, budget: Loss) -> str:
+    """Returns how much is set aside, for whom, and how much of it is used."""
+    whole, used = (describe_share(share_used(amount, budget)) for amount in (reserve.promise, reserve.spent))
+    return f"{whole}{f', for {reserve.who}' if reserve.who else ''}; {used} of the budget used"
 
 
 def _describe_stopped(names: tuple[str, ...]) -> tuple[str, ...]:

@@ -6,17 +6,22 @@ listed is refused.
 
 from __future__ import annotations
 
+import datetime as dt
+import json
+import re
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from discreet.errors import LedgerTampered
 from discreet.ledger.account import Account, AccountMember, AccountState, Role
+from discreet.ledger.caps import approvals, teams
 from discreet.ledger.entry import Entry
 from discreet.ledger.redeclaration import is_of_same_people, named_keys
+from discreet.ledger.renewal.open_period import OpenPeriod
 from discreet.ledger.serialization import canonical, parse_canonical, read_loss
-from discreet.ledger.store.ledger_store import Kept, Place, as_text
-from discreet.ledger.tallies import ChargePrice, Tallies
+from discreet.ledger.store.ledger_store import Kept, Place, StateStore, as_text
+from discreet.ledger.tallies import ChargePrice, Reserve, Tallies
 
 Value = TypeVar("Value")
 
@@ -25,19 +30,6 @@ BOOK = "book", ""
 
 ANCHOR = "anchor", ""
 """The place of the note that the ledger has an anchor, and of the id under which the anchor is found."""
-
-
-class StateStore(Protocol):
-    """A place for states: the store, or memory while verifying."""
-
-    def get(self, scope: str, name: str) -> str | None:
-        """Returns the text of a state, if there is one."""
-
-    def read(self, place: Place, parse: Callable[[str], Value]) -> Value | None:
-        """Returns what a state says, if there is one; `parse` makes it from its text, the same for a scope."""
-
-    def put(self, *states: tuple[Place, Kept]) -> None:
-        """Replaces states, each given as a text or as what it says."""
 
 
 class InMemoryStateStore:
@@ -151,18 +143,57 @@ def apply(states: StateStore, entry: Entry) -> None:
     change(states, entry)
 
 
-def charge(states: StateStore, account: str, who: str, price: Tallies, *, project_name: str = "") -> None:
-    """Adds a price to an account's sums, to a person's and to a project's, in this period and for life."""
+class CountedCaps(NamedTuple):
+    """What a charge counts against besides its account and the person who asks, as its entry says.
+
+    Attributes:
+        project: its name; "" for none.
+        caps: the caps as JSON: kind, name and open period of each; "" for a charge before these were written.
+    """
+
+    project: str = ""
+    caps: str = ""
+
+
+NO_CAPS = CountedCaps()
+
+
+def charge(
+    states: StateStore, account: str, who: str, price: Tallies, *, counted: CountedCaps = NO_CAPS, entry: int = 0
+) -> None:
+    """Adds a price to the sums of an account, a person, a project and teams, in this period and for life."""
     before, once = _require_account(states, account), ChargePrice(price)
-    after = before.with_charge(once)
-    person = member(states, account, who, before).with_charge(once)
-    written: list[tuple[Place, Kept]] = [(("standing", account), after), (place_of(account, who), person)]
-    if project_name:
-        allotted = project(states, account, project_name, before)
-        if allotted is None:
-            raise LedgerTampered(0, "a charge is for a project that has no cap")
-        written.append((place_of_project(account, project_name), allotted.with_charge(once)))
+    caps = parse_canonical(counted.caps) if counted.caps else []
+    opened = {(kind, name): day for kind, name, day in caps}
+    spenders = [("analyst", who, place_of(account, who), member(states, account, who, before))]
+    if counted.project:
+        allotted = _known(project(states, account, counted.project, before), "a project")
+        spenders.append(("project", counted.project, place_of_project(account, counted.project), allotted))
+    for kind, name, _ in caps:
+        if kind == "team":
+            team = _known(teams.find_team(states, account, name, before), "a team")
+            spenders.append((kind, name, teams.place_of_team(account, name), team))
+    reserve = next((name for kind, name, _ in caps if kind == "reserve"), "")
+    after = before.with_reserved_charge(reserve, once) if reserve else before.with_charge(once)
+    written: list[tuple[Place, Kept]] = [(("standing", account), after)]
+    for kind, name, place, state in spenders:
+        present = _in_open_period(state, opened.get((kind, name), ""), entry, before)
+        written.append((place, present.with_charge(once)))
     states.put(*written)
+
+
+def _known(state: AccountMember | None, called: str) -> AccountMember:
+    if state is None:
+        raise LedgerTampered(0, f"a charge is for {called} that has no cap")
+    return state
+
+
+def _in_open_period(state: AccountMember, opened: str, entry: int, now: AccountState) -> AccountMember:
+    """Returns the state in the period of its own cap that a charge counts against."""
+    if state.renews is None or not opened or state.renews.first_day.isoformat() == opened:
+        return state
+    period = state.renews._replace(first_day=dt.date.fromisoformat(opened), since=entry)
+    return state.with_new_period(period, now.budget)
 
 
 def _require_account(states: StateStore, account: str) -> AccountState:
@@ -175,7 +206,8 @@ def _require_account(states: StateStore, account: str) -> AccountState:
 def _open(states: StateStore, entry: Entry) -> None:
     account = Account.read(canonical(entry.content["account"]))
     states.put((("account", account.name), account.write()))
-    states.put((("standing", account.name), AccountState.open_account(account.budget)))
+    renews = OpenPeriod.opened_by(entry.sequence, entry.content.get("renews"))
+    states.put((("standing", account.name), AccountState.open_account(account.budget, renews)))
 
 
 def _attach(states: StateStore, entry: Entry) -> None:
@@ -226,13 +258,25 @@ def _keys(states: StateStore, entry: Entry) -> None:
 
 
 def _amend(states: StateStore, entry: Entry) -> None:
-    after = _require_account(states, entry.account).with_budget(read_loss(entry.content["budget"]))
+    content = entry.content
+    after = _require_account(states, entry.account).with_budget(read_loss(content["budget"]))
+    if "renews" in content:
+        after = after._replace(renews=OpenPeriod.opened_by(entry.sequence, content["renews"]))
     states.put((("standing", entry.account), after))
 
 
 def _renew(states: StateStore, entry: Entry) -> None:
-    after = _require_account(states, entry.account).with_new_period(read_loss(entry.content["budget"]))
-    states.put((("standing", entry.account), after))
+    now, content = _require_account(states, entry.account), entry.content
+    renews = OpenPeriod.opened_by(entry.sequence, content["renews"]) if "renews" in content else now.renews
+    states.put((("standing", entry.account), now.with_new_period(read_loss(content["budget"]), renews)))
+
+
+def _doubt(states: StateStore, entry: Entry) -> None:
+    """Notes that a charge was made by a clock in doubt: nothing renews until a steward renews."""
+    now = _require_account(states, entry.account)
+    if now.renews is None:
+        raise LedgerTampered(entry.sequence, "it doubts the clock of an account that does not renew")
+    states.put((("standing", entry.account), now._replace(renews=now.renews._replace(doubt=entry.content["why"]))))
 
 
 def _appoint(states: StateStore, entry: Entry) -> None:
@@ -240,31 +284,64 @@ def _appoint(states: StateStore, entry: Entry) -> None:
     if not entry.account:
         states.put((("role", content["name"]), canonical({"role": content["role"]})))
         return
-    now = _require_account(states, entry.account)
-    role, cap = Role(content["role"]), content["cap"]
-    person = member(states, entry.account, content["name"], now)
-    person = person._replace(role=role, cap=None if cap is None else read_loss(cap))
-    put_member(states, entry.account, content["name"], person)
+    now, role = _require_account(states, entry.account), Role(content["role"])
+    person = teams.with_cap(member(states, entry.account, content["name"], now), content, entry.sequence, now)
+    put_member(states, entry.account, content["name"], person._replace(role=role))
     now = now._replace(listed=now.listed or role is Role.ANALYST)
     states.put((("standing", entry.account), now))
 
 
-def project_of(body: str) -> str:
-    """Returns the project of a charge, from its body; most have none, and that is seen without parsing."""
-    return str(parse_canonical(body).get("project", "")) if '"project":' in body else ""
+_BEFORE_CAPS = re.compile(r'\{(?:"approved":\d+,)?(?:"asked":"[^"]*",)?(?:"beside":\d+,)?"caps":')
+APPROVED = re.compile(r'\{"approved":(\d+),')
+"""How the body of a charge begins that an approval lets exceed a cap."""
+
+_JSON = json.JSONDecoder()
+
+
+def counted_caps(body: str) -> CountedCaps:
+    """Returns what a charge counts against, from its body; most count against nothing, which is seen at once."""
+    start = _BEFORE_CAPS.match(body)
+    caps = "" if start is None else body[start.end() : _JSON.raw_decode(body, start.end())[1]]
+    project = str(parse_canonical(body).get("project", "")) if '"project":' in body else ""
+    return NO_CAPS if not (project or caps) else CountedCaps(project, caps)
+
+
+def is_from_reserve(body: str) -> bool:
+    """Returns whether a charge was paid from an amount that was set aside, which no renewal ends."""
+    caps = counted_caps(body).caps
+    return any(kind == "reserve" for kind, _, _ in (parse_canonical(caps) if caps else ()))
 
 
 def _charge(states: StateStore, entry: Entry) -> None:
     price = Tallies.read(parse_canonical(entry.price))
-    charge(states, entry.account, entry.who, price, project_name=project_of(entry.body))
+    charge(states, entry.account, entry.who, price, counted=counted_caps(entry.body), entry=entry.sequence)
+    approved = APPROVED.match(entry.body)
+    if approved is not None:
+        states.put(approvals.used_request(states, int(approved[1])))
 
 
 def _allot(states: StateStore, entry: Entry) -> None:
     content = entry.content
     now = _require_account(states, entry.account)
     known = project(states, entry.account, content["project"], now) or AccountMember.of(now)
-    allotted = known._replace(cap=read_loss(content["cap"]))
+    allotted = teams.with_cap(known, content, entry.sequence, now)
     states.put((place_of_project(entry.account, content["project"]), allotted))
+
+
+def _reserve(states: StateStore, entry: Entry) -> None:
+    now, content = _require_account(states, entry.account), entry.content
+    promise = Tallies.read(parse_canonical(entry.price))
+    reserve = Reserve(content["reserve"], content["for"], promise, promise * 0)
+    states.put((("standing", entry.account), now.with_reserve(reserve)))
+
+
+def _give_back(states: StateStore, entry: Entry) -> None:
+    after = _require_account(states, entry.account).without_reserve(entry.content["reserve"])
+    states.put((("standing", entry.account), after))
+
+
+def _team(states: StateStore, entry: Entry) -> None:
+    teams.set_team(states, entry, _require_account(states, entry.account))
 
 
 def _fail(states: StateStore, entry: Entry) -> None:
@@ -306,6 +383,9 @@ def _recover(states: StateStore, entry: Entry) -> None:
     for name, spent in content["projects"].items():
         share = project(states, entry.account, name, now) or AccountMember.of(now)
         states.put((place_of_project(entry.account, name), share.with_charge(ChargePrice(Tallies.read(spent)))))
+    for name, spent in content.get("teams", {}).items():
+        team = teams.find_team(states, entry.account, name, now) or AccountMember.of(now)
+        states.put((teams.place_of_team(entry.account, name), team.with_charge(ChargePrice(Tallies.read(spent)))))
     if lost:
         used = credits_used(states, entry.account) or {}
         counts = {name: used.get(name, 0) + lost.get(name, 0) for name in {**used, **lost}}
@@ -335,18 +415,26 @@ _CHANGES: dict[str, Callable[[StateStore, Entry], None]] = {
     "anchor": _anchor,
     "answer": _nothing,
     "appoint": _appoint,
+    "approvals": approvals.set_needed,
+    "approve": approvals.add_approval,
     "attach": _attach,
     "charge": _charge,
     "claim": _claim,
+    "claim teams": teams.set_claimed,
+    "doubt": _doubt,
     "fail": _fail,
     "freeze": _freeze,
+    "give back": _give_back,
     "interrupt": _interrupt,
     "keys": _keys,
     "open": _open,
     "recover": _recover,
     "renew": _renew,
+    "request": approvals.add_request,
+    "reserve": _reserve,
     "resume": _resume,
     "service": _nothing,
+    "team": _team,
     "unlock": _unlock,
 }
 """The kinds of entries; a name is never changed, removed or given to another meaning."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 from discreet.accounting.filters import Rule
@@ -18,9 +18,11 @@ from discreet.errors import InsufficientBudget, InternalError, InvalidParameter,
 from discreet.hint_text import Hint
 from discreet.ledger import changes, policy
 from discreet.ledger.account import Account, AccountMember, AccountState
-from discreet.ledger.cost import Cost, added_share
+from discreet.ledger.caps.approvals import find_approval, used_request
+from discreet.ledger.caps.teams import place_of_membership
+from discreet.ledger.cost import Cost
 from discreet.ledger.entry import Entry, digest
-from discreet.ledger.policy import require_credit
+from discreet.ledger.policy import CappedSpender, capped_spenders, require_credit
 from discreet.ledger.serialization import (
     Amounts,
     amounts_text,
@@ -126,9 +128,6 @@ class AccountCharge:
 Held = tuple[Rule, Amounts, Amounts]
 """A rule that holds, its sum and its cap."""
 
-Capped = tuple[str, Place, AccountMember]
-"""A person or project whose own sums a charge adds to: the name, its place in the ledger, and the state there."""
-
 
 class PricedRequest(NamedTuple):
     """A checked and priced request.
@@ -141,6 +140,7 @@ class PricedRequest(NamedTuple):
         asked: the epsilon that the caller asked with, as "p/q", for people; empty if there is none.
         sql: the text as it was asked, for people; an entry has it if there is one. It is no part of the digest.
         restart: what a process needs to go on with the charge if it knows the key alone. The entry has it, too.
+        reserve: what was set aside before, from which it is paid; empty for the account itself.
     """
 
     orders: tuple[AccountCharge, ...]
@@ -155,13 +155,14 @@ class PricedRequest(NamedTuple):
     sql: str = ""
     restart: str = ""
     asked: str = ""
+    reserve: str = ""
 
     def places(self) -> list[Place]:
         """Returns the places of the states that the charge will look at."""
         places: list[Place] = [changes.BOOK, ("role", self.who)]
         for order in self.orders:
             account = order.account.name
-            places += ("standing", account), changes.place_of(account, self.who)
+            places += ("standing", account), changes.place_of(account, self.who), place_of_membership(account, self.who)
             if self.project:
                 places.append(changes.place_of_project(account, self.project))
         return places
@@ -197,6 +198,7 @@ def request(
     sql: str = "",
     restart: str = "",
     asked: str = "",
+    reserve: str = "",
 ) -> PricedRequest:
     """Checks and prices a request; touches no balance.
 
@@ -212,7 +214,7 @@ def request(
     if key is not None:
         sign, mark = name(key=key), _mark(orders, told, replay_key, terms)
     project = name(project=project) if project else ""
-    words = text(sql=sql), text(restart=restart), text(asked=asked)
+    words = text(sql=sql), text(restart=restart), text(asked=asked), name(reserve=reserve) if reserve else ""
     return _new(PricedRequest, (orders, who, quoted(told), sign, mark, project, 0, replay_key, terms, *words))
 
 
@@ -255,6 +257,9 @@ def charge(rows: Transaction, asked: PricedRequest) -> tuple[Receipt, ...]:
         AccountLocked: if the analyst's failure credits on an account are used up.
         NotPermitted: if the analyst may not ask.
     """
+    if not asked.beside:
+        for order in asked.orders:
+            policy.open_due_period(rows, order.account.name)
     if len(asked.orders) == 1:
         return (_charge_one(rows, asked, 0),)
     return tuple([_charge_one(rows, asked, place) for place in range(len(asked.orders))])
@@ -274,7 +279,7 @@ def earlier(rows: Transaction, asked: PricedRequest) -> tuple[Receipt, ...]:
     charged = [first, *(entry for entry in map(rows.entry, more) if entry is not None)]
     if not asked.is_of(charged, content["request"]):
         raise KeyConflict(first.sequence)
-    return tuple(Receipt.again(entry, _standing(rows, entry.account)) for entry in charged)
+    return tuple(Receipt.again(entry, policy.present_account(rows, entry.account)) for entry in charged)
 
 
 def weigh(rows: Transaction, asked: PricedRequest) -> None:
@@ -286,10 +291,10 @@ def weigh(rows: Transaction, asked: PricedRequest) -> None:
 def _charge_one(rows: Transaction, asked: PricedRequest, place: int) -> Receipt:
     order = asked.orders[place]
     account = order.account.name
-    now, after, (rule, spent, limits), written = _weigh_charge(rows, asked, order)
+    now, after, (rule, spent, limits), counted, written, approved = _weigh_charge(rows, asked, order)
     rows.put(*written)
     charged, cost_text = _cost(order.price_text, type(rule.cap))
-    share = added_share(now, after)
+    share = now.added_share(after)
     cost = Cost(None if not asked.asked else ratio(asked.asked), share, charged)
     rest = amounts_text(type(rule.cap), remainders(limits, spent))
     key = "" if place else asked.key
@@ -297,36 +302,118 @@ def _charge_one(rows: Transaction, asked: PricedRequest, place: int) -> Receipt:
     project = f'"project":{quoted(asked.project)},' if asked.project else ""
     beside = f'"beside":{asked.beside},' if asked.beside else ""
     epsilon = f'"asked":"{asked.asked}",' if asked.asked else ""
+    caps = f'"caps":[{counted}],' if counted else ""
+    epsilon = f'"approved":{approved},{epsilon}' if approved else epsilon
     moved = f',"share":"{write_ratio(share)}"'
     restart = f',"restart":{quoted(asked.restart)}' if asked.restart else ""
     words = f',"sql":{quoted(asked.sql)}' if asked.sql else ""
     body = (
-        f'{{{epsilon}{beside}"cost":{cost_text},"event":{order.event_text},"joined":{len(asked.orders)},{project}'
+        f'{{{epsilon}{beside}{caps}"cost":{cost_text},"event":{order.event_text},"joined":{len(asked.orders)},{project}'
         f'"question":{asked.question},"remaining":{rest}{mark}{restart}{moved}{words}}}'
     )
     entry = rows.add("charge", body, who=asked.who, account=account, price=order.price_text, key=key)
     return _new(Receipt, (entry[0], account, asked.who, order.event, cost, rest, entry[9], after, False, 0))
 
 
-def _weigh_charge(
-    rows: Transaction, asked: PricedRequest, order: AccountCharge
-) -> tuple[AccountState, AccountState, Held, list[tuple[Place, Kept]]]:
-    """Returns the account's state before and after a charge, the rule that would hold, and all changed states."""
+class WeighedCharge(NamedTuple):
+    """A charge that fits, and what it will change.
+
+    Attributes:
+        now: the account's state before it.
+        after: the account's state with it.
+        held: the rule that holds then.
+        caps: what it counts against, as its entry says; "" for the account alone.
+        written: all changed states.
+        approved: the request by which it may exceed caps; 0 if it exceeds none.
+    """
+
+    now: AccountState
+    after: AccountState
+    held: Held
+    caps: str
+    written: list[tuple[Place, Kept]]
+    approved: int = 0
+
+
+def _weigh_charge(rows: Transaction, asked: PricedRequest, order: AccountCharge) -> WeighedCharge:
+    """Returns a charge that fits the account or a reserve of it, and all caps that it counts against."""
     account = order.account.name
-    now, person = (_admit_analyst if not asked.beside else _read_states)(rows, account, asked.who)
-    allotted = _find_project(rows, account, asked.project, now) if asked.project else ()
+    if asked.beside:
+        return _weigh_beside(rows, asked, order)
+    now = _admit_analyst(rows, account, asked.who)
+    spenders = capped_spenders(rows, account, asked.who, now, project=asked.project)
     price = ChargePrice(order.price)
-    after = now.with_charge(price)
+    refused = partial(_refusal, rows, asked, order, now, spenders)
+    if asked.reserve:
+        _require_reserve(asked, order, now)
+    after = now.with_reserved_charge(asked.reserve, price) if asked.reserve else now.with_charge(price)
     held = after.spent.find_holding_rule(now.budget)
     if held is None:
-        raise _refusal(order, asked.asked, now, person)
+        raise refused()
     written: list[tuple[Place, Kept]] = [(("standing", account), after)]
-    for who, at, state in ((asked.who, changes.place_of(account, asked.who), person), *allotted):
-        charged = state.with_charge(price)
+    approved = 0
+    for spender in spenders:
+        charged = spender.state.with_charge(price)
         if not _within_cap(charged):
-            raise _refusal(order, asked.asked, now, person, (who, state))
-        written.append((at, charged))
-    return now, after, held, written
+            found = approved or find_approval(rows, account, asked.who, asked.replay_key, order.price)
+            if found is None:
+                raise refused(spender)
+            approved = found
+        written.append((spender.place, charged))
+    if approved:
+        written.append(used_request(rows, approved))
+    caps = ",".join([spender.text for spender in spenders if spender.has_cap])
+    if asked.reserve:
+        caps += f'{"," if caps else ""}["reserve",{quoted(asked.reserve)},""]'
+    return _new(WeighedCharge, (now, after, held, caps, written, approved))
+
+
+def _weigh_beside(rows: Transaction, asked: PricedRequest, order: AccountCharge) -> WeighedCharge:
+    """Returns a charge of nothing that was admitted before, whatever has happened to the analyst or the caps since."""
+    account = order.account.name
+    now = policy.require_account(rows, account)  # as it is: what is free opens no period
+    held = now.spent.find_holding_rule(now.budget)
+    if held is None:
+        raise _refusal(rows, asked, order, now, [])
+    person = changes.member(rows, account, asked.who, now)
+    written: list[tuple[Place, Kept]] = [(("standing", account), now), (changes.place_of(account, asked.who), person)]
+    return _new(WeighedCharge, (now, now, held, "", written, 0))
+
+
+def _require_reserve(asked: PricedRequest, order: AccountCharge, now: AccountState) -> None:
+    """Checks that a charge may come from a reserve, and fits it.
+
+    Raises:
+        InvalidParameter: if nothing of that name is set aside.
+        NotPermitted: if it is set aside for somebody else.
+        InsufficientBudget: if too little of it is left.
+    """
+    account, reserve = order.account.name, now.reserve(asked.reserve)
+    if reserve is None:
+        hint = Hint("Ask a steward to set an amount aside under this name, or leave {reserve} out.")
+        raise InvalidParameter("reserve", asked.reserve, f"to be set aside on account {account!r}", hint)
+    if reserve.who not in ("", asked.who):
+        raise NotPermitted(asked.who, f"spend from reserve {asked.reserve!r}", f"It is set aside for {reserve.who}.")
+    if not reserve.covers(order.price):
+        requested, remaining = _amounts_refused(order, reserve.spent, now.budget)
+        whole, used = share_used(reserve.promise, now.budget), share_used(reserve.spent, now.budget)
+        left = "" if whole is None or used is None else share_left(max(whole - used, Fraction(0)))
+        hint = Hint(
+            f"Nothing was spent from reserve {asked.reserve!r} of account {account!r}. Leave {{reserve}} out, or ask a "
+            "steward to set more aside under another name."
+        )
+        raise InsufficientBudget(requested, remaining, hint, left=f"{left} of the budget, in the reserve")
+
+
+def require_room(account: Account, now: AccountState, after: AccountState, amount: Loss) -> None:
+    """Checks that an amount can be set aside.
+
+    Raises:
+        InsufficientBudget: if the account does not have so much left.
+    """
+    if after.spent.find_holding_rule(now.budget) is None:
+        hint = Hint(f"Nothing was set aside on account {account.name!r}. {_advice(after.spent, now, ())}")
+        raise InsufficientBudget(amount, RemainingBudget.of(now.spent, now.budget).loss, hint)
 
 
 def require_admission(rows: Transaction, account: str, who: str) -> None:
@@ -334,37 +421,10 @@ def require_admission(rows: Transaction, account: str, who: str) -> None:
     _admit_analyst(rows, account, who)
 
 
-def _admit_analyst(rows: Transaction, account: str, who: str) -> tuple[AccountState, AccountMember]:
-    now = _standing(rows, account)
-    person = changes.member(rows, account, who, now)
-    policy.require_asking(rows, account, who, person, now)
+def _admit_analyst(rows: Transaction, account: str, who: str) -> AccountState:
+    now = policy.present_account(rows, account)
+    policy.require_asking(rows, account, who, changes.member(rows, account, who, now), now)
     require_credit(rows, account, who, now)
-    return now, person
-
-
-def _read_states(rows: Transaction, account: str, who: str) -> tuple[AccountState, AccountMember]:
-    """Returns the states for a charge that was admitted, whatever has happened to the analyst since."""
-    now = _standing(rows, account)
-    return now, changes.member(rows, account, who, now)
-
-
-def _find_project(rows: Transaction, account: str, project: str, now: AccountState) -> tuple[Capped, ...]:
-    """The project that a charge is for.
-
-    Raises:
-        NotPermitted: if no steward has allotted the project anything on this account.
-    """
-    state = changes.project(rows, account, project, now)
-    if state is None:
-        hint = "Ask a steward to set a cap for it first."
-        raise NotPermitted(f"project {project}", f"spend on account {account!r}", hint)
-    return ((f"project {project}", changes.place_of_project(account, project), state),)
-
-
-def _standing(rows: Transaction, account: str) -> AccountState:
-    now = rows.read(("standing", account), AccountState.read)
-    if now is None:
-        raise InternalError("An account lost its state.")
     return now
 
 
@@ -372,30 +432,33 @@ def _within_cap(charged: AccountMember) -> bool:
     return charged.cap is None or charged.spent.holding(charged.cap) is not None
 
 
-def _refusal(
+def _refusal(  # noqa: PLR0917 - all that a charge was weighed with
+    rows: Transaction,
+    asked: PricedRequest,
     order: AccountCharge,
-    asked: str,
     now: AccountState,
-    person: AccountMember,
-    capped: tuple[str, AccountMember] | None = None,
+    spenders: Sequence[CappedSpender],
+    capped: CappedSpender | None = None,
 ) -> InsufficientBudget:
     """Returns the error with what to do instead.
 
     People read the epsilon that was asked for, and percent of the budget or cap; its fields are in a currency that has
     both the cost and the remaining budget.
     """
-    spent, cap, reason, whole, caps = now.spent, now.budget, "Nothing was spent on account", "budget", [person]
-    who, state = capped or ("", person)
-    if capped is not None and state.cap is not None:
-        spent, cap, reason = state.spent, state.cap, f"This counts against the cap of {who!r} on account"
-        whole = "cap"
-        caps.append(state)
-    hint = Hint(f"{reason} {order.account.name!r}. {_advice(order.price, now, caps)}")
+    spent, cap, reason, whole = now.spent, now.budget, "Nothing was spent on account", "budget"
+    renews, more = now.renews, ""
+    if capped is not None and capped.state.cap is not None:
+        spent, cap, whole = capped.state.spent, capped.state.cap, "cap"
+        reason, renews = f"This counts against the cap of {capped.called!r} on account", capped.state.renews or renews
+        more = " A steward can allow this query beyond the cap: request an approval."
+    later = "" if renews is None else f" The {whole} renews {renews.describe(rows)}."
+    advice = _advice(order.price, now, [spender.state for spender in spenders])
+    hint = Hint(f"{reason} {order.account.name!r}. {advice}{later}{more}")
     requested, remaining = _amounts_refused(order, spent, cap)
     before, after = (share_used(sums, cap) for sums in (spent, spent + order.price))
     if before is None or after is None:
         return InsufficientBudget(requested, remaining, hint)
-    cost = Cost(ratio(asked) if asked else None, after - before, requested)
+    cost = Cost(ratio(asked.asked) if asked.asked else None, after - before, requested)
     left = share_left(max(1 - before, Fraction(0)))
     return InsufficientBudget(requested, remaining, hint, needs=f"{cost.brief} of the {whole}", left=left)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from discreet.dataclass import dataclass
 from discreet.ledger.account import Account, AccountState
-from discreet.ledger.serialization import ratio, read_loss
+from discreet.ledger.serialization import ratio, read_loss, write_loss, write_ratio
 from discreet.ledger.tallies import ChargePrice, prices, rules, share_used
 from discreet.privacy import Loss, Neighbours
 from discreet.privacy.amounts import decimal
@@ -55,6 +55,12 @@ class Cost:
             read_loss(content["cost"]),
         )
 
+    def write(self) -> dict[str, Any]:
+        """Returns the cost as JSON fields, which `read` takes, too."""
+        known = {"asked": self.epsilon, "share": self.share}
+        written = {name: write_ratio(amount) for name, amount in known.items() if amount is not None}
+        return {**written, "cost": write_loss(self.details)}
+
     @property
     def is_zero(self) -> bool:
         """Whether nothing was charged."""
@@ -85,7 +91,7 @@ def cost_now(account: Account, state: AccountState, event: Event, asked: Fractio
     after = state.with_charge(ChargePrice(price))
     rule = after.spent.holding(state.budget)
     details = (None if rule is None else price.of(rule)) or price.spent_under(state.budget) or state.budget * 0
-    return Cost(asked, added_share(state, after), details)
+    return Cost(asked, state.added_share(after), details)
 
 
 def describe_cost(account: Account, state: AccountState, event: Event) -> tuple[str, ...]:
@@ -120,13 +126,7 @@ def describe_cost(account: Account, state: AccountState, event: Event) -> tuple[
     return tuple(lines)
 
 
-def added_share(before: AccountState, after: AccountState) -> Fraction:
-    """Returns how far an act moves the share of the budget that is spent; below 0 where it gives a larger budget."""
-    spent, now = share_used(before.spent, before.budget), share_used(after.spent, after.budget)
-    return _NOTHING if spent is None or now is None else now - spent
-
-
-def meaning(account: Account, budget: Loss, period: int, answer: Loss | None = None) -> str:
+def meaning(account: Account, budget: Loss, period: int, answer: Loss | None = None, *, renews: bool = False) -> str:
     """Returns what a budget means, in a sentence: how often a guess about one person can be right.
 
     Args:
@@ -134,6 +134,7 @@ def meaning(account: Account, budget: Loss, period: int, answer: Loss | None = N
         budget: all that the account may release in a period.
         period: the present one; what the periods before it released is not in these figures, and the sentence says so.
         answer: what one answer may release; None for the account alone.
+        renews: whether later periods release as much again, about the same people.
 
     >>> from discreet.privacy import Neighbours, PureDP, Unit
     >>> account = Account(
@@ -147,8 +148,10 @@ def meaning(account: Account, budget: Loss, period: int, answer: Loss | None = N
     if account.neighbours is Neighbours.REPLACE:
         what = f"which of two values {one} has"
     whole = f"at most {_percent_above(best_guess(budget))} with all that this account may release"
-    if period > 1:
+    if period > 1 or renews:
         whole += " in this period"
+    if renews:
+        whole += ", and later periods add to that"
     if answer is None:
         return f"Someone guessing {what} is right 50 % of the time without any answer, and {whole}."
     with_it = f"at most {_percent_above(best_guess(answer))} with it"

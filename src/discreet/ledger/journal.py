@@ -10,7 +10,6 @@ sum of its charges. It cannot see that the end of the ledger is missing together
 from __future__ import annotations
 
 import threading
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from types import TracebackType
@@ -147,6 +146,7 @@ class Journal:
         with self.writing() as rows:
             policy.require_steward(rows, "", by, "resume the ledger")
             changes.apply(rows, rows.add("resume", {"note": note}, who=by))
+            policy.doubt_calendars(rows, by=by)
 
     def is_frozen(self) -> bool:
         """Returns whether the ledger is read-only until a steward acts."""
@@ -170,8 +170,8 @@ class Journal:
                 self._seen = head
 
 
-Pending = Counter[tuple[str, str, str, str]]
-"""Counts each charge by account, person, price and project."""
+Pending = dict[tuple[str, str, str, changes.CountedCaps], list[int]]
+"""The number of charges by account, person, price and caps, after the entry of the first."""
 
 _MOST_PENDING = 50_000  # different charges held before they are added up
 
@@ -206,8 +206,8 @@ def _walk(rows: Transaction, *, together: bool) -> tuple[Head, changes.InMemoryS
         if entry[9] != previous:
             raise LedgerTampered(place, "its content does not match its hash")
         kind = entry[2]
-        if kind == "charge" and together:
-            pending[*entry[3:6], changes.project_of(entry[8])] += 1
+        if kind == "charge" and together and not changes.APPROVED.match(entry[8]):
+            pending.setdefault((*entry[3:6], changes.counted_caps(entry[8])), [place, 0])[1] += 1
             if len(pending) > _MOST_PENDING:
                 _add_up(states, pending)
             continue
@@ -224,8 +224,9 @@ def _walk(rows: Transaction, *, together: bool) -> tuple[Head, changes.InMemoryS
 
 def _add_up(states: changes.InMemoryStateStore, pending: Pending) -> None:
     """Equal charges are added at once: exact sums do not depend on order."""
-    for (account, who, price, project), count in pending.items():
-        changes.charge(states, account, who, Tallies.read(parse_canonical(price)) * count, project_name=project)
+    for (account, who, price, counted), (first, count) in pending.items():
+        total = Tallies.read(parse_canonical(price)) * count
+        changes.charge(states, account, who, total, counted=counted, entry=first)
     pending.clear()
 
 

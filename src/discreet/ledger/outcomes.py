@@ -18,11 +18,14 @@ run is counted before it begins, by the charge or by a claim, both durable: a pr
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from typing import Any
 
 from discreet.errors import LedgerError, LedgerTampered, RunsUsedUp
 from discreet.ledger import changes, charges
+from discreet.ledger.account import AccountState
 from discreet.ledger.charges import PricedRequest, Receipt, require_admission
+from discreet.ledger.cost import Cost
 from discreet.ledger.entry import Entry, Head, digest
 from discreet.ledger.journal import Journal
 from discreet.ledger.policy import find_credit_owner
@@ -285,6 +288,18 @@ _POLL = 0.01  # seconds between looks for the outcome of what another process ru
 _MOST_DOUBLED = 6  # times that the wait for a runner grows, since a long question is run again in vain
 
 
+def write_receipt(receipt: Receipt) -> dict[str, Any]:
+    """Returns a receipt as JSON fields, for another process that runs its charge."""
+    event, cost, state = events.to_json(receipt.event), receipt.cost.write(), receipt.state.write()
+    return {**receipt._asdict(), "event": event, "cost": cost, "state": state}
+
+
+def read_receipt(fields: Mapping[str, Any]) -> Receipt:
+    """Returns the receipt that `write_receipt` wrote."""
+    event, cost = events.from_json(fields["event"]), Cost.read(fields["cost"])
+    return Receipt(**{**fields, "event": event, "cost": cost, "state": AccountState.read(fields["state"])})
+
+
 def claim_run(journal: Journal, receipt: Receipt, wait: float) -> Receipt | None:
     """Returns a receipt to run a charge again, after waiting for its runner; None once it has ended.
 
@@ -373,6 +388,8 @@ def reopen(rows: Transaction, receipt: Receipt) -> Receipt | None:
 
 
 def _require_same_period(rows: Transaction, charge: Entry) -> None:
+    if changes.is_from_reserve(charge.body):
+        return
     if any(entry.kind == "renew" for entry in rows.entries(charge.sequence, charge.account)):
         raise LedgerError(f"Charge {charge.sequence} was made before its account was renewed", "Ask with a new key.")
 

@@ -14,15 +14,22 @@ account back.
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
+from collections.abc import Iterator
+from typing import NamedTuple
 
 from discreet.dataclass import dataclass
 from discreet.errors import AccountLocked, InvalidParameter, NotPermitted
 from discreet.ledger import changes
-from discreet.ledger.account import SHARED, AccountMember, AccountState, Balance, Failures, Role
-from discreet.ledger.serialization import parse_canonical
-from discreet.ledger.store.ledger_store import Transaction
+from discreet.ledger.account import NO_FAILURES, SHARED, Account, AccountMember, AccountState, Balance, Failures, Role
+from discreet.ledger.caps import teams
+from discreet.ledger.renewal.open_period import OpenPeriod
+from discreet.ledger.serialization import parse_canonical, quoted, write_loss
+from discreet.ledger.store.ledger_store import Place, StateStore, Transaction
 from discreet.progress import Progress
+
+_new = tuple.__new__  # makes a named tuple without the function around it
 
 OWNER = "owner"
 """The name that acts when no other is given: see `Ledger.history`."""
@@ -37,6 +44,7 @@ class Caller:
         project: whose cap a charge counts against, besides the analyst's and the account's; empty for none.
         key: an idempotency key of the analyst's own; the same key with another request is refused.
         progress: is called with the name of every stage that begins.
+        reserve: the purpose for which an amount was set aside that pays; empty for the account.
 
     >>> Caller(analyst="ana", key="first")
     Caller(analyst='ana', project='', key='first')
@@ -46,13 +54,14 @@ class Caller:
     project: str = ""
     key: str | None = None
     progress: Progress | None = None
+    reserve: str = ""
 
     def __repr__(self) -> str:
         """Leaves out who listens, which says nothing about who is charged."""
         return f"Caller(analyst={self.analyst!r}, project={self.project!r}, key={self.key!r})"
 
 
-def role(states: changes.StateStore, account: str, who: str) -> Role | None:
+def role(states: StateStore, account: str, who: str) -> Role | None:
     """Returns the role of a name on an account: given there, else on the whole ledger; the owner is a steward."""
     if who == OWNER:
         return Role.STEWARD
@@ -61,7 +70,7 @@ def role(states: changes.StateStore, account: str, who: str) -> Role | None:
     return given or _role_on_ledger(states, who)
 
 
-def require_steward(states: changes.StateStore, account: str, who: str, act: str) -> None:
+def require_steward(states: StateStore, account: str, who: str, act: str) -> None:
     """Checks that a person is a steward.
 
     Raises:
@@ -71,9 +80,7 @@ def require_steward(states: changes.StateStore, account: str, who: str, act: str
         raise NotPermitted(who, act, "Only a steward may.")
 
 
-def require_asking(
-    states: changes.StateStore, account: str, who: str, person: AccountMember, now: AccountState
-) -> None:
+def require_asking(states: StateStore, account: str, who: str, person: AccountMember, now: AccountState) -> None:
     """Checks that a person may ask on an account.
 
     Raises:
@@ -86,7 +93,7 @@ def require_asking(
         raise NotPermitted(who, f"ask on account {account!r}")
 
 
-def _role_on_ledger(states: changes.StateStore, who: str) -> Role | None:
+def _role_on_ledger(states: StateStore, who: str) -> Role | None:
     text = states.get("role", who)
     return None if text is None else Role(parse_canonical(text)["role"])
 
@@ -132,7 +139,7 @@ def _earlier(rows: Transaction, account: str) -> list[str]:
     return names
 
 
-def require_account(states: changes.StateStore, account: str) -> AccountState:
+def require_account(states: StateStore, account: str) -> AccountState:
     """Returns the state of an account.
 
     Raises:
@@ -144,18 +151,173 @@ def require_account(states: changes.StateStore, account: str) -> AccountState:
     return now
 
 
+def require_account_opened(rows: Transaction, account: str) -> Account:
+    """Returns what an account was opened as.
+
+    Raises:
+        InvalidParameter: if there is none of that name.
+    """
+    found = rows.get("account", account)
+    if found is None:
+        raise unknown(account)
+    return Account.read(found)
+
+
+def present_account(rows: Transaction, account: str) -> AccountState:
+    """Returns the state of an account now: in a new period if one is due, which the next charge opens.
+
+    Raises:
+        InvalidParameter: if there is none of that name.
+    """
+    now = require_account(rows, account)
+    period = None if now.renews is None else now.renews.due(rows)
+    if now.renews is None or period is None:
+        return now
+    return now.with_new_period(now.budget, now.renews._replace(first_day=period))
+
+
+def open_due_period(rows: Transaction, account: str) -> None:
+    """Opens the period of an account that the clock is in, by an entry, if that is due.
+
+    What is charged by a clock in doubt may belong to another period than its entry says. So an entry says that as well,
+    and nothing renews until a steward does.
+    """
+    now = require_account(rows, account)
+    if now.renews is None or now.renews.doubt:
+        return
+    doubt = now.renews.doubts(rows)
+    period = None if doubt else now.renews.due(rows)
+    if doubt:
+        changes.apply(rows, rows.add("doubt", {"why": doubt}, who=OWNER, account=account))
+    elif period is not None:
+        body = {"budget": write_loss(now.budget), "note": "", "renews": now.renews.opening(rows, period)}
+        changes.apply(rows, rows.add("renew", body, who=OWNER, account=account))
+
+
+def doubt_calendars(rows: Transaction, *, by: str) -> None:
+    """Stops all renewals until a steward renews: a copy of the ledger may have taken its place.
+
+    What was spent in a period that the copy does not know is counted in an earlier one. A renewal would forget it.
+    """
+    for _, account, _ in list(rows.states("account")):
+        now = require_account(rows, account)
+        if now.renews is not None and not now.renews.doubt:
+            body = {"why": "the ledger may have been restored from a copy"}
+            changes.apply(rows, rows.add("doubt", body, who=by, account=account))
+
+
+def present_cap(rows: Transaction, state: AccountMember, now: AccountState) -> AccountMember:
+    """Returns the state of a person, project or team now: in a new period of its own cap if one is due."""
+    period = None if state.renews is None else state.renews.due(rows)
+    if state.renews is None or period is None:
+        return state
+    return state.with_new_period(state.renews._replace(first_day=period, since=rows.tail().sequence + 1), now.budget)
+
+
 def unknown(account: str) -> InvalidParameter:
     """Returns the error for an account that was never opened."""
     return InvalidParameter("account", account, "to be an account of this ledger", "Open it first, with its budget.")
 
 
-def balance(rows: Transaction, account: str, *, analyst: str | None = None, project: str | None = None) -> Balance:
-    """Returns the figures of an account, or of one analyst or project on it."""
-    now = require_account(rows, account)
+def balance(
+    rows: Transaction, account: str, *, analyst: str | None = None, project: str | None = None, team: str | None = None
+) -> Balance:
+    """Returns the figures of an account, or of one analyst, project or team on it."""
+    now = present_account(rows, account)
     if project is not None:
-        return Balance.of_member(changes.project(rows, account, project, now) or AccountMember.of(now), now)
+        allotted = changes.project(rows, account, project, now) or AccountMember.of(now)
+        return _balance_of(rows, allotted, now)
+    if team is not None:
+        return _balance_of(rows, teams.find_team(rows, account, team, now) or AccountMember.of(now), now)
     found = failures(rows, account, now)
     if analyst is None:
-        return Balance.of(now, found)
+        return dataclasses.replace(Balance.of(now, found), renews=_describe(rows, now.renews))
     own = find_credit_owner(rows, account, analyst)
-    return Balance.of_member(changes.member(rows, account, analyst, now), now, found, own)
+    return _balance_of(rows, changes.member(rows, account, analyst, now), now, found, own)
+
+
+def _balance_of(
+    rows: Transaction, state: AccountMember, now: AccountState, found: Failures = NO_FAILURES, name: str = ""
+) -> Balance:
+    present = present_cap(rows, state, now)
+    renews = present.renews or (None if present.cap is None else now.renews)
+    return dataclasses.replace(Balance.of_member(present, now, found, name), renews=_describe(rows, renews))
+
+
+def _describe(rows: Transaction, renews: OpenPeriod | None) -> str:
+    return "" if renews is None else renews.describe(rows)
+
+
+class CappedSpender(NamedTuple):
+    """A person, project or team whose own sums a charge adds to.
+
+    Attributes:
+        kind: "analyst", "project" or "team".
+        name: whose cap it is.
+        place: of the state in the ledger.
+        state: what was spent, and the cap, in the period that is open now.
+    """
+
+    kind: str
+    name: str
+    place: Place
+    state: AccountMember
+
+    @property
+    def called(self) -> str:
+        """What messages call it."""
+        return self.name if self.kind == "analyst" else f"{self.kind} {self.name}"
+
+    @property
+    def has_cap(self) -> bool:
+        """Whether a cap of its own limits it."""
+        return self.state.cap is not None
+
+    @property
+    def text(self) -> str:
+        """How the entry of a charge names it: kind, name, and the period of its cap if that has a calendar."""
+        renews = self.state.renews
+        opened = "" if renews is None else renews.first_day.isoformat()
+        return f'["{self.kind}",{quoted(self.name)},"{opened}"]'
+
+
+def capped_spenders(
+    rows: Transaction, account: str, who: str, now: AccountState, *, project: str = ""
+) -> list[CappedSpender]:
+    """Returns the person, the project and the teams that a charge on an account counts against.
+
+    Raises:
+        NotPermitted: if the project has no cap, or the groups of the person are more than a day old.
+    """
+    place, person = changes.place_of(account, who), changes.member(rows, account, who, now)
+    if not project and person.renews is None and rows.get(*teams.place_of_membership(account, who)) is None:
+        return [_new(CappedSpender, ("analyst", who, place, person))]
+    found = [("analyst", who, place, person)]
+    if project:
+        allotted = _project(rows, account, project, now)
+        found.append(("project", project, changes.place_of_project(account, project), allotted))
+    found += _teams(rows, account, who, now)
+    return [
+        CappedSpender(kind, name, place, state if state.renews is None else present_cap(rows, state, now))
+        for kind, name, place, state in found
+    ]
+
+
+def _project(rows: Transaction, account: str, project: str, now: AccountState) -> AccountMember:
+    state = changes.project(rows, account, project, now)
+    if state is None:
+        hint = "Ask a steward to set a cap for it first."
+        raise NotPermitted(f"project {project}", f"spend on account {account!r}", hint)
+    return state
+
+
+def _teams(
+    rows: Transaction, account: str, who: str, now: AccountState
+) -> Iterator[tuple[str, str, Place, AccountMember]]:
+    belongs = teams.membership(rows, account, who)
+    if belongs.until:
+        belongs.require_known(who, rows.clock().moment)
+    for name in belongs.teams:
+        state = teams.find_team(rows, account, name, now)
+        if state is not None:
+            yield "team", name, teams.place_of_team(account, name), state

@@ -50,7 +50,7 @@ ARROW = "->"
 _MOST_SHOWN = 8  # keys that are listed in a difference
 _LIMITS = "max_groups", "max_rows"
 _TIMES = "date", "timestamp"
-_TOLD = frozenset(("columns", "limits", "unit"))
+_TOLD = frozenset(("columns", "limits", "sample", "unit"))
 
 
 def differences(before: str, after: str) -> tuple[str, ...]:
@@ -198,6 +198,8 @@ def _lines(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
     for column in (*before, *(added for added in after if added not in before)):
         yield from _column(_plain(column), before.get(column), after.get(column))
     yield from _limits(old.get("limits") or [1, 1], new.get("limits") or [1, 1])
+    if old.get("sample") != new.get("sample"):
+        yield f"sample_of: {_written_sample(old.get('sample'))} -> {_written_sample(new.get('sample'))}"
     for name in sorted((old.keys() | new.keys()) - _TOLD):  # what a later version of this library may declare
         if old.get(name) != new.get(name):
             yield f"{name}: {json.dumps(old.get(name))} -> {json.dumps(new.get(name))}"
@@ -217,6 +219,21 @@ def _written_limits(limits: Any) -> str:
     if len(limits) > len(_LIMITS):
         return f"{limits[-1]} rows in all"
     return ", ".join(f"{name} {number}" for name, number in zip(_LIMITS, limits, strict=True))
+
+
+def _written_sample(sample: Any) -> str:
+    """Returns a sample in words, each stratum by itself.
+
+    >>> _written_sample({"by": "ward", "strata": [["A", 500, 20], ["B", 300, 10]]})
+    '20 of 500 in A, 10 of 300 in B, by ward'
+    """
+    if sample is None:
+        return "none"
+    if "strata" not in sample:
+        return f"{sample['size']} of {sample['population']}"
+    strata = (f"{size} of {population} in {_plain(key)}" for key, population, size in sample["strata"][:_MOST_SHOWN])
+    more = len(sample["strata"]) - _MOST_SHOWN
+    return f"{', '.join(strata)}{f' and {more} more' if more > 0 else ''}, by {sample['by']}"
 
 
 def _column(name: str, old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> Iterator[str]:

@@ -20,8 +20,9 @@ from typing import Any, TypeVar
 
 from discreet import check
 from discreet.errors import InternalError, InvalidParameter
-from discreet.privacy import ZCDP, ApproxDP, Loss, PureDP, Unit
+from discreet.privacy import ZCDP, AnyBudget, ApproxDP, Loss, PureDP, RenewalSchedule, RenewingBudget, Unit
 from discreet.privacy.amounts import LONGEST_SUM, short
+from discreet.privacy.budget import split
 
 LONGEST_NAME = 200  # characters of an account, a table, an analyst or a key
 LONGEST_TEXT = 1 << 20  # characters of a question, a declaration or a note
@@ -139,6 +140,23 @@ def read_loss(fields: dict[str, str]) -> Loss:
     True
     """
     return _loss(fields.get("epsilon"), fields.get("rho"), fields.get("delta"))
+
+
+def write_budget(budget: AnyBudget) -> dict[str, str]:
+    """Writes a budget as its amounts, and the calendar by which it renews if it has one.
+
+    >>> from discreet.privacy import Budget
+    >>> write_budget(Budget(epsilon=2, per="month"))
+    {'epsilon': '2/1', 'per': 'month', 'start': '2001-01-01', 'zone': 'UTC'}
+    """
+    amount, schedule = split(budget)
+    return {**write_loss(amount), **({} if schedule is None else schedule.write())}
+
+
+def read_budget(fields: dict[str, str]) -> AnyBudget:
+    """Reads the budget that `write_budget` wrote."""
+    amount = read_loss(fields)
+    return RenewingBudget(amount, RenewalSchedule.read(fields)) if "per" in fields else amount
 
 
 @lru_cache(maxsize=256)

@@ -8,6 +8,7 @@ from fractions import Fraction
 from discreet.dataclass import dataclass
 from discreet.ledger import changes, policy
 from discreet.ledger.account import Balance, Role, describe_share
+from discreet.ledger.caps.teams import find_team
 from discreet.ledger.cost import Cost
 from discreet.ledger.entry import Entry
 from discreet.ledger.store.ledger_store import Transaction
@@ -16,7 +17,7 @@ from discreet.report.display import Display, DisplayMixin
 
 _HEADINGS = ("sequence", "time", "who", "account", "what", "cost")  # of entries as a table
 _MOST_ROWS = 500
-_SCOPES = "member", "project"  # of states that belong to a person or a project on an account
+_SCOPES = "member", "project", "team"  # of states that belong to a person, project or team on an account
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +79,7 @@ class Standing(Balance):
         listed: whether only people who were appointed may ask.
         people: all who asked or were appointed, by name.
         projects: all that were allotted something, by name.
+        teams: all that have a cap, by name.
 
     >>> from discreet.ledger import Ledger
     >>> from discreet.privacy import Budget, Unit
@@ -92,14 +94,19 @@ class Standing(Balance):
     listed: bool = False
     people: tuple[Share, ...] = ()
     projects: tuple[Share, ...] = ()
+    teams: tuple[Share, ...] = ()
 
     __repr__ = Balance.__repr__
 
     @property
     def lines(self) -> list[tuple[str, str, str, str, str]]:
-        """A line for each person and project: name, role, cap, spent, remaining."""
+        """A line for each person, project and team: name, role, cap, spent, remaining."""
         people = [(one.name, "no role" if one.role is None else one.role.value, *one.figures) for one in self.people]
-        return people + [(one.name, "project", *one.figures) for one in self.projects]
+        return people + [
+            (one.name, kind, *one.figures)
+            for kind, shares in (("project", self.projects), ("team", self.teams))
+            for one in shares
+        ]
 
     def _display(self) -> Display:
         facts = list(self.facts.items())
@@ -110,11 +117,13 @@ class Standing(Balance):
         return Display(columns=("", ""), rows=facts, notes=shares)
 
 
-def spenders(rows: Transaction, account: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Returns the names of all who asked or were appointed on an account, and of its projects."""
+def spenders(rows: Transaction, account: str) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """Returns the names of all who asked or were appointed on an account, of its projects and of its teams."""
     found = [(scope, *place.split("\n", 1)) for scope, place, _ in rows.states() if "\n" in place]
-    people, projects = ([who for kind, at, who in found if (kind, at) == (scope, account)] for scope in _SCOPES)
-    return tuple(people), tuple(projects)
+    people, projects, teams = (
+        tuple(who for kind, at, who in found if (kind, at) == (scope, account)) for scope in _SCOPES
+    )
+    return people, projects, teams
 
 
 def standing(rows: Transaction, account: str) -> Standing:
@@ -123,8 +132,8 @@ def standing(rows: Transaction, account: str) -> Standing:
     Raises:
         InvalidParameter: if there is none of that name.
     """
-    now, whole = policy.require_account(rows, account), policy.balance(rows, account)
-    people, projects = spenders(rows, account)
+    now, whole = policy.present_account(rows, account), policy.balance(rows, account)
+    people, projects, teams = spenders(rows, account)
     fields = {field.name: getattr(whole, field.name) for field in dataclasses.fields(Balance)}
     return Standing(
         **fields,
@@ -132,6 +141,7 @@ def standing(rows: Transaction, account: str) -> Standing:
         listed=now.listed,
         people=tuple(_person(rows, account, who, whole) for who in people),
         projects=tuple(_project(rows, account, name, whole) for name in projects),
+        teams=tuple(_team(rows, account, name, whole) for name in teams),
     )
 
 
@@ -144,6 +154,12 @@ def _person(rows: Transaction, account: str, who: str, whole: Balance) -> Share:
 def _project(rows: Transaction, account: str, name: str, whole: Balance) -> Share:
     known = changes.project(rows, account, name, policy.require_account(rows, account))
     own = policy.balance(rows, account, project=name)
+    return _share(name, None, None if known is None else known.cap, own, whole)
+
+
+def _team(rows: Transaction, account: str, name: str, whole: Balance) -> Share:
+    known = find_team(rows, account, name, policy.require_account(rows, account))
+    own = policy.balance(rows, account, team=name)
     return _share(name, None, None if known is None else known.cap, own, whole)
 
 

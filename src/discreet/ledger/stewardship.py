@@ -18,15 +18,16 @@ from discreet.errors import InvalidParameter, NotPermitted
 from discreet.hint_text import Hint
 from discreet.ledger import changes, policy
 from discreet.ledger.account import Account, AccountState, Balance, Role, cap_in, same_currency
-from discreet.ledger.cost import added_share
 from discreet.ledger.entry import digest
 from discreet.ledger.journal import Journal
 from discreet.ledger.redeclaration import LONGEST_BLOCK, check_same_people, keys_place, named_keys, require_seen
+from discreet.ledger.renewal.open_period import first_opening
 from discreet.ledger.serialization import name, parse_canonical, text, write_loss, write_ratio
-from discreet.ledger.store.ledger_store import VERSIONS, Transaction, no_charge
+from discreet.ledger.store.ledger_store import CALENDARS, VERSIONS, Transaction, no_charge
 from discreet.ledger.tallies import rules
 from discreet.noise import system_bits
-from discreet.privacy import Loss, Neighbours, Unit
+from discreet.privacy import AnyBudget, Loss, Neighbours, RenewalSchedule, Unit
+from discreet.privacy.budget import split
 
 TableRecord = Mapping[str, Any]
 """The fields of a table in the ledger."""
@@ -127,7 +128,7 @@ def amendment(now: AccountState, budget: Loss, note: str) -> dict[str, Any]:
 
     It has how far the share that is spent moves by that, so that the shares of all entries of a period still add up.
     """
-    moved = added_share(now, now.with_budget(budget))
+    moved = now.added_share(now.with_budget(budget))
     return {"budget": write_loss(budget), "note": note, "share": write_ratio(moved)}
 
 
@@ -147,10 +148,12 @@ class Stewardship:
         *,
         unit: Unit,
         neighbours: Neighbours | str = Neighbours.ADD_REMOVE,
-        budget: Loss | None = None,
+        budget: AnyBudget | None = None,
         by: str = policy.OWNER,
     ) -> Account:
         """Opens an account, or returns the one that was opened with the same declarations.
+
+        A budget with a calendar opens the period that the clock of the ledger is in.
 
         Raises:
             InvalidParameter: if it was opened with another unit, relation or budget (a steward may amend its budget,
@@ -166,11 +169,11 @@ class Stewardship:
             if budget is None:
                 hint = "Pass e.g. Budget(epsilon=1)."
                 raise InvalidParameter("budget", None, f"to be given for the new account {called!r}", hint)
-            rules(budget)
-            opened = Account(name=called, unit=unit, neighbours=relation, budget=budget, salt=new_salt())
-            changes.apply(
-                rows, rows.add("open", {"account": parse_canonical(opened.write())}, who=steward, account=called)
-            )
+            amount, schedule = split(budget)
+            rules(amount)
+            opened = Account(name=called, unit=unit, neighbours=relation, budget=amount, salt=new_salt())
+            body = {"account": parse_canonical(opened.write()), **calendar_fields(rows, schedule)}
+            changes.apply(rows, rows.add("open", body, who=steward, account=called))
         return opened
 
     def attach(
@@ -222,25 +225,39 @@ class Stewardship:
                     _keep_keys(rows, _block(told, count, blocks), count, by=steward, account=owner)
             changes.apply(rows, rows.add("attach", {**body, **origin.fields}, who=steward, account=owner))
 
-    def amend(self, account: str, *, budget: Loss, by: str = policy.OWNER, note: str = "") -> Balance:
-        """Gives an account another budget of its currency; what was spent stays spent."""
+    def amend(self, account: str, *, budget: AnyBudget, by: str = policy.OWNER, note: str = "") -> Balance:
+        """Gives an account another budget of its currency, or calendar; what was spent stays spent.
+
+        Without a calendar the budget renews as before; with one per "never", it renews no longer.
+        """
         return self._change_budget("amend", account, budget, name(by=by), text(note=note))
 
-    def renew(self, account: str, *, budget: Loss | None = None, by: str = policy.OWNER, note: str = "") -> Balance:
-        """Starts a new period of an account with nothing spent; its lifetime spending goes on and is shown."""
+    def renew(
+        self, account: str, *, budget: AnyBudget | None = None, by: str = policy.OWNER, note: str = ""
+    ) -> Balance:
+        """Starts a new period of an account with nothing spent; its lifetime spending goes on and is shown.
+
+        A budget with a calendar goes on from the period that the clock of the ledger is in.
+        """
         return self._change_budget("renew", account, budget, name(by=by), text(note=note))
 
-    def _change_budget(self, kind: str, account: str, budget: Loss | None, by: str, note: str) -> Balance:
+    def _change_budget(self, kind: str, account: str, budget: AnyBudget | None, by: str, note: str) -> Balance:
         with self._journal.acting() as rows:
-            now = policy.require_account(rows, account)
+            policy.require_account(rows, account)
             policy.require_steward(rows, account, by, f"{kind} account {account!r}")
-            chosen = now.budget if budget is None else same_currency(now.budget, budget)
+            if kind == "amend":
+                policy.open_due_period(rows, account)
+            now = policy.require_account(rows, account)
+            amount, schedule = (now.budget, None) if budget is None else split(budget)
+            chosen = same_currency(now.budget, amount)
+            if kind == "renew" and schedule is None and now.renews is not None:
+                schedule = now.renews.schedule
             body = amendment(now, chosen, note) if kind == "amend" else {"budget": write_loss(chosen), "note": note}
-            changes.apply(rows, rows.add(kind, body, who=by, account=account))
+            changes.apply(rows, rows.add(kind, {**body, **calendar_fields(rows, schedule)}, who=by, account=account))
             return policy.balance(rows, account)
 
     def appoint(
-        self, who: str, role: Role | str, *, account: str = "", cap: Loss | None = None, by: str = policy.OWNER
+        self, who: str, role: Role | str, *, account: str = "", cap: AnyBudget | None = None, by: str = policy.OWNER
     ) -> None:
         """Gives a person a role on an account, or (account "") on the whole ledger, and perhaps a cap of their own.
 
@@ -258,17 +275,15 @@ class Stewardship:
                     "appoint the owner",
                     "The owner of the ledger's file is always a steward. Use another name.",
                 )
-            now = policy.require_account(rows, account) if account else None
-            if cap is not None and now is None:
+            if cap is not None and not account:
                 hint = Hint("Name the account, e.g. {account:visits}.")
                 raise InvalidParameter("cap", cap, "to come with an account", hint)
-            if cap is not None and now is not None:
-                cap = cap_in(now.budget, cap)
+            fields = cap_fields(rows, account, cap) if account else {"cap": None}
             policy.require_steward(rows, account, steward, "appoint people")
-            body = {"cap": None if cap is None else write_loss(cap), "name": called, "role": given.value}
+            body = {**fields, "name": called, "role": given.value}
             changes.apply(rows, rows.add("appoint", body, who=steward, account=account))
 
-    def allot(self, project: str, *, account: str, cap: Loss, by: str = policy.OWNER, note: str = "") -> None:
+    def allot(self, project: str, *, account: str, cap: AnyBudget, by: str = policy.OWNER, note: str = "") -> None:
         """Gives a project a cap on an account; charges that name it count against both. What it has spent stays spent.
 
         Raises:
@@ -277,9 +292,9 @@ class Stewardship:
         """
         called, steward, why = name(project=project), name(by=by), text(note=note)
         with self._journal.acting() as rows:
-            own = cap_in(policy.require_account(rows, account).budget, cap)
+            fields = cap_fields(rows, account, cap)
             policy.require_steward(rows, account, steward, "set project caps")
-            body = {"cap": write_loss(own), "note": why, "project": called}
+            body = {**fields, "note": why, "project": called}
             changes.apply(rows, rows.add("allot", body, who=steward, account=account))
 
     def record(self, act: str, *, about: str, by: str = policy.OWNER, facts: Mapping[str, str] | None = None) -> None:
@@ -312,8 +327,25 @@ class Stewardship:
             changes.apply(rows, rows.add("unlock", {"note": why}, who=steward, account=account))
 
 
+def cap_fields(rows: Transaction, account: str, cap: AnyBudget | None) -> dict[str, Any]:
+    """Returns the fields of an entry that gives a person, project or team a cap on an account."""
+    now = policy.require_account(rows, account)
+    if cap is None:
+        return {"cap": None}
+    amount, schedule = split(cap_in(now.budget, cap))
+    return {"cap": write_loss(amount), **calendar_fields(rows, schedule)}
+
+
+def calendar_fields(rows: Transaction, schedule: RenewalSchedule | None) -> dict[str, Any]:
+    """Returns the field of an entry by which a budget renews; none without a calendar."""
+    if schedule is None:
+        return {}
+    rows.require_version(CALENDARS)
+    return {"renews": first_opening(schedule, rows)}
+
+
 def _same_account(
-    rows: Transaction, known: Account, unit: Unit, neighbours: Neighbours, budget: Loss | None
+    rows: Transaction, known: Account, unit: Unit, neighbours: Neighbours, budget: AnyBudget | None
 ) -> Account:
     hint = "An account keeps what it was opened with. Open another account, or amend its budget."
     if unit != known.unit:
@@ -321,8 +353,12 @@ def _same_account(
     if neighbours is not known.neighbours:
         raise InvalidParameter("neighbours", neighbours.value, f"to be {known.neighbours.value}", hint)
     now = changes.account_state(rows, known.name)
-    if budget is not None and budget != known.budget and (now is None or budget != now.budget):
+    amount, schedule = (None, None) if budget is None else split(budget)
+    if amount is not None and amount != known.budget and (now is None or amount != now.budget):
         raise InvalidParameter("budget", budget, f"to be {known.budget}, as declared before", hint)
+    present = None if now is None or now.renews is None else now.renews.schedule
+    if schedule not in (None, present):
+        raise InvalidParameter("budget", budget, f"to renew {present or 'per never'}, as in the ledger", hint)
     return known
 
 

@@ -16,12 +16,13 @@ from collections.abc import Mapping
 from dataclasses import field
 from fractions import Fraction
 from functools import lru_cache
+from typing import Any, NamedTuple
 
 from discreet import check
 from discreet.accounting import filters
 from discreet.accounting.composition import terms
 from discreet.dataclass import dataclass
-from discreet.errors import InvalidParameter, UnsupportedEvent
+from discreet.errors import InternalError, InvalidParameter, UnsupportedEvent
 from discreet.exact import root_below
 from discreet.ledger.serialization import (
     NAMES,
@@ -38,7 +39,7 @@ from discreet.ledger.serialization import (
     write_pairs,
 )
 from discreet.privacy import ZCDP, ApproxDP, Loss, Neighbours, PureDP
-from discreet.privacy.events import Event
+from discreet.privacy.events import Approx, Concentrated, Event, Pure
 from discreet.report.display import share_left, share_spent
 
 PARTS = 10**12
@@ -119,6 +120,11 @@ class Tallies:
         for kind in sums:
             sums[kind] = _sum(sums[kind], more[kind])
         return Tallies(sums)
+
+    def __sub__(self, other: Tallies) -> Tallies:
+        """Returns what is left of a sum without a part of it; never negative, although long sums are rounded up."""
+        less = {kind: difference(spent, other.sums[kind]) for kind, spent in self.sums.items()}
+        return Tallies(less)
 
     def __mul__(self, count: int) -> Tallies:
         return Tallies({kind: _times(spent, count) for kind, spent in self.sums.items()})
@@ -371,6 +377,14 @@ def _sum(spent: Amounts | None, more: Amounts | None) -> Amounts | None:
     return _bound_amounts(first, add_pairs(spent[1], delta)) if delta[0] else (first, spent[1])
 
 
+def difference(spent: Amounts | None, part: Amounts | None) -> Amounts | None:
+    """Returns the exact difference; sums that were rounded up differently never make it negative."""
+    if spent is None or part is None:
+        return None
+    pairs = zip(spent, part, strict=True)
+    return tuple([max(Fraction(*one) - Fraction(*other), Fraction(0)).as_integer_ratio() for one, other in pairs])
+
+
 def _times(spent: Amounts | None, count: int) -> Amounts | None:
     if spent is None:
         return None
@@ -419,3 +433,54 @@ class RemainingBudget:
 
     def __str__(self) -> str:
         return share_left(self.share)
+
+
+class Reserve(NamedTuple):
+    """An amount that is set aside: a part of an account's budget that nothing else may spend.
+
+    Formal guarantee: what is set aside counts as spent from that moment on, under every rule that can price it. A
+    charge from it is accepted only if all charges from it together cost no more than it, under each of these rules.
+    So the sums that an account is held to are at least those of everything that was released, in whatever order:
+    plain composition, with no theorem about nested filters. What is given back is the difference, and it stays what
+    it was under a rule that could not price the whole.
+
+    Attributes:
+        name: what it is for.
+        who: the person who may spend it; empty for all who may ask on the account.
+        promise: what it costs as a whole, under each rule.
+        spent: what was charged to it so far.
+    """
+
+    name: str
+    who: str
+    promise: Tallies
+    spent: Tallies
+
+    def covers(self, price: Tallies) -> bool:
+        """Returns whether one more charge fits, under every rule that can price the whole."""
+        return (self.spent + price).is_covered_by(self.promise)
+
+    def write(self) -> dict[str, Any]:
+        """Returns the reserve as JSON fields."""
+        return {"promise": self.promise.write(), "spent": self.spent.write(), "who": self.who}
+
+    @classmethod
+    def read(cls, name: str, fields: Mapping[str, Any]) -> Reserve:
+        """Returns the reserve that `write` wrote."""
+        return cls(name, fields["who"], Tallies.read(fields["promise"]), Tallies.read(fields["spent"]))
+
+
+@lru_cache(maxsize=256)
+def reserve_price(amount: Loss, budget: Loss, neighbours: Neighbours) -> Tallies:
+    """Returns what it costs to set an amount aside, under each rule of a budget.
+
+    An epsilon has a price in rho as well, epsilon^2 / 2, which covers all pure charges that add up to it (epsilon-DP is
+    epsilon^2 / 2-zCDP; Bun and Steinke 2016, Proposition 1.4).
+    """
+    if isinstance(amount, PureDP):
+        return prices(Pure(amount.epsilon), budget, neighbours)
+    if isinstance(amount, ApproxDP):
+        return prices(Approx(amount.epsilon, amount.delta), budget, neighbours)
+    if not isinstance(amount, ZCDP):
+        raise InternalError("A reserve is of a currency that no account has.")
+    return prices(Concentrated(amount.rho, amount.delta), budget, neighbours)

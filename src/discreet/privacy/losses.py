@@ -11,15 +11,16 @@ order a.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import fields
 from fractions import Fraction
-from typing import Self, TypeVar, overload
+from typing import Any, Self, TypeVar, overload
 
 from discreet import check
 from discreet.check import Number, assign
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.exact import root_above
-from discreet.hint_text import Hint
 from discreet.privacy.amounts import below_one, decimal, group_delta, group_size, repetitions, short
 from discreet.privacy.unit import Neighbours
 
@@ -51,6 +52,18 @@ class Loss(ABC):
     @abstractmethod
     def group(self, size: int) -> Self:
         """Returns the guarantee for a group of so many units that change together."""
+
+    @classmethod
+    def compose(cls, releases: Iterable[tuple[Self, int]]) -> Self:
+        """Returns the composition of so many releases of each loss; that of none is zero.
+
+        >>> print(ApproxDP.compose([(ApproxDP(1, 1e-6), 2), (ApproxDP(0.5, 0), 1)]))
+        epsilon=2.5, delta=2e-06
+        """
+        total: Any = cls(*[0] * len(fields(cls)))  # type: ignore[arg-type]
+        for loss, count in releases:
+            total = total + loss * count
+        return total  # type: ignore[no-any-return]
 
     def __add__(self, other: Loss) -> Loss:
         if not isinstance(other, Loss):
@@ -141,9 +154,6 @@ def convert(loss: L, *, given: Neighbours | str, wanted: Neighbours | str) -> L:
         "to follow from a guarantee for 'replace'",
         "Under 'replace' the number of units may be public. Compute the loss from sensitivities for 'add_remove'.",
     )
-
-
-_CHOICES = Hint("Pass {epsilon:1}, or {epsilon:1} with {delta:1e-6}, or {rho:0.1}, or {rho:0.1} with {delta:1e-6}.")
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -413,49 +423,3 @@ class GDP(Loss):
         True
         """
         return GDP.from_square(self.mu_squared * group_size(size) ** 2)
-
-
-@overload
-def Budget(*, epsilon: Number) -> PureDP: ...
-@overload
-def Budget(*, epsilon: Number, delta: Number) -> ApproxDP: ...
-@overload
-def Budget(*, rho: Number, delta: Number = ...) -> ZCDP: ...
-@overload
-def Budget(*, epsilon: Number | None = ..., delta: Number | None = ..., rho: Number | None = ...) -> Loss: ...
-def Budget(*, epsilon: Number | None = None, delta: Number | None = None, rho: Number | None = None) -> Loss:
-    """Returns the largest loss that may be spent.
-
-    It is pure, approximate or zero-concentrated, by the amounts that are named.
-
-    Args:
-        epsilon: above 0; alone it makes a `PureDP`, with delta an `ApproxDP`.
-        delta: strictly between 0 and 1; it accompanies epsilon or rho. Leave it out to say zero.
-        rho: above 0; it makes a `ZCDP`, with delta the approximate form.
-
-    Returns:
-        The loss that no sum of charges may exceed.
-
-    Raises:
-        InvalidParameter: if an amount is outside its domain, or the amounts do not go together.
-
-    >>> print(Budget(epsilon=1), "|", Budget(epsilon=2, delta=1e-6), "|", Budget(rho=0.1))
-    epsilon=1 | epsilon=2, delta=1e-06 | rho=0.1
-    """
-    if (epsilon is None) == (rho is None):
-        raise _wrong_mixture(epsilon, delta, rho)
-    if delta is not None:
-        check.positive(delta=delta)
-        below_one(delta=delta)
-    if rho is not None:
-        return ZCDP(check.positive(rho=rho), 0 if delta is None else delta)
-    amount = check.positive(epsilon=epsilon)
-    return PureDP(amount) if delta is None else ApproxDP(amount, delta)
-
-
-def _wrong_mixture(epsilon: object, delta: object, rho: object) -> InvalidParameter:
-    if epsilon is not None:
-        return InvalidParameter("rho", rho, "to come without epsilon: a budget has one currency", _CHOICES)
-    if delta is not None:
-        return InvalidParameter("delta", delta, "to come with epsilon or rho", _CHOICES)
-    return InvalidParameter("epsilon", None, "to be given, or rho", _CHOICES)

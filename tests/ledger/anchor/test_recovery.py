@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import shutil
 from fractions import Fraction
 from pathlib import Path
@@ -11,14 +12,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.errors import AnchorMismatch, LedgerError, LedgerTampered, NotPermitted
-from discreet.ledger import AnchoredLedger, Ledger, RestoreReport, restore_anchored
+from discreet.errors import AnchorMismatch, InsufficientBudget, LedgerError, LedgerTampered, NotPermitted
+from discreet.ledger import AnchoredLedger, Head, Ledger, RestoreReport, restore_anchored
 from discreet.ledger.anchor.anchor_actions import UncheckedLedger
 from discreet.ledger.anchor.anchor_file import read_anchor
 from discreet.ledger.serialization import are_within, ratio
 from discreet.ledger.tallies import Tallies
 from discreet.privacy import Budget, events
 from tests.ledger.ledgers import PATIENTS, tamper
+from tests.ledger.renewal.machines import Machine
 
 ROOM = Budget(epsilon=100, delta="1e-2")
 DRAWS = (events.Pure("1/3"), events.Pure("1/10"), events.Gaussian(noise_multiplier=9), events.Approx("1/7", "1e-9"))
@@ -271,3 +273,39 @@ def test_nothing_that_was_spent_is_forgotten(
             )
         if known and not elsewhere and not renewed(after):
             assert now.lifetime == was.lifetime  # nothing is counted that was not spent
+
+
+def test_a_restored_ledger_renews_only_by_a_steward(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a lost period had spent counts in the copy's period, which the next renewal would forget."""
+    machine = Machine(monkeypatch, dt.datetime(2026, 11, 19, tzinfo=dt.UTC))
+    with at(tmp_path) as ledger:
+        ledger.stewardship.open_account("patients", unit=PATIENTS, budget=Budget(epsilon=3, per="month"))
+        ledger.keep_anchor(backup=ledger.backup(str(tmp_path / "copy")))
+        machine.pass_days(12)
+        ledger.caps.set_team("heart", account="patients", cap=Budget(epsilon=2), members=["ana"], groups=["g"])
+        ledger.charge("patients", events.Pure(2), analyst="ana")
+    lose(tmp_path)
+    restored(tmp_path, accept_loss=True)
+    with at(tmp_path) as ledger:
+        machine.pass_days(31)
+        found = ledger.balance("patients")
+        assert (str(found.spent), "restored from a copy" in found.renews) == ("epsilon=2", True)
+        with pytest.raises(InsufficientBudget):
+            ledger.charge("patients", events.Pure(2))
+        assert ledger.caps.team("heart", account="patients") == (Budget(epsilon=2), ("ana",), ("g",))
+        assert str(ledger.balance("patients", team="heart").spent) == "epsilon=2"
+        ledger.stewardship.renew("patients")
+        ledger.charge("patients", events.Pure(2))
+        ledger.verify()
+
+
+def test_resuming_a_frozen_ledger_stops_renewals(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = Machine(monkeypatch, dt.datetime(2026, 11, 19, tzinfo=dt.UTC))
+    ledger = Ledger()
+    ledger.stewardship.open_account("patients", unit=PATIENTS, budget=Budget(epsilon=3, per="month"))
+    with pytest.raises(LedgerTampered):
+        ledger.check_anchor(Head(1, "f" * 64))
+    ledger.resume(note="agreed")
+    machine.pass_days(12)
+    assert "restored from a copy" in ledger.balance("patients").renews
+    ledger.verify()

@@ -66,7 +66,7 @@ def accept_missing_anchor(path: str, *, by: str, reason: str, anchor_file: str |
     """
     why = text(reason=reason).strip()
     if not why:
-        raise InvalidParameter("reason", reason, "to say why the anchor is missing", 'E.g. reason="its disk broke".')
+        raise InvalidParameter("reason", reason, "to say why the anchor is missing", "Write a few words.")
 
     def evidence(_: Transaction) -> dict[str, str]:
         return {"how": "accepted", "reason": why}

@@ -121,7 +121,7 @@ def alone(anchor_file: str) -> Iterator[None]:
 
 
 _FORM = 1  # of the file
-_SCOPES = ("account", "failures", "member", "project", "role", "standing")
+_SCOPES = ("account", "failures", "groups", "member", "members", "project", "role", "standing", "team")
 _MOST_HEADS = 128  # earlier heads of each kind; between them and the next one a loss is counted twice
 
 
@@ -180,7 +180,7 @@ class LedgerCheckpoint:
         return AccountState.read(self.states["standing", account])
 
     def shares(self, scope: str, account: str) -> dict[str, AccountMember]:
-        """Returns where each person ("member") or project stood on an account."""
+        """Returns where each person ("member"), project or team stood on an account."""
         start = f"{account}\n"
         found = {name: text for (kind, name), text in self.states.items() if kind == scope and name.startswith(start)}
         return {name.removeprefix(start): AccountMember.read(text) for name, text in found.items()}
@@ -188,6 +188,10 @@ class LedgerCheckpoint:
     def failures(self, account: str) -> dict[str, int]:
         """Returns the failure credits that each name had used up on an account."""
         return dict(parse_canonical(self.states.get(("failures", account), "{}")))
+
+    def team(self, scope: str, account: str, team: str) -> list[str]:
+        """Returns the people ("members") or the groups of the sign-in provider ("groups") that are a team."""
+        return list(parse_canonical(self.states.get((scope, f"{account}\n{team}"), "[]")))
 
     @property
     def roles(self) -> dict[str, str]:

@@ -288,7 +288,10 @@ def id_of(rows: Transaction) -> str | None:
 def enter(rows: Transaction, body: dict[str, str], *, by: str) -> None:
     """Writes an entry about the anchor: that it was begun, was missing and that was accepted, or who joined it."""
     rows.require_version(VERSIONS["anchor"])
-    changes.apply(rows, rows.add("anchor", body, who=by))
+    entry = rows.add("anchor", body, who=by)
+    changes.apply(rows, entry)
+    if changes.makes_anchor_again(entry):
+        policy.doubt_calendars(rows, by=by)
 
 
 def read_known(anchor_file: str) -> LedgerCheckpoint | None:

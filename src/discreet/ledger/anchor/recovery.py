@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from fractions import Fraction
 from typing import Any
 
 from discreet.dataclass import dataclass
@@ -30,13 +29,13 @@ from discreet.ledger.anchor.anchor_file import (
     write_anchor,
 )
 from discreet.ledger.anchor.anchored_ledger import AnchoredLedger, id_of, mismatch, read_known
-from discreet.ledger.cost import added_share
+from discreet.ledger.caps.teams import find_team
 from discreet.ledger.entry import Entry, Head
 from discreet.ledger.ledger import Ledger
 from discreet.ledger.serialization import Amounts, canonical, name, parse_canonical, text, write_loss, write_ratio
 from discreet.ledger.stewardship import amendment, new_salt
 from discreet.ledger.store.ledger_store import VERSIONS, Transaction
-from discreet.ledger.tallies import ChargePrice, Tallies
+from discreet.ledger.tallies import ChargePrice, Tallies, difference
 from discreet.privacy import Loss
 
 _NOTE = "as it was at the anchor"
@@ -251,7 +250,7 @@ def _recover(ledger: Ledger, known: LedgerCheckpoint, by: str, note: str) -> dic
             cost = Tallies.read(body["account"]).spent_under(known.standing(account).budget)
             about = {"anchor": str(known.head), "common": str(common), "note": note}
             now = policy.require_account(rows, account)
-            share = added_share(now, now.with_charge(ChargePrice(Tallies.read(body["account"]))))
+            share = now.added_share(now.with_charge(ChargePrice(Tallies.read(body["account"]))))
             told = {"cost": None if cost is None else write_loss(cost), "share": write_ratio(share), **about}
             # Also where nothing was spent: an open charge of the copy may have been answered in the lost ledger, so
             # it must not be run again (`outcomes._refuse_restored`).
@@ -261,6 +260,7 @@ def _recover(ledger: Ledger, known: LedgerCheckpoint, by: str, note: str) -> dic
         _appoint_on_ledger(rows, known, by)
         if changes.is_frozen(rows):
             changes.apply(rows, rows.add("resume", {"note": note}, who=by))
+        policy.doubt_calendars(rows, by=by)
     return lost
 
 
@@ -303,6 +303,12 @@ def _appoint_again(rows: Transaction, known: LedgerCheckpoint, account: str, by:
         if was.cap is not None and (held is None or held.cap != was.cap):
             body = {"cap": write_loss(was.cap), "note": _NOTE, "project": project}
             changes.apply(rows, rows.add("allot", body, who=by, account=account))
+    for team, was in known.shares("team", account).items():
+        known_team = find_team(rows, account, team, now)
+        if was.cap is not None and (known_team is None or known_team.cap != was.cap):
+            people = {scope: known.team(scope, account, team) for scope in ("groups", "members")}
+            team_body = {"cap": write_loss(was.cap), "note": _NOTE, "team": team, **people}
+            changes.apply(rows, rows.add("team", team_body, who=by, account=account))
 
 
 def _appoint_on_ledger(rows: Transaction, known: LedgerCheckpoint, by: str) -> None:
@@ -326,16 +332,23 @@ def _find_lost_spending(
         project: _difference(share, changes.project(then, account, project, before) or AccountMember.of(before))
         for project, share in known.shares("project", account).items()
     }
+    teams = {
+        team: _difference(share, find_team(then, account, team, before) or AccountMember.of(before))
+        for team, share in known.shares("team", account).items()
+    }
     used, seen = known.failures(account), changes.credits_used(then, account) or {}
     failures = {who: count - seen.get(who, 0) for who, count in used.items() if count > seen.get(who, 0)}
-    people, projects = ({who: one for who, one in shares.items() if _counts(one)} for shares in (people, projects))
+    people, projects, teams = (
+        {who: one for who, one in shares.items() if _counts(one)} for shares in (people, projects, teams)
+    )
     body = {
         "account": amount.write(),
         "failures": failures,
         "people": {who: one.write() for who, one in people.items()},
         "projects": {project: one.write() for project, one in projects.items()},
+        **({"teams": {team: one.write() for team, one in teams.items()}} if teams else {}),
     }
-    return body, bool(_counts(amount) or people or projects or failures)
+    return body, bool(_counts(amount) or people or projects or teams or failures)
 
 
 def _difference(now: AccountState | AccountMember, then: AccountState | AccountMember) -> Tallies:
@@ -343,18 +356,10 @@ def _difference(now: AccountState | AccountMember, then: AccountState | AccountM
     found: dict[str, Amounts | None] = {}
     for kind, total in now.lifetime.sums.items():
         before, spent, earlier = then.lifetime.sums[kind], now.spent.sums[kind], then.spent.sums[kind]
-        found[kind] = None
-        if total is not None and before is not None:
-            found[kind] = _minus(total, before)
-        elif now.period == then.period and spent is not None and earlier is not None:
-            found[kind] = _minus(spent, earlier)
+        found[kind] = difference(total, before)
+        if found[kind] is None and now.period == then.period:
+            found[kind] = difference(spent, earlier)
     return Tallies(found)
-
-
-def _minus(total: Amounts, before: Amounts) -> Amounts:
-    """Returns the exact difference; sums that were rounded up differently never make it negative."""
-    pairs = zip(total, before, strict=True)
-    return tuple(max(Fraction(*one) - Fraction(*other), Fraction(0)).as_integer_ratio() for one, other in pairs)
 
 
 def _counts(amount: Tallies) -> bool:

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from discreet.ledger.account import AccountMember, AccountState
 from discreet.ledger.entry import Entry, Head, digest, seal
+from discreet.ledger.renewal.clock import Clock, read_machine_clock
 from discreet.ledger.serialization import canonical
 
 Value = TypeVar("Value")
@@ -109,7 +110,7 @@ Place = tuple[str, str]
 """Scope and name of a state."""
 
 
-VERSION = 5
+VERSION = 6
 """The version of ledgers, in a file or on a server. A ledger of an earlier version becomes one of this version with the
 first entry that the earlier code does not know, so that the earlier code refuses the ledger and does not take it for
 altered; until then both can use it."""
@@ -117,8 +118,18 @@ altered; until then both can use it."""
 NEW = 2
 """The version of a new ledger: until it holds what came later, earlier code can use it."""
 
-VERSIONS = {"service": 2, "recover": 3, "anchor": 4, "keys": 5}
+_CAPS = ("approvals", "approve", "claim teams", "doubt", "give back", "request", "reserve", "team")
+VERSIONS = {"service": 2, "recover": 3, "anchor": 4, "keys": 5, **dict.fromkeys(_CAPS, 6)}
 """The version that introduced a kind of entry; all other kinds are as old as the ledger."""
+
+CALENDARS = 6
+"""The version that introduced calendars, by which a budget or a cap renews: fields of entries of earlier kinds."""
+
+
+def needed_version(entry: Entry) -> int:
+    """Returns the version of a ledger that may hold an entry; 0 if every version may."""
+    dated = entry.kind in ("open", "amend", "renew", "appoint", "allot") and "renews" in entry.content
+    return CALENDARS if dated else VERSIONS.get(entry.kind, 0)
 
 
 Places = Callable[[], Sequence[Place]]
@@ -134,6 +145,19 @@ def as_text(kept: Kept) -> str:
     return kept if isinstance(kept, str) else kept.write()
 
 
+class StateStore(Protocol):
+    """A place for states: the store, or memory while verifying."""
+
+    def get(self, scope: str, name: str) -> str | None:
+        """Returns the text of a state, if there is one."""
+
+    def read(self, place: Place, parse: Callable[[str], Value]) -> Value | None:
+        """Returns what a state says, if there is one; `parse` makes it from its text, the same for a scope."""
+
+    def put(self, *states: tuple[Place, Kept]) -> None:
+        """Replaces states, each given as a text or as what it says."""
+
+
 class Transaction(ABC):
     """The rows of the ledger inside one transaction."""
 
@@ -145,13 +169,32 @@ class Transaction(ABC):
     def tail(self) -> Head:
         """Returns the last entry's place and hash."""
 
+    _clock: Clock | None = None
+
+    def clock(self) -> Clock:
+        """Returns the time of this transaction, by the clock of the machine unless the database has one.
+
+        It is read once, so that all that is decided in a transaction is decided in one period.
+        """
+        if self._clock is None:
+            self._clock = read_machine_clock()
+        return self._clock
+
+    def stamp(self) -> str:
+        """Returns the time for an entry, in ISO 8601."""
+        return _now() if self._clock is None else self._clock.moment.isoformat(timespec="milliseconds")
+
+    @abstractmethod
+    def latest_time(self, first: int) -> str:
+        """Returns the latest time of the entries from a place on, in ISO 8601; empty if there are none."""
+
     def add(
         self, kind: str, body: object, *, who: str, account: str = "", price: str = "", key: str = "", about: int = 0
     ) -> Entry:
         """Writes the next entry of the chain; a body that is a text is canonical JSON already."""
         sequence, previous = self.tail()
         written = body if isinstance(body, str) else canonical(body)
-        entry = seal(previous, sequence + 1, (_now(), kind, account, who, price, key, about, written))
+        entry = seal(previous, sequence + 1, (self.stamp(), kind, account, who, price, key, about, written))
         self.append(entry)
         return entry
 

@@ -11,7 +11,7 @@ from typing import cast
 from discreet.errors import LedgerError
 from discreet.lazy import load
 from discreet.ledger.entry import Head
-from discreet.ledger.store.ledger_store import VERSIONS, Store, Transaction
+from discreet.ledger.store.ledger_store import Store, Transaction, needed_version
 from discreet.ledger.store.sqlite import SqliteStore
 from discreet.postgres_url import is_postgres
 
@@ -84,9 +84,11 @@ def copy(rows: Transaction, place: str, *, again: bool = False) -> Head:
 def _fill(rows: Transaction, into: Transaction) -> None:
     if into.tail().sequence:
         raise LedgerError("The place of the copy already has a ledger", "Name another place.")
+    version = 0
     for entry in rows.entries():
-        if entry.kind in VERSIONS:
-            into.require_version(VERSIONS[entry.kind])
+        if needed_version(entry) > version:
+            version = needed_version(entry)
+            into.require_version(version)
         into.append(entry)
     for answer in rows.answers():
         into.add_answer(*answer[:4])  # what an entry says of it is in the entry

@@ -17,6 +17,7 @@ the time-out therefore costs nothing but time.
 
 from __future__ import annotations
 
+import datetime as dt
 import os
 import threading
 from collections.abc import Iterator, Sequence
@@ -27,6 +28,7 @@ from typing import Any
 
 from discreet.errors import InternalError, LedgerError, LedgerMissing, LedgerUnavailable
 from discreet.ledger.entry import GENESIS, Head
+from discreet.ledger.renewal.clock import Clock
 from discreet.ledger.store import postgres_tables
 from discreet.ledger.store.ledger_store import Deferral, Place, Places, Store, Transaction
 from discreet.ledger.store.postgres_connections import Connections, Statement
@@ -39,12 +41,13 @@ _IDLE = 30.0  # seconds after which the server gives up a transaction whose clie
 
 _WRITING = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"  # each statement sees what was committed before it
 _READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-_PATH = "SELECT set_config('search_path', %s, true)"
+_PATH = "SELECT set_config('search_path', %s, true), clock_timestamp()"
 _LOCKED = (  # the settings come first, and hold until the end of the transaction
     "SELECT set_config('search_path', %s, true), set_config('synchronous_commit', 'off', true), "
     "set_config('lock_timeout', %s, true), set_config('idle_in_transaction_session_timeout', %s, true), "
     "pg_advisory_xact_lock(%s)"
 )
+_CLOCK = "SELECT clock_timestamp()"  # after the lock, so that entries are in the order of their times
 _LOCK = "SELECT pg_advisory_xact_lock(%s)"
 _HASH = "SELECT hash FROM entries WHERE sequence = %s"
 _FLUSHED = (  # a transaction of its own, whose commit is waited for since it writes to the log
@@ -65,14 +68,23 @@ class PostgresTransaction(SqlTransaction):
         connection: in a transaction.
         schema: of the tables.
         tail: the last entry.
+        moment: of the server's clock, when the transaction began.
         remembered: states as they were at some head.
     """
 
     def __init__(
-        self, connections: Connections, connection: Any, schema: str, tail: Head, remembered: Remembered | None = None
+        self,
+        connections: Connections,
+        connection: Any,
+        schema: str,
+        tail: Head,
+        *,
+        moment: dt.datetime,
+        remembered: Remembered | None = None,
     ) -> None:
         super().__init__(remembered)
         self._connections, self._connection, self._schema = connections, connection, schema
+        self._clock = Clock(moment.astimezone(dt.UTC))
         self._waiting: list[Statement] = []
         self._tail = tail
         if remembered is not None and remembered[0] == tail:
@@ -151,6 +163,7 @@ class PostgresStore(Store):
         self._writer: Any = None
         self._rows: PostgresTransaction | None = None
         self._remembered: Remembered | None = None
+        self._times: dict[int, tuple[str, int]] = {}
         self._durable = Head(0, GENESIS)  # exactly this head is known to be on the disk
         self._write_lock = threading.RLock()
 
@@ -222,9 +235,12 @@ class PostgresStore(Store):
     def _begin_transaction(self, places: Sequence[Place]) -> PostgresTransaction:
         """Begins a transaction; if a state does not fit its seal, there is none."""
         foreseen = [foreseeing(places)] if places else []
-        tail, *found = self._lock_and_query((TAIL, ()), *((_with_marks(query), values) for query, values in foreseen))
+        statements = [(_with_marks(query), values) for query, values in foreseen]
+        clock, tail, *found = self._lock_and_query((_CLOCK, ()), (TAIL, ()), *statements)
         head = Head(*tail[0]) if tail else Head(0, GENESIS)
-        rows = PostgresTransaction(self._connections, self._writer, self._schema, head, self._remembered)
+        told: dict[str, Any] = {"moment": clock[0][0], "remembered": self._remembered}
+        rows = PostgresTransaction(self._connections, self._writer, self._schema, head, **told)
+        rows.times = self._times
         try:
             if found:
                 rows.learn(places, found[0])
@@ -337,21 +353,23 @@ class PostgresStore(Store):
         """Opens a view of one state of the ledger."""
         self._after_fork()
         with self._connections.translate_errors():
-            connection, head = self._connections.run_with_retries(self._view)
+            connection, head, moment = self._connections.run_with_retries(self._view)
             try:
-                yield PostgresTransaction(self._connections, connection, self._schema, head)
+                rows = PostgresTransaction(self._connections, connection, self._schema, head, moment=moment)
+                rows.times = self._times
+                yield rows
             finally:
                 self._connections.give_back(connection)
             self._make_durable(head)
 
-    def _view(self) -> tuple[Any, Head]:
-        """Returns a connection inside a transaction that sees one state, and the last entry of that state."""
+    def _view(self) -> tuple[Any, Head, dt.datetime]:
+        """Returns a connection inside a transaction that sees one state, the last entry of that state, and the time."""
         connection = self._connections.take()
         try:
             view = (_READING, ()), (_PATH, (self._search_path,)), (TAIL, ())
-            *_, tail = self._connections.together(connection, view)
-            row = tail.fetchone()
-            return connection, Head(*row) if row else Head(0, GENESIS)
+            *_, path, tail = self._connections.together(connection, view)
+            row, (_, moment) = tail.fetchone(), path.fetchone()
+            return connection, Head(*row) if row else Head(0, GENESIS), moment
         except BaseException:
             connection.close()
             raise

@@ -100,6 +100,7 @@ class SqliteStore(Store):
         self._process = os.getpid()
         self._remembered: Remembered | None = None
         self._looked: Remembered | None = None
+        self._times: dict[int, tuple[str, int]] = {}
         self._writer = self._open()
         self._writer.execute(f"PRAGMA busy_timeout={int(1000 * min(DEAF, self._timeout))}")  # the rest is `begin`'s
         self._cursor = self._writer.cursor()
@@ -144,6 +145,7 @@ class SqliteStore(Store):
                     _retell(error)
                     raise
         self._rows = SqliteTransaction(self._writer, self._remembered, self._cursor)
+        self._rows.times = self._times
         self._remembered = None  # until what follows is committed
         return self._rows
 
@@ -182,6 +184,7 @@ class SqliteStore(Store):
                     self._reader.execute("ROLLBACK")  # an interrupt came before the end of an earlier look
                 self._reader.execute("BEGIN")
                 rows = SqliteTransaction(self._reader, self._looked, self._glance)
+                rows.times = self._times
                 yield rows
                 self._looked = rows.seen_state or self._looked
             finally:

@@ -31,6 +31,8 @@ _HEAD = "SELECT sequence, hash FROM entries"
 TAIL = f"{_HEAD} ORDER BY sequence DESC LIMIT 1"
 _STATE = "SELECT text, seal FROM states WHERE scope = ? AND name = ?"
 _STATES = "SELECT scope, name, text, seal FROM states{} ORDER BY scope, name"
+_LATEST = "SELECT coalesce(max(time), ''), coalesce(max(sequence), 0) FROM entries WHERE sequence > ?"
+_MOST_TIMES = 1000
 _SEAL = "SELECT seal FROM states WHERE scope = ? AND name = ?"
 _ANSWER = "SELECT sequence, charge, replay_key, payload FROM answers"
 _PLACES = (
@@ -74,6 +76,9 @@ class SqlTransaction(Transaction):
         self._remembered = remembered
         self._tail: Head | None = None  # no other process writes during a transaction
         self._known: dict[Place, Any] = {}
+        self.times: dict[int, tuple[str, int]] = {}
+        """The latest time from an entry on, and the last entry that was looked at; the store keeps it."""
+        self._wrote_none = True
 
     @abstractmethod
     def _stream(self, select: str, condition: str, values: Sequence[Any], after: int = 0) -> Iterator[tuple[Any, ...]]:
@@ -125,6 +130,7 @@ class SqlTransaction(Transaction):
 
     def append(self, entry: Entry) -> None:
         """Adds an entry, and remembers it as the last one."""
+        self._wrote_none = False
         self._write("INSERT INTO entries VALUES (?,?,?,?,?,?,?,?,?,?)", entry)
         self._tail = _new(Head, (entry[0], entry[9]))
 
@@ -136,6 +142,20 @@ class SqlTransaction(Transaction):
         """Returns the hash of the entry at a place, or None."""
         row = self._query(f"{_HEAD} WHERE sequence = ?", (sequence,)).fetchone()
         return None if row is None else Head(*row).hash
+
+    def latest_time(self, first: int) -> str:
+        """Returns the latest time of the entries from a place on, in ISO 8601; empty if there are none.
+
+        Each entry is looked at once in a process: with a month of entries this would take longer than a charge.
+        """
+        latest, last = self.times.get(first, ("", first - 1))
+        time, sequence = self._short(_LATEST, (last,)).fetchone()
+        found: tuple[str, int] = max(latest, time), max(last, sequence)
+        if self._wrote_none:  # an entry that is undone gives its place to another
+            if len(self.times) >= _MOST_TIMES:
+                self.times.clear()
+            self.times[first] = found
+        return found[0]
 
     def by_key(self, who: str, key: str) -> Entry | None:
         """Returns the charge that came with an idempotency key."""

@@ -30,6 +30,10 @@ class Event:
         """Returns levels of nesting, 1 for an event that contains no other."""
         return 1
 
+    def _set(self, **fields: object) -> None:
+        """Sets its fields, while it is being built."""
+        assign(self, **fields)
+
 
 def nested_depth(event: Event) -> int:
     """Returns the depth of an event, refused if one more level around it would be too much."""
@@ -66,7 +70,7 @@ class PoissonSampled(Event):
         chance = check.positive(probability=probability)
         if chance > 1:
             raise InvalidParameter("probability", probability, "<= 1", "Pass a share, e.g. probability=0.01.")
-        assign(self, probability=chance, event=_inner(event))
+        self._set(probability=chance, event=_inner(event))
 
     @property
     def depth(self) -> int:
@@ -96,7 +100,7 @@ class Repeated(Event):
     count: int
 
     def __init__(self, event: Event, count: int) -> None:
-        assign(self, event=_inner(event), count=repetitions(count))
+        self._set(event=_inner(event), count=repetitions(count))
 
     @property
     def depth(self) -> int:
@@ -131,7 +135,7 @@ class Composed(Event):
             raise InvalidParameter(
                 "events", f"more than {MOST_EVENTS} events", "to be fewer", "Use Repeated for equal events."
             )
-        assign(self, events=members)
+        self._set(events=members)
 
     @property
     def depth(self) -> int:
@@ -164,7 +168,7 @@ class Calibrated(Event):
 
     def __init__(self, event: Event, epsilon: Number, delta: Number) -> None:
         check.positive(delta=delta)
-        assign(self, event=_inner(event), epsilon=check.positive(epsilon=epsilon), delta=below_one(delta=delta))
+        self._set(event=_inner(event), epsilon=check.positive(epsilon=epsilon), delta=below_one(delta=delta))
 
     @property
     def depth(self) -> int:
@@ -224,7 +228,7 @@ class Laplace(Event):
     noise_multiplier: Fraction
 
     def __init__(self, noise_multiplier: Number) -> None:
-        assign(self, noise_multiplier=check.positive(noise_multiplier=noise_multiplier, floats="exact"))
+        self._set(noise_multiplier=check.positive(noise_multiplier=noise_multiplier, floats="exact"))
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -247,7 +251,7 @@ class Gaussian(Event):
     noise_multiplier: Fraction
 
     def __init__(self, noise_multiplier: Number) -> None:
-        assign(self, noise_multiplier=check.positive(noise_multiplier=noise_multiplier, floats="exact"))
+        self._set(noise_multiplier=check.positive(noise_multiplier=noise_multiplier, floats="exact"))
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -273,8 +277,7 @@ class DiscreteLaplace(Event):
     sensitivity: int
 
     def __init__(self, scale: Number, sensitivity: int) -> None:
-        assign(
-            self,
+        self._set(
             scale=check.positive(scale=scale, floats="exact"),
             sensitivity=check.integer(sensitivity=sensitivity, at_least=1, at_most=10**check.LARGEST_EXPONENT),
         )
@@ -311,7 +314,7 @@ class DiscreteGaussian(Event):
             raise InvalidParameter(
                 "sensitivity", sensitivity, "to be whole in one dimension", "Integers move by whole steps."
             )
-        assign(self, sigma=check.positive(sigma=sigma, floats="exact"), sensitivity=move, dimension=entries)
+        self._set(sigma=check.positive(sigma=sigma, floats="exact"), sensitivity=move, dimension=entries)
 
 
 MOST_OPTIONS = 10**18
@@ -336,7 +339,7 @@ class Pure(Event):
     epsilon: Fraction
 
     def __init__(self, epsilon: Number) -> None:
-        assign(self, epsilon=check.positive(epsilon=epsilon))
+        self._set(epsilon=check.positive(epsilon=epsilon))
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -361,7 +364,7 @@ class Approx(Event):
 
     def __init__(self, epsilon: Number, delta: Number) -> None:
         check.positive(delta=delta)
-        assign(self, epsilon=check.not_negative(epsilon=epsilon), delta=below_one(delta=delta))
+        self._set(epsilon=check.not_negative(epsilon=epsilon), delta=below_one(delta=delta))
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -386,7 +389,7 @@ class Concentrated(Event):
     delta: Fraction
 
     def __init__(self, rho: Number, delta: Number = 0) -> None:
-        assign(self, rho=check.positive(rho=rho), delta=below_one(delta=delta))
+        self._set(rho=check.positive(rho=rho), delta=below_one(delta=delta))
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -410,7 +413,7 @@ class BoundedRange(Event):
     epsilon: Fraction
 
     def __init__(self, epsilon: Number) -> None:
-        assign(self, epsilon=check.positive(epsilon=epsilon))
+        self._set(epsilon=check.positive(epsilon=epsilon))
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -437,8 +440,7 @@ class RandomizedResponse(Event):
     options: int
 
     def __init__(self, epsilon: Number, options: int = 2) -> None:
-        assign(
-            self,
+        self._set(
             epsilon=check.positive(epsilon=epsilon),
             options=check.integer(options=options, at_least=2, at_most=MOST_OPTIONS),
         )

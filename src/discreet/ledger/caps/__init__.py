@@ -1,0 +1,1 @@
+"""Caps of people, projects and teams on an account, and what lifts one."""

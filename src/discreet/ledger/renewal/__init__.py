@@ -1,0 +1,1 @@
+"""Budgets that renew: by which clock, and when."""
