@@ -16,7 +16,7 @@ from discreet import attacks
 from discreet.attacks.linkage.attacker_files import numbers_in, read_numbers, read_ratings
 from discreet.attacks.linkage.attacker_tables import columns_of, select_columns
 from discreet.attacks.reconstruction.linear_reconstruction import Method
-from discreet.cli.output import Html, Json, print_json, stages, with_options, write_page
+from discreet.cli.output import Html, Json, file_argument, file_option, print_json, stages, with_options, write_page
 from discreet.errors import InvalidParameter
 from discreet.report.attack_finding import Comparison, Finding, attack_document, finding_page
 
@@ -37,14 +37,13 @@ def attack() -> None:
     """Attack a release: see who can be found in it, what can be learned about them, and what noise changes."""
 
 
-Table = Annotated[
-    Path, typer.Argument(metavar="FILE", help="A CSV or Parquet file with one row per person.", dir_okay=False)
-]
-Others = Annotated[Path, typer.Argument(help="People of the same population, one per row.", dir_okay=False)]
+Table = Annotated[Path, file_argument(metavar="FILE", help="A CSV or Parquet file with one row per person.")]
+Others = Annotated[Path, file_argument(help="People of the same population, one per row.")]
 On = Annotated[list[str], typer.Option("--on", help="A column that an attacker may know. Repeatable.")]
 Sensitive = Annotated[str | None, typer.Option(help="The column that should stay secret.")]
 Needed = Annotated[str, typer.Option(help="The column that should stay secret.")]
 Person = Annotated[str | None, typer.Option(help="An id column in both files, used only to check matches.")]
+Truth = Annotated[Path | None, file_option(help="The secret bits, one per row, used only to check the result.")]
 Compare = Annotated[bool, typer.Option("--compare", help="Protect the file in several ways, and attack each release.")]
 Epsilon = Annotated[list[str], typer.Option(help="The epsilon of a private release, with --compare. Repeatable.")]
 
@@ -93,10 +92,10 @@ def uniqueness(
 @command
 def linkage(
     file: Table,
-    named: Annotated[Path, typer.Argument(metavar="NAMED", help="A file with names.", dir_okay=False)],
+    named: Annotated[Path, file_argument(metavar="NAMED", help="A file with names.")],
     *,
     on: On,
-    population: Annotated[Path | None, typer.Option(help="A file of the whole population.", dir_okay=False)] = None,
+    population: Annotated[Path | None, file_option(help="A file of the whole population.")] = None,
     sensitive: Sensitive = None,
     truth: Person = None,
     compare: Compare = False,
@@ -122,7 +121,7 @@ def k_anonymity(
 @command
 def intersection(
     file: Table,
-    other: Annotated[Path | None, typer.Argument(metavar="[OTHER]", help="A second release.", dir_okay=False)] = None,
+    other: Annotated[Path | None, file_argument(metavar="[OTHER]", help="A second release.")] = None,
     *,
     on: On,
     sensitive: Needed,
@@ -141,10 +140,8 @@ def intersection(
 
 @command
 def scoreboard(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A file with one rating per row.", dir_okay=False)],
-    known: Annotated[
-        Path | None, typer.Argument(metavar="[KNOWN]", help="The ratings that are known.", dir_okay=False)
-    ] = None,
+    file: Annotated[Path, file_argument(metavar="FILE", help="A file with one rating per row.")],
+    known: Annotated[Path | None, file_argument(metavar="[KNOWN]", help="The ratings that are known.")] = None,
     *,
     user: Annotated[str, typer.Option(help="The column of people's ids.")] = "user",
     item: Annotated[str, typer.Option(help="The column of rated items.")] = "item",
@@ -171,15 +168,11 @@ def scoreboard(
 
 @command
 def reconstruct(
-    file: Annotated[Path, typer.Argument(metavar="QUERIES", help="A row of 0 and 1 for each query.", dir_okay=False)],
-    answers: Annotated[
-        Path | None, typer.Argument(metavar="[ANSWERS]", help="One answer per row.", dir_okay=False)
-    ] = None,
+    file: Annotated[Path, file_argument(metavar="QUERIES", help="A row of 0 and 1 for each query.")],
+    answers: Annotated[Path | None, file_argument(metavar="[ANSWERS]", help="One answer per row.")] = None,
     *,
     method: Annotated[Method, typer.Option(help="The method of reconstruction.")] = "least_squares",
-    truth: Annotated[
-        Path | None, typer.Option(help="The secret bits, one per row, used only to check the result.", dir_okay=False)
-    ] = None,
+    truth: Truth = None,
     compare: Annotated[
         bool, typer.Option("--compare", help="Answer the queries about --truth in several ways.")
     ] = False,
@@ -211,9 +204,9 @@ def difference(
 
 @command
 def trace(
-    file: Annotated[Path, typer.Argument(metavar="RELEASED", help="A file with one row of means.", dir_okay=False)],
+    file: Annotated[Path, file_argument(metavar="RELEASED", help="A file with one row of means.")],
     reference: Others,
-    candidates: Annotated[Path, typer.Argument(help="The people to judge, one per row.", dir_okay=False)],
+    candidates: Annotated[Path, file_argument(help="The people to judge, one per row.")],
     *,
     people: Annotated[int | None, typer.Option(help="Number of people in the study, for a prediction.")] = None,
     false_positives: Annotated[float, typer.Option(help="Share of strangers that may be accused.")] = 0.05,
@@ -225,11 +218,9 @@ def trace(
 
 @command
 def genome(
-    file: Annotated[
-        Path, typer.Argument(metavar="GROUP", help="Genotypes 0, 1 or 2, one row per person.", dir_okay=False)
-    ],
+    file: Annotated[Path, file_argument(metavar="GROUP", help="Genotypes 0, 1 or 2, one row per person.")],
     reference: Others,
-    strangers: Annotated[Path, typer.Argument(help="People outside the group, one per row.", dir_okay=False)],
+    strangers: Annotated[Path, file_argument(help="People outside the group, one per row.")],
     *,
     epsilon: Epsilon = EPSILONS,
 ) -> Attack:

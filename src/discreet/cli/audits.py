@@ -15,7 +15,7 @@ from rich.text import Text
 from discreet.audit import QueryAudit, audit_table
 from discreet.audit.queries.query_verdict import CANNOT_SHOW, audit_page
 from discreet.cli.declaration_commands import HERE, ConfigFile
-from discreet.cli.output import FAILED, Json, draw_table, print_json, stages, write_page
+from discreet.cli.output import FAILED, Json, draw_table, file_option, print_json, stages, write_page
 from discreet.curator.config.toml_file import Config, load
 from discreet.errors import InvalidParameter
 from discreet.progress import stage
@@ -33,7 +33,7 @@ def audit(
     neighbours: Annotated[int, typer.Option(help="Pairs of neighbouring tables to try.")] = 20,
     rows: Annotated[int, typer.Option(help="Rows to take from a larger table, with all rows of each unit.")] = 2000,
     json: Json = False,
-    report: Annotated[Path | None, typer.Option(help="Also write a page for all readers.", dir_okay=False)] = None,
+    report: Annotated[Path | None, file_option(help="Also write a page for all readers.")] = None,
     config: ConfigFile = HERE,
 ) -> None:
     """Test whether answers give a person away. Charges nothing and shows no data. Ends with 5 if they do."""

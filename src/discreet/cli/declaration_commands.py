@@ -18,7 +18,7 @@ from discreet.curator.curator import Curator
 from discreet.errors import InvalidParameter
 from discreet.lazy import rich_console, rich_table
 from discreet.ledger.cost import meaning
-from discreet.privacy import Loss
+from discreet.privacy import AnyBudget
 from discreet.report.display import printable
 from discreet.sql.examples import quote_name
 
@@ -54,7 +54,8 @@ def protect(*, yes: Yes = False, config: ConfigFile = HERE) -> None:
     with declared_ledger(declared, read_only=True) as ledger:
         for name in declared.budgets:
             now = ledger.balance(name)
-            say(f"Account {name}: {meaning(ledger.account(name), now.total, now.period)}")
+            told = meaning(ledger.account(name), now.total, now.period, renews=bool(now.renews))
+            say(f"Account {name}: {told}")
     say(f"Protected. Ask with: {_first_question(declared)}")
 
 
@@ -94,7 +95,7 @@ def _confirm(tables: int) -> None:
         raise typer.Exit(WRONG_USAGE)
 
 
-def _draw_declarations(declared: Config, budgets: Mapping[str, Loss]) -> rich_table.Table:
+def _draw_declarations(declared: Config, budgets: Mapping[str, AnyBudget]) -> rich_table.Table:
     rows = []
     for table in declared.tables:
         unit = table.unit if isinstance(table.unit, str) else ", ".join(table.unit or ("each row",))

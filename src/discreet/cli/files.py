@@ -1,4 +1,4 @@
-"""`discreet check`: a steward looks into a file before it is protected."""
+"""`discreet check` and `public`: a steward looks into a file before it is protected, or declares it public."""
 
 from __future__ import annotations
 
@@ -9,15 +9,13 @@ from typing import Annotated
 import typer
 
 from discreet.cli.declaration_commands import HERE, ConfigFile
-from discreet.cli.output import create_file, say, stages
-from discreet.errors import InvalidParameter
-from discreet.presentation.inspection.config_addition import account_of, addition, write_addition
+from discreet.cli.output import create_file, file_argument, say, stages
+from discreet.presentation.inspection.config_addition import account_of, addition, read_declarations, write_addition
 from discreet.presentation.inspection.file_check import FileCheck, check_file, mend_file
 from discreet.presentation.inspection.proposed_config import proposed_config, table_name
+from discreet.presentation.inspection.public_addition import public_addition
 
-File = Annotated[
-    Path, typer.Argument(metavar="FILE", help="A CSV file (also .csv.gz) or a Parquet file.", dir_okay=False)
-]
+File = Annotated[Path, file_argument(metavar="FILE", help="A CSV file (also .csv.gz) or a Parquet file.")]
 Unit = Annotated[str | None, typer.Option(help="The column of people's ids; '' if each row is one person.")]
 Name = Annotated[str | None, typer.Option(help="The table's name in questions. Default: the file's name.")]
 Mended = Annotated[Path | None, typer.Option("--mend", metavar="COPY", help="Write a repaired copy, and check it.")]
@@ -27,6 +25,24 @@ Account = Annotated[
 Write = Annotated[
     bool, typer.Option("--write", help="Write a discreet.toml, or add the table or its types to an existing one.")
 ]
+
+Source = Annotated[str, typer.Argument(metavar="SOURCE", help="A CSV or Parquet file, or the address of a table.")]
+Unique = Annotated[list[str] | None, typer.Option(help="A column in which no two rows agree, or A,B. Repeatable.")]
+Types = Annotated[
+    list[str] | None,
+    typer.Option("--type", metavar="COLUMN=TYPE", help="The type of a column. Repeatable. Default: as in the file."),
+]
+
+
+def public(
+    source: Source, *, name: Name = None, unique: Unique = None, types: Types = None, config: ConfigFile = HERE
+) -> None:
+    """Add a public table to discreet.toml. Queries can join it, and its values can be keys. It needs no budget."""
+    with stages("Reading"):
+        folder, declared = config.absolute().parent, {"unique": unique or (), "types": types or ()}
+        more = public_addition(read_declarations(config), source, folder=folder, name=name, **declared)
+    write_addition(config, more)
+    say(f"Added {more.what} to {config}. Queries can join the table.")
 
 
 def check(
@@ -61,7 +77,7 @@ def _write(config: Path, found: FileCheck, name: str | None, account: str) -> No
     """Writes a file readable by its owner only (comments may be private), or appends sections to an existing one."""
     folder = config.absolute().parent
     if config.exists():
-        more = addition(_read(config), found, folder=folder, name=name, account=account)
+        more = addition(read_declarations(config), found, folder=folder, name=name, account=account)
         write_addition(config, more)
         shown = " Only its owner may read the file now." if more.private else ""
         say(f"Added {more.what} in {config}.{shown} Read it, change it, then run: discreet protect")
@@ -75,17 +91,10 @@ def _account_of_original(config: Path, original: Path, path: Path) -> str:
     """Whose budget a mended copy shares: the people in it are those of the file that it was made of."""
     if path == original or not config.exists():
         return ""
-    shared = account_of(_read(config), original, config.absolute().parent)
+    shared = account_of(read_declarations(config), original, config.absolute().parent)
     if shared:
         say(f"The copy shares the budget of account {shared!r}, because {original} is declared there: same people.")
     return shared
-
-
-def _read(config: Path) -> str:
-    try:
-        return config.read_bytes().decode("utf-8")  # line ends stay as they are
-    except UnicodeDecodeError:
-        raise InvalidParameter("config", str(config), "to be a text in UTF-8", "Name another file.") from None
 
 
 def _unit_option(found: FileCheck) -> str:

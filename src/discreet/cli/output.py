@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from enum import Enum
+from functools import partial
 from inspect import Parameter, Signature
 from pathlib import Path
 from typing import Annotated, Any
@@ -37,7 +38,9 @@ from discreet.report.display import printable
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Csv = Annotated[bool, typer.Option("--csv", help="Print CSV: x, x_low and x_high for every number of an answer.")]
-Html = Annotated[Path | None, typer.Option(help="Also write a page with charts.", dir_okay=False)]
+file_argument: Any = partial(typer.Argument, dir_okay=False)
+file_option: Any = partial(typer.Option, dir_okay=False)
+Html = Annotated[Path | None, file_option(help="Also write a page with charts.")]
 
 WRONG_USAGE, BUDGET_REFUSED, QUESTION_REFUSED, FAILED = 2, 3, 4, 5
 COMMAND_LINE = Spelling(

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli.output import Csv, Json, OutputFormat, create_file, form, print_json, say
+from discreet.cli.output import Csv, Json, OutputFormat, create_file, file_argument, file_option, form, print_json, say
 from discreet.errors import InvalidParameter
 from discreet.local.permanent_response import PermanentResponse
 from discreet.local.survey import Survey
@@ -23,21 +23,19 @@ def survey() -> None:
     """Ask people without a trusted collector: make a randomized survey, answer it, and estimate the shares."""
 
 
-File = Annotated[Path, typer.Argument(metavar="SURVEY", help="The survey's JSON file.", dir_okay=False)]
+File = Annotated[Path, file_argument(metavar="SURVEY", help="The survey's JSON file.")]
 Question = Annotated[str, typer.Option(help="The question.")]
 Values = Annotated[list[str], typer.Option("--value", help="An answer to choose from. Repeatable.")]
 Epsilon = Annotated[str, typer.Option(help="Epsilon of one report: the odds of the truth are at most e^epsilon.")]
 People = Annotated[int, typer.Option(help="About how many people will answer: decides how answers are randomized.")]
 Answer = Annotated[str | None, typer.Option("--value", help="Your answer.")]
-Table = Annotated[
-    Path | None, typer.Option(help="A CSV file with one answer per row, instead of --value.", dir_okay=False)
-]
+Table = Annotated[Path | None, file_option(help="A CSV file with one answer per row, instead of --value.")]
 Column = Annotated[str | None, typer.Option(help="The column of answers in that file.")]
-Out = Annotated[Path | None, typer.Option(help="The file to append reports to. Default: print them.", dir_okay=False)]
+Out = Annotated[Path | None, file_option(help="The file to append reports to. Default: print them.")]
 Remember = Annotated[
     Path | None, typer.Option(help="A private file that keeps the report, so that it is sent again unchanged.")
 ]
-Reports = Annotated[list[Path], typer.Argument(metavar="REPORTS...", help="Files of reports.", dir_okay=False)]
+Reports = Annotated[list[Path], file_argument(metavar="REPORTS...", help="Files of reports.")]
 Confidence = Annotated[str, typer.Option(help="The confidence of each interval.")]
 Project = Annotated[
     bool, typer.Option("--project", help="Move shares to the nearest possible shares: at least 0, with sum 1.")

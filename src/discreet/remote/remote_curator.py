@@ -18,7 +18,7 @@ from discreet.presentation.documents.ledger_documents import BALANCE, HEAD, STAN
 from discreet.presentation.documents.result_documents import result_of
 from discreet.progress import Progress
 from discreet.remote.http_transport import TIMEOUT, Transport, read_address
-from discreet.requests.ledger_requests import GetBudget, GetHistory
+from discreet.requests.ledger_requests import GetBudget, GetHistory, only_account
 from discreet.requests.request import R, Request, arguments
 from discreet.requests.verb_table import VERBS, Queue
 from discreet.requests.verbs import Verbs
@@ -90,7 +90,7 @@ class RemoteCurator(Verbs):
         who, verb = Caller() if caller is None else caller, VERBS[request.verb]
         (method, path), body = verb.route, request.document()
         for name in re.findall(r"{(\w+)}", path):
-            path = path.replace(f"{{{name}}}", quote(body.pop(name), safe=""))
+            path = path.replace(f"{{{name}}}", quote(body.pop(name, "") or self._only_account(), safe=""))
         if method == "GET":
             return self._pages(path, body) if isinstance(request, GetHistory) else self._get(path, body)
         if who.project and verb.queue is not Queue.LEDGER:
@@ -113,6 +113,10 @@ class RemoteCurator(Verbs):
     def table_facts(self) -> list[Document]:
         """Returns the public facts about all tables: columns with types, bounds and keys, units and limits."""
         return list(self._get("/v1/tables")["tables"])
+
+    def _only_account(self) -> str:
+        """Returns the account of all tables that the key is for."""
+        return only_account(sorted({*self.tables().values()}))
 
     def _budget(self, request: GetBudget) -> Balance:
         """Returns the caller's part of an account; a caller who sees all gets a `Standing` with all parts.

@@ -6,20 +6,21 @@ ledger, so that the process of a service that owns it runs them without a curato
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, ClassVar
 
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter, UnknownTable
 from discreet.hint_text import Hint
 from discreet.ledger import Appointment, Balance, Caller, Head, Ledger, LedgerEntries, Role, Share, Standing
-from discreet.privacy import Loss
+from discreet.privacy import AnyBudget, Loss
 from discreet.requests.request import Arg, ArgumentKind, Request
 
 _ROLES = tuple(role.value for role in Role)
 
 Name = Annotated[str, Arg(ArgumentKind.NAME, "A table, or an account.", example="visits", option="account")]
 _MOST_NAMED = 3
-Account = Annotated[str, Arg(ArgumentKind.NAME, "The account.", example="patients")]
+Account = Annotated[str, Arg(ArgumentKind.NAME, "The account. Default: the only one.", example="patients")]
 Note = Annotated[str, Arg(ArgumentKind.TEXT, "The reason, kept in the ledger.")]
 
 
@@ -85,14 +86,15 @@ class Amend(Request[Balance]):
     """Change the budget of an account, in its currency. What was spent stays spent. The ledger keeps both budgets."""
 
     verb: ClassVar[str] = "amend"
-    account: Account
-    budget: Annotated[Loss, Arg(ArgumentKind.BUDGET, "The new budget.", example="Budget(epsilon=2)")]
+    account: Account = ""
+    budget: Annotated[AnyBudget, Arg(ArgumentKind.BUDGET, "The new budget.", example="Budget(epsilon=2)")]
     note: Note = ""
 
 
 def amend(ledger: Ledger, request: Amend, caller: Caller) -> Balance:
     """Changes the budget of an account and returns its balance."""
-    return ledger.stewardship.amend(request.account, budget=request.budget, by=caller.analyst, note=request.note)
+    account = account_or_only_one(ledger, request.account)
+    return ledger.stewardship.amend(account, budget=request.budget, by=caller.analyst, note=request.note)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,16 +102,17 @@ class Renew(Request[Balance]):
     """Begin a new period of an account with nothing spent. Only for data about other people, or a decided renewal."""
 
     verb: ClassVar[str] = "renew"
-    account: Account
+    account: Account = ""
     budget: Annotated[
-        Loss | None, Arg(ArgumentKind.BUDGET, "The budget of the new period. Default: the same as before.")
+        AnyBudget | None, Arg(ArgumentKind.BUDGET, "The budget of the new period. Default: the same as before.")
     ] = None
     note: Note = ""
 
 
 def renew(ledger: Ledger, request: Renew, caller: Caller) -> Balance:
     """Begins a new period of an account."""
-    return ledger.stewardship.renew(request.account, budget=request.budget, by=caller.analyst, note=request.note)
+    account = account_or_only_one(ledger, request.account)
+    return ledger.stewardship.renew(account, budget=request.budget, by=caller.analyst, note=request.note)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,14 +120,15 @@ class Unlock(Request[Balance]):
     """Restore the failure credits of all people on an account. First find out why queries failed."""
 
     verb: ClassVar[str] = "unlock"
-    account: Account
+    account: Account = ""
     note: Note = ""
 
 
 def unlock(ledger: Ledger, request: Unlock, caller: Caller) -> Balance:
     """Gives back the failure credits of an account."""
-    ledger.stewardship.unlock(request.account, by=caller.analyst, note=request.note)
-    return ledger.balance(request.account)
+    account = account_or_only_one(ledger, request.account)
+    ledger.stewardship.unlock(account, by=caller.analyst, note=request.note)
+    return ledger.balance(account)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,7 +137,9 @@ class Appoint(Request[Appointment]):
 
     verb: ClassVar[str] = "appoint"
     who: Annotated[str, Arg(ArgumentKind.NAME, "The person.", example="ana")]
-    role: Annotated[str, Arg(ArgumentKind.NAME, "analyst, steward or auditor.", choices=_ROLES, example="analyst")]
+    role: Annotated[str, Arg(ArgumentKind.NAME, "analyst, steward or auditor.", choices=_ROLES, example="analyst")] = (
+        Role.ANALYST.value
+    )
     account: Annotated[
         str, Arg(ArgumentKind.NAME, "The account. Default: the whole ledger; with a cap, the only account.")
     ] = ""
@@ -143,7 +149,7 @@ class Appoint(Request[Appointment]):
 def appoint(ledger: Ledger, request: Appoint, caller: Caller) -> Appointment:
     """Gives a person a role, and returns their part of the account; on the whole ledger, the role alone."""
     role, cap = request.role, request.cap
-    account = request.account if cap is None else _account_or_only_one(ledger, request.account)
+    account = request.account if cap is None else account_or_only_one(ledger, request.account)
     ledger.stewardship.appoint(request.who, role, account=account, cap=cap, by=caller.analyst)
     if not account:
         return Appointment(name=request.who, role=Role(role), cap=None)
@@ -159,26 +165,41 @@ class Allot(Request[Share]):
     cap: Annotated[
         Loss, Arg(ArgumentKind.BUDGET, "What the project may spend of the account.", example="Budget(epsilon=1)")
     ]
-    account: Annotated[str, Arg(ArgumentKind.NAME, "The account. Default: the only one.", example="patients")] = ""
+    account: Account = ""
     note: Note = ""
 
 
 def allot(ledger: Ledger, request: Allot, caller: Caller) -> Share:
     """Gives a project a cap, and returns its part of the account."""
-    account, cap, note = _account_or_only_one(ledger, request.account), request.cap, request.note
+    account, cap, note = account_or_only_one(ledger, request.account), request.cap, request.note
     ledger.stewardship.allot(request.project, account=account, cap=cap, by=caller.analyst, note=note)
     return next(one for one in ledger.standing(account).projects if one.name == request.project)
 
 
-def _account_or_only_one(ledger: Ledger, account: str) -> str:
-    """Returns the account that is named; if none is, the only one there is.
+def account_or_only_one(ledger: Ledger, account: str) -> str:
+    """Returns the account that is named; if none is, the only one in the ledger.
 
     Raises:
-        InvalidParameter: if none is named, and there are several, or none.
+        InvalidParameter: if it is not there, or none is named, and there are several, or none.
     """
     accounts = ledger.accounts()
-    if not account and len(accounts) != 1:
-        several = " or ".join(f"{{account:{name}}}" for name in accounts[:_MOST_NAMED])
-        hint = Hint(f"Pass {several}." if several else "Open an account first: protect a table.")
-        raise InvalidParameter("account", account, "to be named, because there is not exactly one", hint)
-    return account or accounts[0]
+    if account and accounts and account not in accounts:
+        raise InvalidParameter("account", account, "to be an account of this ledger", _one_of(accounts))
+    return account or only_account(accounts)
+
+
+def only_account(accounts: Sequence[str]) -> str:
+    """Returns the only one of some accounts.
+
+    Raises:
+        InvalidParameter: if there are several, or none.
+    """
+    if len(accounts) != 1:
+        raise InvalidParameter("account", "", "to be named, because there is not exactly one", _one_of(accounts))
+    return accounts[0]
+
+
+def _one_of(accounts: Sequence[str]) -> Hint:
+    """Returns the hint to name one of some accounts, those that come first."""
+    several = " or ".join(f"{{account:{name}}}" for name in accounts[:_MOST_NAMED])
+    return Hint(f"Pass {several}." if several else "Open an account first: protect a table.")

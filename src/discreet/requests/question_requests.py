@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from discreet.dataclass import dataclass
 from discreet.mechanisms.mechanism import CONFIDENCE
 from discreet.plan.model.nodes import Question, Value
+from discreet.plan.model.sample import INTERVALS, NOISE
 from discreet.plan.model.schema import Limits
 from discreet.privacy import ApproxDP, PureDP
 from discreet.requests.request import CANDIDATES, Arg, ArgumentKind, Request
@@ -47,6 +48,14 @@ Other = Annotated[
     Arg(ArgumentKind.VALUE, "The label of one more group, with all rows outside the shown groups.", faces=_NOT_ON_PAGE),
 ]
 Confidence = Annotated[Fraction, Arg(ArgumentKind.SHARE, "The confidence of each interval.", faces=_WRITTEN)]
+Interval = Annotated[
+    str,
+    Arg(
+        ArgumentKind.NAME,
+        "What intervals cover: noise, or also the sampling of the population, where the table is declared a sample.",
+        choices=INTERVALS,
+    ),
+]
 Within = Annotated[
     Fraction | None,
     Arg(
@@ -63,6 +72,9 @@ MaxEpsilon = Annotated[
         faces=_WRITTEN,
         spends=True,
     ),
+]
+Reserve = Annotated[
+    str | None, Arg(ArgumentKind.NAME, "Pay from the amount that is set aside for this purpose.", faces=_NOT_ON_PAGE)
 ]
 Rows = Annotated[
     int,
@@ -87,6 +99,7 @@ class Ask(Request["Answer"]):
     limits: Contribution = None
     other: Other = None
     confidence: Confidence = CONFIDENCE
+    interval: Interval = NOISE
     within: Within = None
     max_epsilon: MaxEpsilon = None
     profile: Annotated[
@@ -106,6 +119,7 @@ class Ask(Request["Answer"]):
             faces=_NOT_ON_PAGE,
         ),
     ] = None
+    reserve: Reserve = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,6 +137,7 @@ class AskMany(Request["list[Answer]"]):
     delta: Delta = None
     limits: Contribution = None
     confidence: Confidence = CONFIDENCE
+    interval: Interval = NOISE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,6 +152,7 @@ class Explain(Request["Explanation"]):
     limits: Contribution = None
     other: Other = None
     confidence: Confidence = CONFIDENCE
+    interval: Interval = NOISE
     rows: Rows = IMAGINED
     within: Within = None
     max_epsilon: MaxEpsilon = None

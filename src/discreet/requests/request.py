@@ -20,11 +20,12 @@ from discreet import check
 from discreet.dataclass import dataclass
 from discreet.errors import InternalError, InvalidParameter
 from discreet.hint_text import Hint
-from discreet.ledger.serialization import write_loss
+from discreet.ledger.serialization import write_budget
 from discreet.plan.model.nodes import Question
 from discreet.plan.model.schema import Limits
-from discreet.privacy import ApproxDP, Budget, Loss, PureDP
+from discreet.privacy import AnyBudget, ApproxDP, Budget, PureDP
 from discreet.privacy.amounts import below_one
+from discreet.privacy.budget import BUDGET_PARTS
 from discreet.requests import FACES
 from discreet.requests.domain_arguments import read_domain, read_domains, write_domain, write_domains
 from discreet.requests.learner_arguments import PARTS, read_learner, write_learner
@@ -194,21 +195,20 @@ def _rules(name: str, value: object, _: Arg) -> Any:
     return value if isinstance(value, Mapping) else tuple(value)
 
 
-_AMOUNTS = ("epsilon", "delta", "rho")
 _LONGEST_AMOUNT = 100  # characters; an exact amount needs fewer
 
 
-def _budget(name: str, value: object, _: Arg) -> Loss:
+def _budget(name: str, value: object, _: Arg) -> AnyBudget:
     return read_budget(value, name=name) if isinstance(value, Mapping) else _loss(name, value)
 
 
-def _loss(name: str, value: object) -> Loss:
-    if not isinstance(value, Loss):
+def _loss(name: str, value: object) -> AnyBudget:
+    if not isinstance(value, AnyBudget):
         raise InvalidParameter(name, value, "to be a budget", "Build it with Budget(...), e.g. Budget(epsilon=1).")
     return value
 
 
-def read_budget(given: object, *, name: str = "budget") -> Loss:
+def read_budget(given: object, *, name: str = "budget") -> AnyBudget:
     """Returns the budget or cap that JSON describes.
 
     Raises:
@@ -221,12 +221,12 @@ def read_budget(given: object, *, name: str = "budget") -> Loss:
     if not isinstance(given, Mapping) or not given:
         raise InvalidParameter(name, given, "to be an object of amounts", example)
     for key, value in given.items():
-        if key not in _AMOUNTS:
-            raise InvalidParameter(f"{name}.{key}", value, "to be epsilon, delta or rho", example)
+        if key not in BUDGET_PARTS:
+            raise InvalidParameter(f"{name}.{key}", value, "to be epsilon, delta, rho, per, zone or start", example)
         if isinstance(value, str) and len(value) > _LONGEST_AMOUNT:
             raise InvalidParameter(f"{name}.{key}", f"{len(value)} characters", "to be a number", example)
     with named_within(name):
-        return Budget(epsilon=given.get("epsilon"), delta=given.get("delta"), rho=given.get("rho"))
+        return Budget(**given)
 
 
 _READ = check_kinds(
@@ -290,7 +290,7 @@ _WRITE: Mapping[ArgumentKind, Callable[[str, Any], Any]] = {
     ArgumentKind.GENERATOR: _text,
     ArgumentKind.DOMAIN: write_domain,
     ArgumentKind.DOMAINS: write_domains,
-    ArgumentKind.BUDGET: lambda _, value: write_loss(value),
+    ArgumentKind.BUDGET: lambda _, value: write_budget(value),
 }
 """Functions that write the kinds that are not plain data already."""
 

@@ -254,6 +254,9 @@ class OpenStream(Request["CuratedStream"]):
             faces=_HERE,
         ),
     ] = None
+    reserve: Annotated[
+        str | None, Arg(ArgumentKind.NAME, "Pay from the amount that is set aside for this purpose.", faces=_HERE)
+    ] = None
 
     def check(self) -> None:
         """Refuses a stream that has neither a query nor a name alone."""

@@ -78,6 +78,14 @@ class Verb:
         found: type[Request[Any]] = _load_object(self.place)
         return found
 
+    def read_request(self, document: Mapping[str, Any]) -> Request[Any]:
+        """Returns the request of a JSON document.
+
+        Raises:
+            InvalidParameter: if an argument is missing, unknown or malformed.
+        """
+        return self.request.read(document)
+
     @property
     def result(self) -> Any:
         """Returns the type of its result, as the request names it."""
@@ -101,11 +109,8 @@ class Verb:
 
     @property
     def implementation(self) -> Callable[[Any, Any, Any], Any]:
-        """Returns the function that does it, for a curator or the ledger of one, a request and a caller."""
-        beside = f"{self.place.partition(':')[0]}:{self.handler}"
-        found: Callable[[Any, Any, Any], Any] = _load_object(
-            beside if self.handler else f"discreet.curator.curator:Curator._{self.name}"
-        )
+        """Returns its handler, for a curator or the ledger of one, a request and a caller."""
+        found: Callable[[Any, Any, Any], Any] = _load_object(f"{self.place.partition(':')[0]}:{self.handler}")
         return found
 
 
@@ -127,6 +132,23 @@ def _table(name: str) -> str:
 
 def _ledger(name: str) -> str:
     return f"discreet.requests.ledger_requests:{name}"
+
+
+def _caps(name: str) -> str:
+    return f"discreet.requests.cap_requests:{name}"
+
+
+def _on_caps(
+    name: str,
+    request: str,
+    document: str,
+    permission: Permission = Permission.STEWARD,
+    http: str = "",
+    *,
+    done: str = "",
+) -> Verb:
+    """Returns a verb about caps, which needs the ledger alone."""
+    return Verb(name, _caps(request), document, permission, Queue.LEDGER, done or name, http=http)
 
 
 def _on_ledger(
@@ -164,6 +186,23 @@ VERBS: Mapping[str, Verb] = MappingProxyType(
             _on_ledger("renew", "Renew", "balance", _P.STEWARD, "POST /accounts/{account}/renew"),
             _on_ledger("unlock", "Unlock", "balance", _P.STEWARD, "POST /accounts/{account}/unlock"),
             _on_ledger("appoint", "Appoint", "appointment", _P.STEWARD, "POST /appointments"),
+            Verb("request_approval", _caps("RequestApproval"), "approval", _P.ASK, _Q.PLANNING),
+            _on_caps("approve", "Approve", "approval"),
+            Verb(
+                "approvals",
+                _caps("GetApprovals"),
+                "approvals",
+                _P.SEE_OWN,
+                _Q.LEDGER,
+                "get_approvals",
+                http="GET /approvals",
+            ),
+            Verb(
+                "require_approvals", _caps("RequireApprovals"), "approvals", _P.STEWARD, _Q.LEDGER, "require_approvals"
+            ),
+            Verb("set_team", _caps("SetTeam"), "share", _P.STEWARD, _Q.LEDGER, "set_team"),
+            Verb("set_aside", _caps("SetAside"), "balance", _P.STEWARD, _Q.LEDGER, "set_aside"),
+            Verb("give_back", _caps("GiveBack"), "balance", _P.STEWARD, _Q.LEDGER, "give_back"),
             _on_ledger("allot", "Allot", "share", _P.STEWARD, "POST /accounts/{account}/allotments"),
         )
     }

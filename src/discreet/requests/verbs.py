@@ -11,11 +11,22 @@ from typing import TYPE_CHECKING, Any
 from discreet import check
 from discreet.lazy import Module
 from discreet.ledger import OWNER, Appointment, Balance, Caller, Head, LedgerEntries, Role, Share, Standing
+from discreet.ledger.caps.approvals import ApprovalRequest
 from discreet.mechanisms.mechanism import CONFIDENCE
 from discreet.plan.model.nodes import Question, Value
+from discreet.plan.model.sample import NOISE
 from discreet.plan.model.schema import Limits
-from discreet.privacy import ApproxDP, Loss, PureDP
+from discreet.privacy import AnyBudget, ApproxDP, PureDP
 from discreet.progress import Progress
+from discreet.requests.cap_requests import (
+    Approve,
+    GetApprovals,
+    GiveBack,
+    RequestApproval,
+    RequireApprovals,
+    SetAside,
+    SetTeam,
+)
 from discreet.requests.ledger_requests import Allot, Amend, Appoint, GetBudget, GetHistory, Renew, Unlock, Verify
 from discreet.requests.question_requests import (
     IMAGINED,
@@ -97,6 +108,7 @@ class Verbs(ABC):
         other: Value = None,
         analyst: str = OWNER,
         confidence: check.Number = CONFIDENCE,
+        interval: str = NOISE,
         key: str | None = None,
         within: check.Number | None = None,
         max_epsilon: check.Number | None = None,
@@ -104,6 +116,7 @@ class Verbs(ABC):
         profile: check.Number | None = None,
         coverage: check.Number | None = None,
         progress: Progress | None = None,
+        reserve: str | None = None,
     ) -> Answer:
         """Returns a private answer, charged before anything is read; a stored one that is as good is free.
 
@@ -116,12 +129,14 @@ class Verbs(ABC):
             other: the label of one more group, of all rows whose keys are not declared, or whose groups are not shown.
             analyst: who asks, and pays from their cap.
             confidence: of each interval.
+            interval: what it covers: "noise"; or "population", also the drawing of a declared random sample (`Sample`).
             key: an idempotency key: the same key with the same question is charged once and answered alike, always.
             within: instead of an epsilon, how far each COUNT, SUM and AVG may be from the truth, with this confidence.
             max_epsilon: what that may cost at most.
             project: whose cap it counts against, besides the analyst's and the account's.
             profile: what a profile of the table may cost, bought in the same charge unless one as precise is kept.
             coverage: which part of the epsilon is for what limits and bounds leave out of this very question.
+            reserve: the purpose for which an amount was set aside that pays, instead of the account.
             progress: is called with the name of every stage that begins.
 
         Raises:
@@ -141,10 +156,12 @@ class Verbs(ABC):
             limits=limits,
             other=other,
             confidence=confidence,
+            interval=interval,
             within=within,
             max_epsilon=max_epsilon,
             profile=profile,
             coverage=coverage,
+            reserve=reserve,
         )
         return self._perform(request, Caller(analyst=analyst, project=project, key=key, progress=progress))
 
@@ -157,6 +174,7 @@ class Verbs(ABC):
         limits: RequestedLimits = None,
         analyst: str = OWNER,
         confidence: check.Number = CONFIDENCE,
+        interval: str = NOISE,
         key: str | None = None,
         project: str = "",
         progress: Progress | None = None,
@@ -166,7 +184,14 @@ class Verbs(ABC):
         Equal questions are measured once. What is kept, or follows from others with no more noise, takes no share of
         the budget. All are about one account's people. Arguments and errors are those of `ask`; errors name a place.
         """
-        request = AskMany.of(questions=questions, epsilon=epsilon, delta=delta, limits=limits, confidence=confidence)
+        request = AskMany.of(
+            questions=questions,
+            epsilon=epsilon,
+            delta=delta,
+            limits=limits,
+            confidence=confidence,
+            interval=interval,
+        )
         return self._perform(request, Caller(analyst=analyst, project=project, key=key, progress=progress))
 
     def explain(
@@ -180,6 +205,7 @@ class Verbs(ABC):
         other: Value = None,
         analyst: str = OWNER,
         confidence: check.Number = CONFIDENCE,
+        interval: str = NOISE,
         rows: int = IMAGINED,
         within: check.Number | None = None,
         max_epsilon: check.Number | None = None,
@@ -197,6 +223,7 @@ class Verbs(ABC):
             limits=limits,
             other=other,
             confidence=confidence,
+            interval=interval,
             rows=rows,
             within=within,
             max_epsilon=max_epsilon,
@@ -485,6 +512,7 @@ class Verbs(ABC):
         project: str = "",
         confidence: check.Number = CONFIDENCE,
         state: str | None = None,
+        reserve: str | None = None,
     ) -> CuratedStream:
         """Returns a stream of running totals, one period at a time: charged once, now, and opened again for nothing.
 
@@ -509,6 +537,7 @@ class Verbs(ABC):
             confidence: of each interval.
             state: the file of the private state; by default in a folder next to the ledger; required if the ledger
                 is on a server.
+            reserve: the purpose for which an amount was set aside that pays; needed where the account renews.
 
         Raises:
             UnsupportedQuery: if the query cannot be released as a stream; nothing was spent.
@@ -530,6 +559,7 @@ class Verbs(ABC):
             name=name,
             confidence=confidence,
             state=state,
+            reserve=reserve,
         )
         return self._perform(request, Caller(analyst=analyst, project=project))
 
@@ -552,20 +582,26 @@ class Verbs(ABC):
         """Walks the whole ledger; raises if anything was changed."""
         return self._perform(Verify.of(), Caller())
 
-    def amend(self, account: str, *, budget: Loss, by: str = OWNER, note: str = "") -> Balance:
+    def amend(self, account: str = "", *, budget: AnyBudget, by: str = OWNER, note: str = "") -> Balance:
         """Gives an account another budget of its currency; what was spent stays spent. A steward's act, an entry."""
         return self._perform(Amend.of(account=account, budget=budget, note=note), Caller(analyst=by))
 
-    def renew(self, account: str, *, budget: Loss | None = None, by: str = OWNER, note: str = "") -> Balance:
+    def renew(self, account: str = "", *, budget: AnyBudget | None = None, by: str = OWNER, note: str = "") -> Balance:
         """Starts a new period of an account with nothing spent; its lifetime spending goes on and is shown."""
         return self._perform(Renew.of(account=account, budget=budget, note=note), Caller(analyst=by))
 
-    def unlock(self, account: str, *, by: str = OWNER, note: str = "") -> Balance:
+    def unlock(self, account: str = "", *, by: str = OWNER, note: str = "") -> Balance:
         """Gives an account its failure credits back; find out first why questions failed."""
         return self._perform(Unlock.of(account=account, note=note), Caller(analyst=by))
 
     def appoint(
-        self, who: str, role: Role | str, *, account: str = "", cap: Loss | None = None, by: str = OWNER
+        self,
+        who: str,
+        role: Role | str = Role.ANALYST.value,
+        *,
+        account: str = "",
+        cap: AnyBudget | None = None,
+        by: str = OWNER,
     ) -> Appointment:
         """Gives a person a role on an account, or on the whole ledger, and perhaps a cap under the account's own.
 
@@ -574,6 +610,75 @@ class Verbs(ABC):
         """
         return self._perform(Appoint.of(who=who, role=role, account=account, cap=cap), Caller(analyst=by))
 
-    def allot(self, project: str, *, cap: Loss, account: str = "", by: str = OWNER, note: str = "") -> Share:
+    def allot(self, project: str, *, cap: AnyBudget, account: str = "", by: str = OWNER, note: str = "") -> Share:
         """Gives a project a cap on an account: questions that name the project count against both."""
         return self._perform(Allot.of(project=project, account=account, cap=cap, note=note), Caller(analyst=by))
+
+    def set_team(
+        self,
+        team: str,
+        *,
+        cap: AnyBudget,
+        members: Sequence[str] = (),
+        groups: Sequence[str] = (),
+        account: str = "",
+        by: str = OWNER,
+        note: str = "",
+    ) -> Share:
+        """Gives a team a cap on an account: all queries of its members count against it, besides their own caps."""
+        request = SetTeam.of(team=team, cap=cap, members=members, groups=groups, account=account, note=note)
+        return self._perform(request, Caller(analyst=by))
+
+    def set_aside(
+        self, purpose: str, *, budget: AnyBudget, account: str = "", person: str = "", by: str = OWNER, note: str = ""
+    ) -> Balance:
+        """Sets an amount of an account aside, which counts as spent; ``ask(..., reserve=purpose)`` is paid from it.
+
+        Args:
+            purpose: its name.
+            budget: how much: an epsilon, for questions without a delta, or an amount of the account's currency.
+            account: the account; the only one unless given.
+            person: the only one who may spend it; all who may ask, unless given.
+            by: the steward.
+            note: why.
+        """
+        request = SetAside.of(purpose=purpose, budget=budget, account=account, person=person, note=note)
+        return self._perform(request, Caller(analyst=by))
+
+    def give_back(self, purpose: str, *, account: str = "", by: str = OWNER, note: str = "") -> Balance:
+        """Gives back the rest of an amount that was set aside; what was spent of it stays spent."""
+        return self._perform(GiveBack.of(purpose=purpose, account=account, note=note), Caller(analyst=by))
+
+    def approve(self, number: int, *, account: str = "", by: str = OWNER, note: str = "") -> ApprovalRequest:
+        """Allows the query of a request beyond a cap, once and for seven days; nobody approves their own.
+
+        An analyst makes the request: ``request_approval(sql, epsilon=1, reason="for the board", analyst="ana")``.
+        """
+        return self._perform(Approve.of(number=number, account=account, note=note), Caller(analyst=by))
+
+    def require_approvals(
+        self, count: int, *, account: str = "", by: str = OWNER, note: str = ""
+    ) -> list[ApprovalRequest]:
+        """Says how many stewards must approve each query beyond a cap; returns the requests that wait for them."""
+        return self._perform(RequireApprovals.of(count=count, account=account, note=note), Caller(analyst=by))
+
+    def approvals(self, name: str | None = None, *, analyst: str = OWNER) -> list[ApprovalRequest]:
+        """Returns the requests for queries beyond a cap: an analyst's own, or all for a steward."""
+        return self._perform(GetApprovals.of(name=name), Caller(analyst=analyst))
+
+    def request_approval(
+        self,
+        sql: str | Question,
+        *,
+        reason: str,
+        epsilon: check.Number,
+        parameters: Parameters = None,
+        delta: check.Number | None = None,
+        limits: RequestedLimits = None,
+        other: Value = None,
+        analyst: str = OWNER,
+    ) -> ApprovalRequest:
+        """Asks the stewards to allow one query beyond a cap; then ask it with the same arguments."""
+        told = {"parameters": parameters, "delta": delta, "limits": limits, "other": other}
+        request = RequestApproval.of(sql=sql, reason=reason, epsilon=epsilon, **told)
+        return self._perform(request, Caller(analyst=analyst))

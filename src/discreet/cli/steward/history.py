@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,7 +16,7 @@ from rich.table import Column
 from rich.text import Text
 
 from discreet.cli.declaration_commands import HERE, ConfigFile
-from discreet.cli.output import FAILED, OutputFormat, draw_table, say, stages
+from discreet.cli.output import FAILED, OutputFormat, draw_table, say, show_warning, stages
 from discreet.cli.steward.budgets import account_of, read_ledger
 from discreet.cli.verbs.verb_commands import CommandCall, command, print_result
 from discreet.curator.config.enrolment import declared_ledger
@@ -29,14 +30,17 @@ from discreet.report.csv_text import csv_text
 from discreet.report.display import printable
 from discreet.requests.ledger_requests import GetHistory, Verify
 
-_PAGE = Path("report.html")
+_PAGE = "report.html"
 _WIDE = 100  # columns from which a table is readable; below it every entry is a few lines of its own
 _AGO = re.compile(r"([1-9][0-9]{0,4})([hdw])")
 _HOURS = {"h": 1, "d": 24, "w": 168}
 _COLUMNS = ("sequence", "time", "kind", "account", "who", "project", "what", "sql", "epsilon", "share", "delta", "rho")
 
 Anchor = Annotated[str | None, typer.Option(metavar="SEQ:HASH", help="A head that was printed earlier.")]
-Out = Annotated[Path, typer.Option(help="The page, readable by its owner only.", dir_okay=False)]
+Target = Annotated[
+    Path | None, typer.Argument(metavar="[TARGET]", help=f"A file, or a folder. Default: {_PAGE} in this folder.")
+]
+Out = Annotated[Path | None, typer.Option(hidden=True)]
 Since = Annotated[
     str | None,
     typer.Option(metavar="DATE|7d", help="Only entries since this day (UTC), or from the last hours, days or weeks."),
@@ -66,9 +70,8 @@ def verify(call: CommandCall, *, anchor: Anchor = None) -> None:
     with read_ledger(call.config) as ledger:
         head = ledger.verify()
     if kept is not None:
-        with declared_ledger(
-            load(call.config)
-        ) as ledger:  # a ledger that lacks its anchor is frozen, which is an entry
+        # Not only to read: a ledger that lacks its anchor is frozen, which is an entry.
+        with declared_ledger(load(call.config)) as ledger:
             ledger.check_anchor(kept)
     if call.form is OutputFormat.TABLE:
         say(f"The ledger is unchanged: {head.sequence} entries.")
@@ -77,12 +80,16 @@ def verify(call: CommandCall, *, anchor: Anchor = None) -> None:
     print_result(Verify, head, call.form)
 
 
-def report(*, out: Out = _PAGE, anchor: Anchor = None, config: ConfigFile = HERE) -> None:
+def report(target: Target = None, *, anchor: Anchor = None, out: Out = None, config: ConfigFile = HERE) -> None:
     """Write a page from the ledger alone: budgets over time, queries, and releases. Spends nothing."""
+    if out is not None:
+        show_warning(f"`--out` is now `discreet report {shlex.quote(str(out))}`. It works until version 0.4.")
+    wanted = target or out or Path(_PAGE)
+    page = wanted / _PAGE if wanted.is_dir() else wanted
     kept = None if anchor is None else parsed_head(anchor)
     with stages("Reading the ledger"), read_ledger(config) as ledger:
-        found = write_report(ledger, out, anchor=kept)
-    say(f"Wrote {out}, readable by its owner only.")
+        found = write_report(ledger, page, anchor=kept)
+    say(f"Wrote {page}, readable by its owner only.")
     typer.echo(str(found.head))
     if not found.passed:
         say(f"Verification failed: {found.problem or 'the ledger does not contain the anchor'}")

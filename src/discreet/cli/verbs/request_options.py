@@ -77,6 +77,9 @@ _BUDGET = (
     OptionPart("epsilon", str, "{help} Kept exactly: 0.1 is one tenth."),
     OptionPart("delta", str, "With epsilon or rho."),
     OptionPart("rho", str, "Instead of epsilon."),
+    OptionPart("per", str, "Renews per day, week, month, quarter, year; or never."),
+    OptionPart("zone", str, "The time zone in which periods begin. Default: UTC."),
+    OptionPart("start", str, "The first day of some period, such as 2026-07-01."),
 )
 
 

@@ -5,19 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
-from discreet.cli.output import OutputFormat, say, stages, write_page
+from discreet.cli.output import OutputFormat, file_option, say, stages, write_page
 from discreet.cli.verbs.verb_commands import CommandCall, command, perform, print_result
 from discreet.errors import InvalidParameter
 from discreet.lazy import load, pq
 from discreet.requests.table_requests import Synthesize, SynthesizeTables
 
-Out = Annotated[Path, typer.Option(help="The file to write: .parquet or .csv.", dir_okay=False)]
-EventsOut = Annotated[Path | None, typer.Option(help="The file to write synthetic events to.", dir_okay=False)]
+Out = Annotated[Path, file_option(help="The file to write: .parquet or .csv.")]
+EventsOut = Annotated[Path | None, file_option(help="The file to write synthetic events to.")]
 Report = Annotated[
-    Path | None,
-    typer.Option(help="Also write a page: columns, worst pairs, what the table is good for.", dir_okay=False),
+    Path | None, file_option(help="Also write a page: columns, worst pairs, what the table is good for.")
 ]
 
 _FORMS = (".parquet", ".csv")

@@ -16,11 +16,13 @@ from typing import Annotated, Any
 import typer
 
 from discreet.cli.declaration_commands import HERE, ConfigFile
-from discreet.cli.output import Csv, Json, OutputFormat, form, print_json, say, stages, with_options
+from discreet.cli.output import COMMAND_LINE, Csv, Json, OutputFormat, form, print_json, say, stages, with_options
 from discreet.cli.verbs.request_options import option_names, options, read_options
 from discreet.curator.curator import Curator
 from discreet.curator.paid_release import USED_UP
 from discreet.dataclass import dataclass
+from discreet.errors import InvalidParameter
+from discreet.hint_text import spell
 from discreet.ledger import OWNER, Caller
 from discreet.noise import system_bits
 from discreet.presentation.documents.result_documents import result_of
@@ -32,6 +34,7 @@ from discreet.requests.verb_table import VERBS, Permission, Verb
 
 Analyst = Annotated[str, typer.Option(help="The analyst who asks, and whose cap pays.")]
 Project = Annotated[str, typer.Option(help="The project whose cap pays as well.")]
+Account = Annotated[str | None, typer.Argument(metavar="[ACCOUNT]", help="The account; --account is the same.")]
 By = Annotated[str, typer.Option(help="The steward who acts. Default: the owner of the ledger.")]
 Key = Annotated[
     str | None,
@@ -144,7 +147,8 @@ def show_details(call: CommandCall, lines: Iterable[str]) -> None:
 
 
 def _line(result: object) -> str:
-    return f"{printable(str(result), lines=True)}\n"
+    refusal = getattr(result, "refusal", None) or ""
+    return f"{printable(str(result).replace(refusal, spell(refusal, COMMAND_LINE)), lines=True)}\n"
 
 
 # ------------------------------------------------------------------------------------------------------- signatures
@@ -176,7 +180,7 @@ def command(
 
         def run_with_values(**values: Any) -> None:
             chosen = form(as_json=values.get("json", False), as_csv=values.get("csv", False))
-            run(CommandCall(values, chosen), **{name: values[name] for name in own})
+            run(CommandCall(_with_one_account(values), chosen), **{name: values[name] for name in own})
 
         run_with_values.arguments = {k: v for request in requests for k, v in option_names(request).items()}  # type: ignore[attr-defined]
         return with_options(run_with_values, [made[name] for name in wanted], like=run)
@@ -184,11 +188,19 @@ def command(
     return decorate
 
 
+def _with_one_account(values: dict[str, Any]) -> dict[str, Any]:
+    """Returns values in which the account is that of ACCOUNT, if it was written without the name of the option."""
+    place, account = values.get("place"), values.get("account")
+    if place and account and place != account:
+        raise InvalidParameter("account", account, f"to be {place!r}, as before it", "Name one account, once.")
+    return values | {"account": place} if place else values
+
+
 def _common(verb: Verb) -> dict[str, Parameter]:
     """Returns the options that commands of such a verb have whatever their arguments are."""
     found: dict[str, tuple[Any, Any]] = {}
     if verb.permission is Permission.STEWARD:
-        found |= {"by": (By, OWNER)}
+        found |= {"place": (Account, None), "by": (By, OWNER)}
     elif verb.permission in (Permission.ASK, Permission.PLAN):
         found |= {"analyst": (Analyst, OWNER), "project": (Project, "")}
     if verb.charges:

@@ -10,8 +10,9 @@ from typing import Any
 from discreet.curator.asking.answer import Answer
 from discreet.dataclass import dataclass
 from discreet.measurement.profile.coverage import Coverage
-from discreet.plan.model.group_columns import ColumnarRows, list_values
+from discreet.plan.model.group_columns import ColumnarRows
 from discreet.plan.model.nodes import Question, Value
+from discreet.plan.model.sample import INTERVALS
 from discreet.plan.model.types import Type
 from discreet.presentation.documents.result_documents import (
     RELEASED,
@@ -67,13 +68,13 @@ def _written_rows(answer: Answer) -> Document:
 
 def _values(answer: Answer) -> dict[str, Sequence[Any]]:
     """Returns the values of each column, in the order of the answer's."""
-    held = ColumnarRows.of(answer.records).columns
-    return {name: list_values(held[name]) if answer.records else () for name in answer.columns}
+    held = ColumnarRows.of(answer.records).lists
+    return {name: held.get(name, ()) for name in answer.columns}
 
 
 def _read_rows(document: Given) -> Document:
     heads, totals = read_plain(COLUMNS, document["columns"]), ANSWER.read_part("totals", document)
-    if len(totals) not in (0, len(document["rows"])):
+    if len(totals) not in (0, len(document["rows"])) or document["interval"] not in INTERVALS:
         raise ValueError(len(totals))
     records = tuple(
         {head.name: read_value(head.type.value, cell) for head, cell in zip(heads, row, strict=True)}
@@ -92,6 +93,7 @@ ANSWER = DocumentForm(
         **RELEASED,
         "confidence": Fraction,
         "private": bool,
+        "interval": str,
         "scope": str,
         "whole": frozenset[str],
         "coverage": Mapping[str, Coverage] | None,

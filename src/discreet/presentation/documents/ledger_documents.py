@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from discreet.ledger import Account, Appointment, Balance, Entry, Head, LedgerEntries, Share, Standing
+from discreet.ledger.caps.approvals import ApprovalRequest
 from discreet.ledger.cost import Cost
 from discreet.presentation.documents.result_documents import (
     Document,
@@ -51,7 +52,7 @@ def _read_balance(document: Given) -> Document:
 STANDING = DocumentForm(
     kind="standing",
     says_kind=False,
-    about='The figures of an account as "balance", and those of its people and projects as "people" and "projects".',
+    about='The figures of an account as "balance"; those of its people, projects and teams under these words.',
     make=Standing,
     parts={
         "account": str,
@@ -59,6 +60,7 @@ STANDING = DocumentForm(
         "balance": Balance,
         "people": tuple[Share, ...],
         "projects": tuple[Share, ...],
+        "teams": tuple[Share, ...],
     },
     writes=lambda standing: {"balance": BALANCE.write(standing)},
     reads=_read_balance,
@@ -137,6 +139,19 @@ ENTRIES: DocumentForm[LedgerEntries] = DocumentForm(
     make=lambda entries: LedgerEntries(entries),  # noqa: PLW0108 - its argument names the part
     parts={"entries": tuple[Entry, ...], "next": int | None},
     writes=history_document,
+)
+APPROVAL = DocumentForm(
+    kind="approval",
+    about="A request for one query beyond a cap, and who approved it.",
+    make=ApprovalRequest,
+    parts=types_of(ApprovalRequest),
+).declare()
+APPROVALS: DocumentForm[list[ApprovalRequest]] = DocumentForm(
+    kind="approvals",
+    about="Requests for queries beyond a cap, the newest first.",
+    make=lambda approvals: approvals,
+    parts={"approvals": list[ApprovalRequest]},
+    writes=lambda approvals: {"approvals": [APPROVAL.write(each) for each in approvals]},
 )
 HEAD = DocumentForm(
     kind="head",

@@ -7,13 +7,13 @@ from types import SimpleNamespace
 from typing import Any
 
 from discreet.accounting import Risk
-from discreet.curator.asking.answer import columns
 from discreet.curator.asking.choices import BudgetChoice, Choices
 from discreet.curator.asking.explanation import Explanation
 from discreet.dataclass import dataclass
 from discreet.measurement.profile.profile import CONFIDENCE, QUANTILES, Profile
 from discreet.measurement.profile.sizes import Figure
 from discreet.plan.model.schema import Limits
+from discreet.plan.post.steps import answer_columns
 from discreet.presentation.documents.answer_documents import COLUMNS, question_types, write_columns
 from discreet.presentation.documents.result_documents import (
     Document,
@@ -45,7 +45,7 @@ class RemoteResult(SimpleNamespace):
 
 def _asked_columns(told: Explanation) -> Document:
     question = told.program.question
-    return {"columns": write_columns(question_types(question, columns(question)))}
+    return {"columns": write_columns(question_types(question, answer_columns(question)))}
 
 
 EXPLANATION: DocumentForm[RemoteResult] = DocumentForm(

@@ -23,6 +23,7 @@ from discreet.presentation.inspection.proposed_config import (
 )
 
 _KINDS = "tables", "public"
+_NEW_FILE = 0o644
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,32 +54,53 @@ def addition(text: str, found: FileCheck, *, folder: Path, name: str | None = No
     Raises:
         InvalidParameter: if the table has types already, or the file cannot be read, or cannot take another section.
     """
-    try:
-        present = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise InvalidParameter("config", "this text", "to be TOML", f"{error}.") from None
+    present = toml_content(text)
     kind, called = _place(present, found, folder, name)
-    known = _sections(present, kind).get(called)
+    known = sections_of(present, kind).get(called)
     wanted = deepcopy(present)
     if known is not None:
         _check_untyped(f"{kind}.{called}", known, found)
         require_columns(found)
-        _sections(wanted, kind)[called]["types"] = dict(found.types)
+        sections_of(wanted, kind)[called]["types"] = dict(found.types)
         added, what = proposed_types(found, f"{kind}.{toml_key(called)}"), f"the types of {len(found.types)} columns"
-        return Addition(text=_join_sections(text, added, wanted), what=f"{what} to [{kind}.{called}]", private=False)
+        return Addition(text=join_sections(text, added, wanted), what=f"{what} to [{kind}.{called}]", private=False)
     added, shared = proposed_table(found, name=called, folder=folder, account=account), account or called
-    if shared not in _sections(present, "budgets"):
+    if shared not in sections_of(present, "budgets"):
         added += f"\n{proposed_budget(shared)}"
     for section in ("tables", "budgets"):
-        wanted[section] = {**_sections(tomllib.loads(added), section), **_sections(present, section)}
+        wanted[section] = {**sections_of(tomllib.loads(added), section), **sections_of(present, section)}
     kept = {section: parts for section, parts in wanted.items() if parts or section in present}
-    return Addition(text=_join_sections(text, added, kept), what=f"[tables.{called}]", private=True)
+    return Addition(text=join_sections(text, added, kept), what=f"[tables.{called}]", private=True)
+
+
+def read_declarations(config: Path) -> str:
+    """Returns the text of a discreet.toml, with its line ends; "" if there is none.
+
+    Raises:
+        InvalidParameter: if it is no text in UTF-8.
+    """
+    try:
+        return config.read_bytes().decode("utf-8") if config.exists() else ""
+    except UnicodeDecodeError:
+        raise InvalidParameter("config", str(config), "to be a text in UTF-8", "Name another file.") from None
+
+
+def toml_content(text: str) -> dict[str, Any]:
+    """Returns what a discreet.toml says.
+
+    Raises:
+        InvalidParameter: if it is no TOML.
+    """
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InvalidParameter("config", "this text", "to be TOML", f"{error}.") from None
 
 
 def account_of(text: str, path: Path, folder: Path) -> str:
     """Returns the account of the table that is read from a data file; "" if there is none, or the text is no TOML."""
     try:
-        tables = _sections(tomllib.loads(text), "tables")
+        tables = sections_of(tomllib.loads(text), "tables")
     except tomllib.TOMLDecodeError:
         return ""
     found = (str(told.get("account", name)) for name, told in tables.items() if _is_read_from(told, path, folder))
@@ -87,7 +109,7 @@ def account_of(text: str, path: Path, folder: Path) -> str:
 
 def _place(present: Mapping[str, Any], found: FileCheck, folder: Path, name: str | None) -> tuple[str, str]:
     """Returns where the file declares a data file, or would: the kind of the table, and its name."""
-    declared = [(kind, called, told) for kind in _KINDS for called, told in _sections(present, kind).items()]
+    declared = [(kind, called, told) for kind in _KINDS for called, told in sections_of(present, kind).items()]
     for kind, called, told in declared:
         if called == name or (name is None and _is_read_from(told, found.path, folder)):
             return kind, called
@@ -99,7 +121,8 @@ def _is_read_from(told: Any, path: Path, folder: Path) -> bool:
     return isinstance(source, str) and "://" not in source and (folder / source).resolve() == path.resolve()
 
 
-def _sections(content: Mapping[str, Any], kind: str) -> dict[str, Any]:
+def sections_of(content: Mapping[str, Any], kind: str) -> dict[str, Any]:
+    """Returns the sections of a kind, such as "tables"; none if the file writes something else there."""
     found = content.get(kind, {})
     return found if isinstance(found, dict) else {}
 
@@ -117,7 +140,7 @@ def _check_untyped(place: str, known: Any, found: FileCheck) -> None:
     raise InvalidParameter(place, "this table", "not to be declared yet", hint)
 
 
-def _join_sections(text: str, added: str, wanted: Mapping[str, Any]) -> str:
+def join_sections(text: str, added: str, wanted: Mapping[str, Any]) -> str:
     """Returns the text with sections at its end, if it then says what it said and what is added, and nothing else.
 
     Raises:
@@ -142,9 +165,9 @@ def _lines(text: str, added: str) -> Iterator[str]:
 
 
 def write_addition(path: Path, found: Addition) -> None:
-    """Writes a file in the place of the one that is there, at once; for its owner alone if lines in it are private."""
+    """Writes a file in the place of the one that may be there, at once; for its owner alone if lines are private."""
     there = path.resolve()
-    mode = 0o600 if found.private else there.stat().st_mode & 0o777
+    mode = 0o600 if found.private else there.stat().st_mode & 0o777 if there.exists() else _NEW_FILE
     fresh = there.with_name(f".{there.name}.{os.getpid()}.new")
     handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:

@@ -7,10 +7,11 @@ import json
 import math
 import os
 import re
+import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from discreet.curator.config.enrolment import toml_key
+from discreet.curator.config.enrolment import from_here, toml_key
 from discreet.engines.duckdb.file_content import Cell
 from discreet.errors import InvalidParameter
 from discreet.plan.model.types import Type
@@ -68,8 +69,8 @@ def proposed_table(found: FileCheck, *, name: str, folder: Path, account: str = 
         )
         raise InvalidParameter("--unit", None, "to be given", hint)
     table = f"tables.{toml_key(name)}"
-    lines = [_ADDED, f"[{table}]", f"source = {_quote_text(_relative(found.path, folder))}", *_unit(found)]
-    lines += [f"account = {_quote_text(account)}"] if account else []
+    lines = [_ADDED, f"[{table}]", f"source = {quote_text(relative_path(found.path, folder))}", *_unit(found)]
+    lines += [f"account = {quote_text(account)}"] if account else []
     lines += ["", proposed_types(found, table).rstrip("\n")]
     lines += ["", f"[{table}.bounds]", *_bounds(found)]
     lines += ["", f"[{table}.keys]", *_keys(found)]
@@ -83,7 +84,10 @@ def require_columns(found: FileCheck) -> None:
         InvalidParameter: with what is wrong.
     """
     if not found.columns:
-        hint = f"{found.troubles[0]}{' Write a repaired copy with --mend COPY.csv.' if found.mends else ''}"
+        copy = (
+            f" To write a repaired copy, run: discreet check {shlex.quote(str(from_here(found.path)))} --mend COPY.csv"
+        )
+        hint = f"{found.troubles[0]}{copy if found.mends else ''}"
         raise InvalidParameter("file", found.path.name, "to be a table that can be read", hint)
 
 
@@ -117,7 +121,7 @@ def _unit(found: FileCheck) -> Iterator[str]:
         if found.unit == EACH_ROW
         else "as you named it"
     )
-    yield _add_comment(f"unit = {_quote_text(str(found.unit))}", why)
+    yield _add_comment(f"unit = {quote_text(str(found.unit))}", why)
     if found.unit != EACH_ROW:
         yield _add_comment('limits = "private"', "found for 2 % of the budget, before the first query")
         yield "# Or declare how many rows of one person count, max_rows, and in how many groups, max_groups. They are"
@@ -141,7 +145,7 @@ def _keys(found: FileCheck) -> Iterator[str]:
     for name, column in found.columns.items():
         if name != found.unit and _is_listed(column):
             values = ", ".join(
-                _quote_text(v) if isinstance(v, str) else json.dumps(v) for v in column.values.values or ()
+                quote_text(v) if isinstance(v, str) else json.dumps(v) for v in column.values.values or ()
             )
             yield _add_comment(f"# {toml_key(name)} = [{values}]", _PRIVATE)
 
@@ -181,9 +185,11 @@ def _round_outwards(value: Cell, *, up: bool) -> str:
     )
 
 
-def _relative(path: Path, folder: Path) -> str:
+def relative_path(path: Path, folder: Path) -> str:
+    """Returns a path as a discreet.toml in a folder names it."""
     return os.path.relpath(path, folder.resolve())
 
 
-def _quote_text(text: str) -> str:
+def quote_text(text: str) -> str:
+    """Returns a text as TOML quotes it."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

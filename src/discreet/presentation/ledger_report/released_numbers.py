@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from discreet.curator.asking.answer import records
 from discreet.curator.catalog.declared_limits import limits_in
 from discreet.curator.measurement_plan import MeasurementPlan
 from discreet.curator.replay.stored_releases import edition_of, facts_of, header_of, law_of, unpack
@@ -25,6 +24,7 @@ from discreet.plan.model.group_columns import ColumnarRows
 from discreet.plan.model.nodes import Question, Value
 from discreet.plan.model.schema import ColumnBounds, ColumnSchema, Limits, TableSchema
 from discreet.plan.model.types import Type
+from discreet.plan.post.outputs import plain_rows
 from discreet.presentation.ledger_view.ledger_history import TableDeclaration
 
 CONFIDENCE = Fraction(95, 100)
@@ -89,7 +89,7 @@ def _collect_numbers(released: ReleasedStatistics, names: Mapping[str, str], *, 
     groups = released.groups(1 - CONFIDENCE)
     keys = {name: cells for name, cells in groups.columns.items() if name not in names}
     numbers = {title: groups.columns[name] for name, title in names.items() if name in groups.columns}
-    return ReleasedNumbers(records=records(ColumnarRows(keys | numbers, len(groups))), private=private)
+    return ReleasedNumbers(records=plain_rows(ColumnarRows(keys | numbers, len(groups))), private=private)
 
 
 def _names(form: Mapping[str, Any]) -> dict[str, str]:

@@ -20,7 +20,7 @@ from discreet.report.charts import Spec
 from discreet.report.display import plain, rate
 from discreet.report.time_charts import BurnDown, burn_down
 
-ACCOUNT, ANALYST, PROJECT = "account", "analyst", "project"
+ACCOUNT, ANALYST, PROJECT, TEAM = "account", "analyst", "project", "team"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,8 +29,8 @@ class SpenderView:
 
     Attributes:
         name: whose figures these are.
-        kind: "account", "analyst" or "project".
-        role: the person's, in words; "project" for a project, and empty for the account.
+        kind: "account", "analyst", "project" or "team".
+        role: the person's, in words; "project" or "team" for these, and empty for the account.
         cap: the budget or cap, in words; "none" without one.
         spent: in the present period, in words.
         remaining: of the budget or cap, in words; "as the account" without one.
@@ -102,6 +102,7 @@ class AccountView:
         whole: the account itself.
         people: all who asked or were appointed, by name.
         projects: all that have a cap, by name.
+        teams: all that have a cap, by name.
         kinds: how many entries of each kind are about it.
         wordings: charged queries by their words, those that were asked most often first.
     """
@@ -114,13 +115,16 @@ class AccountView:
     whole: SpenderView
     people: tuple[SpenderView, ...]
     projects: tuple[SpenderView, ...]
+    teams: tuple[SpenderView, ...]
     kinds: dict[str, int]
     wordings: tuple[tuple[str, int], ...]
 
     @property
     def ranked_spenders(self) -> list[SpenderView]:
-        """Returns people and projects, those who have used most of their caps first."""
-        return sorted((*self.people, *self.projects), key=lambda one: (not one.is_capped, one.left, -one.queries))
+        """Returns people, projects and teams, those who have used most of their caps first."""
+        return sorted(
+            (*self.people, *self.projects, *self.teams), key=lambda one: (not one.is_capped, one.left, -one.queries)
+        )
 
 
 def view_account(standing: Standing, history: AccountHistory, now: dt.datetime) -> AccountView:
@@ -140,6 +144,7 @@ def view_account(standing: Standing, history: AccountHistory, now: dt.datetime) 
         whole=view_balance(standing.account, ACCOUNT, standing, history.own, now),
         people=tuple(_view_share(one, ANALYST, history.people.get(one.name), now) for one in standing.people),
         projects=tuple(_view_share(one, PROJECT, history.projects.get(one.name), now) for one in standing.projects),
+        teams=tuple(_view_share(one, TEAM, history.teams.get(one.name), now) for one in standing.teams),
         kinds=dict(history.kinds),
         wordings=tuple(history.wordings.most_common()),
     )
@@ -154,7 +159,7 @@ def view_balance(
 
 
 def _view_share(share: Share, kind: str, spending: SpenderHistory | None, now: dt.datetime) -> SpenderView:
-    role = PROJECT if kind == PROJECT else "no role" if share.role is None else share.role.value
+    role = kind if kind in (PROJECT, TEAM) else "no role" if share.role is None else share.role.value
     return _view(share.balance, spending, now, name=share.name, kind=kind, role=role, figures=share.figures)
 
 
@@ -184,7 +189,7 @@ def _view(
         queries=used.questions,
         answered=used.answered,
         failed=used.failed,
-        left=used.remaining_share,
+        left=float(balance.remaining.share),
         forecast=ahead,
         is_charged=any(step.is_charge for step in used.curve),
         burn_down=steps_left(used, None if ahead is None else ahead.used_up) if used.curve else None,

@@ -6,7 +6,9 @@ This is the one computation of a burn-down: the report and the page of a service
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Mapping
 from dataclasses import field
+from typing import Any
 
 from discreet.dataclass import dataclass
 from discreet.ledger.tallies import ChargePrice, RemainingBudget, Tallies, share_used
@@ -62,6 +64,10 @@ class SpenderHistory:
     questions: int = 0
     answered: int = 0
     failed: int = 0
+    has_calendar: bool = False
+    """Whether the cap renews by itself, and not with the account."""
+    opened: str = ""
+    """The period of that calendar that the last charge was in."""
     curve: list[BudgetStep] = field(default_factory=list)
     _spent: Tallies | None = None
     _charges: int = 0  # steps of the curve that are charges
@@ -90,8 +96,21 @@ class SpenderHistory:
         self._step(time, is_charge=True)
 
     def begin(self, time: dt.datetime, budget: Loss) -> None:
-        """Begins a period of the account: everything is left."""
-        self.budget, self.first, self._spent = budget, None, None
+        """Begins a period of the account: everything is left, but of a cap that renews by itself."""
+        self.budget = budget
+        if not self.has_calendar:
+            self.first, self._spent = None, None
+            self._step(time, is_charge=False)
+
+    def open_period(self, time: dt.datetime, opened: str) -> None:
+        """Begins a period of a cap that renews by itself, if a charge is in another one than the charge before."""
+        if self.has_calendar and opened != self.opened:
+            self.opened, self.first, self._spent = opened, None, None
+            self._step(time, is_charge=False)
+
+    def replace_spending(self, time: dt.datetime, given_back: Tallies, used: Tallies) -> None:
+        """Gives back an amount that was set aside, without the part of it that was used."""
+        self._spent = (self._sums - given_back) + used
         self._step(time, is_charge=False)
 
     def amend(self, time: dt.datetime, budget: Loss) -> None:
@@ -100,9 +119,10 @@ class SpenderHistory:
         if self.cap is None:
             self._step(time, is_charge=False)
 
-    def limit(self, time: dt.datetime, cap: Loss | None) -> None:
+    def limit(self, time: dt.datetime, cap: Loss | None, calendar: Mapping[str, Any] | None = None) -> None:
         """Gives another cap, or takes it away; what was spent stays spent."""
-        self.cap = cap
+        self.cap, self.has_calendar = cap, calendar is not None and calendar["per"] != "never"
+        self.opened = "" if calendar is None else str(calendar["opened"])
         self._step(time, is_charge=False)
 
     @property

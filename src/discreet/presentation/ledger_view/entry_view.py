@@ -12,6 +12,7 @@ from discreet.ledger.cost import Cost
 from discreet.ledger.redeclaration import describe_attachment
 from discreet.ledger.serialization import ratio, read_loss
 from discreet.presentation.ledger_view.query_text import asked_text, outputs_text
+from discreet.privacy import RenewalSchedule
 from discreet.report.display import share_spent
 
 
@@ -122,7 +123,15 @@ def _nothing(_: Mapping[str, Any]) -> str:
 
 
 def _budget(content: Mapping[str, Any]) -> str:
-    return str(read_loss(content["budget"]))
+    return f"{read_loss(content['budget'])}{_calendar(content)}"
+
+
+def _calendar(content: Mapping[str, Any]) -> str:
+    """Returns the calendar by which a budget or cap renews from an entry on, and the period that it opens."""
+    told = content.get("renews")
+    if told is None or told["per"] == "never":
+        return "" if told is None else ", which renews no longer"
+    return f" {RenewalSchedule.read(told)}, for the period from {told['opened']}"
 
 
 def _add_note(words: str, content: Mapping[str, Any]) -> str:
@@ -132,7 +141,11 @@ def _add_note(words: str, content: Mapping[str, Any]) -> str:
 
 def _add_cap(words: str, content: Mapping[str, Any]) -> str:
     cap = content.get("cap")
-    return f"{words}, cap {read_loss(cap)}" if cap else words
+    return f"{words}, cap {read_loss(cap)}{_calendar(content)}" if cap else words
+
+
+def _until(content: Mapping[str, Any]) -> str:
+    return f", until {content['until'][:16].replace('T', ' ')}" if content["until"] else ""
 
 
 def _head(content: Mapping[str, Any]) -> str:
@@ -149,20 +162,32 @@ _WORDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "allot": lambda content: _add_note(_add_cap(f"to project {content['project']}", content), content),
     "amend": lambda content: _add_note(f"to {_budget(content)}", content),
     "anchor": anchor_words,
+    "approvals": lambda content: _add_note(f"{content['needed']} needed for each request", content),
+    "approve": lambda content: _add_note(f"request {content['request']}{_until(content)}", content),
     "answer": _nothing,
     "appoint": lambda content: _add_cap(f"{content['name']} as {content['role']}", content),
     "attach": describe_attachment,
     "charge": _describe_charge,
+    "claim teams": lambda content: f"{', '.join(content['teams']) or 'none'}{_until(content)}",
     "claim": lambda content: f"entry {content['charge']}, to run it again",
+    "doubt": lambda content: f"nothing renews until a steward renews it: {content['why']}",
     "fail": _nothing,
     "freeze": lambda content: f"{'moved at' if content.get('moved') else 'without'} {_head(content)}",
+    "give back": lambda content: _add_note(f"the rest of {content['reserve']}", content),
     "interrupt": lambda content: f"of entry {content['charge']}; the charge stays",
     "keys": lambda content: f"of a declaration: {content['count']} keys, SHA-256 {content['digest']}",
-    "open": lambda content: f"with {_budget(content['account'])}",
+    "open": lambda content: f"with {_budget({**content['account'], **content})}",
     "recover": lambda content: _add_note(f"what was lost up to {_head(content)}", content),
     "renew": lambda content: _add_note(f"with {_budget(content)}", content),
+    "request": lambda content: _add_note(content["sql"], {"note": content["reason"]}),
+    "reserve": lambda content: _add_note(
+        f"{_budget(content)} for {content['reserve']}{', by ' + content['for'] if content['for'] else ''}", content
+    ),
     "resume": lambda content: _add_note("", content),
     "service": lambda content: " ".join(filter(None, (content["act"], content.get("key"), "of", content["about"]))),
+    "team": lambda content: _add_note(
+        _add_cap(f"{content['team']} of {', '.join(content['members']) or 'no listed members'}", content), content
+    ),
     "unlock": lambda content: _add_note("", content),
 }
 """What entries of each kind say; every kind of the ledger has its line, and a test compares the two lists."""

@@ -34,8 +34,9 @@ MOST_RUNNING = 10_000
 """Charges without an outcome that are remembered while the ledger is read."""
 
 _ON_ACCOUNTS = ("open", "attach", "amend", "renew", "appoint", "allot", "unlock")
+_ON_CAPS = ("team", "reserve", "give back", "approve", "approvals", "doubt")
 _ON_THE_LEDGER = ("service", "freeze", "resume", "recover", "anchor")
-ACTIONS = frozenset(_ON_ACCOUNTS + _ON_THE_LEDGER)
+ACTIONS = frozenset(_ON_ACCOUNTS + _ON_CAPS + _ON_THE_LEDGER)
 """Kinds of entries that stewards make: all others follow from queries."""
 
 
@@ -82,6 +83,9 @@ class AccountHistory:
     own: SpenderHistory
     people: dict[str, SpenderHistory] = field(default_factory=dict)
     projects: dict[str, SpenderHistory] = field(default_factory=dict)
+    teams: dict[str, SpenderHistory] = field(default_factory=dict)
+    reserves: dict[str, tuple[Tallies, Tallies]] = field(default_factory=dict)
+    """Amounts that are set aside, by purpose: each as a whole, and what was spent of it."""
     tables: dict[str, str] = field(default_factory=dict)
     wordings: Counter[str] = field(default_factory=Counter)
     kinds: Counter[str] = field(default_factory=Counter)
@@ -94,10 +98,18 @@ class AccountHistory:
         """Returns a project's spending."""
         return self.projects.setdefault(name, SpenderHistory(budget=self.budget))
 
+    def team(self, name: str) -> SpenderHistory:
+        """Returns a team's spending."""
+        return self.teams.setdefault(name, SpenderHistory(budget=self.budget))
+
     @property
     def spenders(self) -> tuple[SpenderHistory, ...]:
-        """Returns the account itself, its people and its projects."""
-        return self.own, *self.people.values(), *self.projects.values()
+        """Returns the account itself, its people, its projects and its teams."""
+        return self.own, *self.people.values(), *self.projects.values(), *self.teams.values()
+
+    def capped(self, kind: str, name: str) -> SpenderHistory:
+        """Returns the spending of a person, project or team."""
+        return {"analyst": self.person, "project": self.project, "team": self.team}[kind](name)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -200,17 +212,37 @@ def _renew(history: LedgerHistory, entry: Entry, content: dict[str, Any]) -> Non
     account.budget = read_loss(content["budget"])
     for spender in account.spenders:
         spender.begin(time, account.budget)
+    for promise, _ in account.reserves.values():
+        account.own.lose(time, ChargePrice(promise))
 
 
 def _appoint(history: LedgerHistory, entry: Entry, content: dict[str, Any]) -> None:
     if entry.account:  # else it is a role on the whole ledger
-        account, cap = history.accounts[entry.account], content["cap"]
-        account.person(content["name"]).limit(_time(entry), None if cap is None else read_loss(cap))
+        _limit(history.accounts[entry.account].person(content["name"]), entry, content)
 
 
 def _allot(history: LedgerHistory, entry: Entry, content: dict[str, Any]) -> None:
+    _limit(history.accounts[entry.account].project(content["project"]), entry, content)
+
+
+def _team(history: LedgerHistory, entry: Entry, content: dict[str, Any]) -> None:
+    _limit(history.accounts[entry.account].team(content["team"]), entry, content)
+
+
+def _limit(spender: SpenderHistory, entry: Entry, content: dict[str, Any]) -> None:
+    cap = content["cap"]
+    spender.limit(_time(entry), None if cap is None else read_loss(cap), content.get("renews"))
+
+
+def _reserve(history: LedgerHistory, entry: Entry, content: dict[str, Any]) -> None:
+    account, promise = history.accounts[entry.account], Tallies.read(parse_canonical(entry.price))
+    account.reserves[content["reserve"]] = promise, promise * 0
+    account.own.lose(_time(entry), ChargePrice(promise))
+
+
+def _give_back(history: LedgerHistory, entry: Entry, content: dict[str, Any]) -> None:
     account = history.accounts[entry.account]
-    account.project(content["project"]).limit(_time(entry), read_loss(content["cap"]))
+    account.own.replace_spending(_time(entry), *account.reserves.pop(content["reserve"]))
 
 
 def _run(history: LedgerHistory, entry: Entry, project: str, *, paid: bool) -> None:
@@ -232,15 +264,34 @@ def _end_query(history: LedgerHistory, entry: Entry) -> list[SpenderHistory]:
 
 def _charge(history: LedgerHistory, entry: Entry, _: dict[str, Any]) -> None:
     """Counts a charge; one that another charge paid for is free, and was released on the way to an answer."""
-    account, time, view = history.accounts[entry.account], _time(entry), view_entry(entry)
+    account, view = history.accounts[entry.account], view_entry(entry)
     _run(history, entry, view.project, paid=not view.paid_by)
     if not view.paid_by:
-        price = ChargePrice(Tallies.read(parse_canonical(entry.price)))
-        for spender in _spenders(account, entry.who, view.project):
-            spender.charge(time, price)
+        _count_charge(account, entry, view.project)
         if view.words in account.wordings or len(account.wordings) < MOST_WORDINGS:
             account.wordings[view.words] += 1
     history.add_charge(view)
+
+
+def _count_charge(account: AccountHistory, entry: Entry, project: str) -> None:
+    """Adds a charge to all that it counts against; one from a reserve is part of what the account has spent."""
+    time, price = _time(entry), Tallies.read(parse_canonical(entry.price))
+    once, caps, reserve = ChargePrice(price), entry.content.get("caps", ()), ""
+    spenders = _spenders(account, entry.who, project)
+    for kind, name, opened in caps:
+        if kind == "reserve":
+            reserve = name
+            continue
+        account.capped(kind, name).open_period(time, opened)
+        if kind == "team":
+            spenders.append(account.team(name))
+    for spender in spenders:
+        if spender is account.own and reserve:
+            promise, spent = account.reserves[reserve]
+            account.reserves[reserve] = promise, spent + price
+            spender.questions += 1
+        else:
+            spender.charge(time, once)
 
 
 def _recover(history: LedgerHistory, entry: Entry, content: dict[str, Any]) -> None:
@@ -285,4 +336,7 @@ _READERS: dict[str, Callable[[LedgerHistory, Entry, dict[str, Any]], None]] = {
     "anchor": _anchor,
     "answer": _answer,
     "fail": _fail,
+    "give back": _give_back,
+    "reserve": _reserve,
+    "team": _team,
 }

@@ -14,6 +14,7 @@ _RELATIONS = {
     Neighbours.ADD_REMOVE: "one has all rows of one more unit than the other",
     Neighbours.REPLACE: "both have the same number of units, and the rows of one unit differ in any way",
 }
+_RENEWS = " The account renews {}: in each period, as much again may be released about the same people."
 _HOW = (
     "Ask a steward for entry {sequence} of the ledger: it must have this hash. "
     "Then run: discreet verify --anchor {head} "
@@ -49,7 +50,7 @@ def _promise(cost: Loss) -> str:
     return f"{promise} (pure differential privacy, {cost})"
 
 
-def certificate(entry: Entry, account: Account, outcome: Entry | None, head: Head) -> Document:
+def certificate(entry: Entry, account: Account, outcome: Entry | None, head: Head, renews: str = "") -> Document:
     """Returns the certificate of a charge.
 
     Args:
@@ -57,6 +58,7 @@ def certificate(entry: Entry, account: Account, outcome: Entry | None, head: Hea
         account: the account that was charged.
         outcome: how it ended, if it has; of an answer, the digest of what was kept is shown.
         head: the head of the ledger now, which anchors the charge.
+        renews: the calendar by which the account renews; empty if it does not.
     """
     content = entry.content
     cost, ended = read_loss(content["cost"]), None
@@ -72,7 +74,7 @@ def certificate(entry: Entry, account: Account, outcome: Entry | None, head: Hea
         "relation": account.neighbours.value,
         "event": json.loads(content["event"]),
         "cost": write_loss_text(cost),
-        "guarantee": guarantee(cost, account),
+        "guarantee": guarantee(cost, account) + (_RENEWS.format(renews.partition(";")[0]) if renews else ""),
         "question": json.loads(content["question"]),
         "sql": content.get("sql"),
         "accounts_charged": content["joined"],

@@ -8,7 +8,7 @@ tables. Only stewards act on an account, under their own name, with a key that i
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
@@ -23,6 +23,7 @@ from discreet.presentation.documents.ledger_documents import account_document, h
 from discreet.presentation.documents.result_documents import result_of
 from discreet.presentation.ledger_view.account_view import ANALYST, AccountView, SpenderView, view_account, view_balance
 from discreet.presentation.ledger_view.ledger_history import AccountHistory, LedgerHistory, anchor_note, read_history
+from discreet.privacy.budget import split
 from discreet.requests.ledger_requests import Appoint
 from discreet.requests.request import ArgumentKind, Request, arguments
 from discreet.requests.verb_table import VERBS, Queue
@@ -41,6 +42,8 @@ _LOOKED_AT = 5000  # entries that one page looks through: the next page goes on,
 _MOST_LOOKS = 20
 _LARGEST = (1 << 62) - 1
 _LONGEST_NOTE = 1000  # characters
+_OWN = ("approvals",)
+"""Verbs that show callers their own, and no more."""
 _WHOLE = (Permission.STEWARD, Permission.SEE_ALL, Permission.VERIFY)
 """What allows a caller to see and to change the whole ledger."""
 _ON_BOOK = {ServiceRole.STEWARD: Role.STEWARD, ServiceRole.AUDITOR: Role.AUDITOR}
@@ -138,7 +141,8 @@ class StewardActions:
         elif caller.project:
             limits.append(self._ledger.balance(account, project=caller.project).remaining.epsilon)
         cap, role = self._ledger.analyst_cap(caller.name, account=account), self._ledger.role(account, caller.name)
-        return Share(name=caller.name, role=role, cap=cap, balance=own, spendable=min(limits))
+        amount = None if cap is None else split(cap)[0]
+        return Share(name=caller.name, role=role, cap=amount, balance=own, spendable=min(limits))
 
     def history(
         self,
@@ -219,7 +223,8 @@ class StewardActions:
         place, ledger = check.integer(sequence=sequence, at_least=1, at_most=_LARGEST), self._ledger
         for entry in self._visible_entries(caller, ledger.history(after=place - 1, limit=1)):
             if entry.sequence == place and entry.kind == "charge":
-                return certificate(entry, ledger.account(entry.account), ledger.outcome(entry.sequence), ledger.head())
+                account, renews = ledger.account(entry.account), ledger.balance(entry.account).renews
+                return certificate(entry, account, ledger.outcome(entry.sequence), ledger.head(), renews)
         raise UnknownEntry
 
     def _visible_entries(
@@ -284,12 +289,16 @@ class StewardActions:
             return dict(verb.implementation(self._identities, request, caller))
         if verb.name == "verify":
             return result_of(verb).write(self.verify(caller))
-        if verb.queue is not Queue.LEDGER or verb.permission not in _WHOLE:
+        if verb.queue is not Queue.LEDGER or (verb.permission not in _WHOLE and verb.name not in _OWN):
             raise InternalError(f"{verb.name} would show the whole ledger to every caller.")
         require_whole(caller, verb.name)
         self._check(caller, request)
         done = verb.implementation(self._ledger, request, LedgerCaller(analyst=caller.name))
         return result_of(verb).write(done)
+
+    def note_groups(self, name: str, groups: Sequence[str]) -> None:
+        """Notes the teams of a person by the groups that a sign-in provider has named."""
+        self._ledger.caps.claim_groups(name, groups)
 
     def _check(self, caller: ServiceCaller, request: Request[Any]) -> None:
         """Refuses what the ledger would take and a service does not."""

@@ -103,9 +103,8 @@ class HttpGuard:
         names = [name for name, _ in scope["headers"]]
         if sum(len(name) + len(value) for name, value in scope["headers"]) > MOST_HEADERS:
             return 431
-        if any(names.count(name) > 1 for name in _ONCE) or (
-            b"content-length" in names and b"transfer-encoding" in names
-        ):
+        repeated = any(names.count(name) > 1 for name in _ONCE)
+        if repeated or (b"content-length" in names and b"transfer-encoding" in names):
             return 431
         if not self._is_own_host(scope):
             return 421
@@ -185,9 +184,7 @@ class _Passage:
     def end(self) -> None:
         """Takes the request out of the count."""
         if self.caller:
-            self.at_once[self.caller] -= 1
-            if not self.at_once[self.caller]:
-                del self.at_once[self.caller]
+            self.at_once -= Counter([self.caller])  # which keeps no zero
 
     async def receive(self) -> Message:
         if self.whole:

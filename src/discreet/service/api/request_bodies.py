@@ -210,11 +210,14 @@ class RequestModel(StrictModel):
 
 
 class BudgetModel(StrictModel):
-    """A budget: epsilon, epsilon and delta, or rho with a delta."""
+    """A budget: epsilon, epsilon and delta, or rho with a delta; per, zone and start say when it renews."""
 
     epsilon: Amount | None = None
     delta: Amount | None = None
     rho: Amount | None = None
+    per: Name | None = None
+    zone: Name | None = None
+    start: Name | None = None
 
 
 def _choose_type(arg: Arg) -> Any:

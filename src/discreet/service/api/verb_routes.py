@@ -49,9 +49,8 @@ def _work_endpoint(verb: Verb) -> Callable[..., Any]:
             return json_response(JOB.write(status), 202, {"Location": f"/v1/jobs/{status.id}"})
         if has_forms(verb):
             choose_form(call.accept)
-        document = await watch_outcome(
-            call.offices.desk.perform(call.caller, work), call.offices.identities, call.caller
-        )
+        outcome = call.offices.desk.perform(call.caller, work)
+        document = await watch_outcome(outcome, call.offices.identities, call.caller)
         return answer_response(document, call.accept)
 
     return _describe_endpoint(endpoint, verb, {"body": body_of(verb.request), "call": Working})
@@ -62,7 +61,7 @@ def _ledger_endpoint(verb: Verb) -> Callable[..., Any]:
 
     def endpoint(call: RouteCall, body: StrictModel | None = None, **places: str) -> Response:
         given = {} if body is None else body.arguments
-        return json_response(call.offices.acts.perform(call.caller, verb.request.read({**given, **places})))
+        return json_response(call.offices.acts.perform(call.caller, verb.read_request({**given, **places})))
 
     method, path = verb.route
     places = compile_path(path)[2]

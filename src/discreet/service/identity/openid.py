@@ -20,7 +20,7 @@ import threading
 import urllib.error
 import urllib.request
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -42,7 +42,7 @@ ALGORITHMS = ["RS256", "PS256", "ES256", "ES384", "EdDSA"]
 """The algorithms of signatures that are believed: none that a holder of the client's secret could use."""
 
 CLAIMS = ("email", "preferred_username")
-_SETTINGS = {"issuer", "client_id", "client_secret_file", "claim"}
+_SETTINGS = {"issuer", "client_id", "client_secret_file", "claim", "groups"}
 _LASTS = 600.0  # seconds from leaving for the provider until coming back
 _MOST_PENDING = 1000  # attempts at once; the oldest is forgotten
 _KNOWN = 300.0  # seconds for which a provider is not asked about itself again
@@ -52,6 +52,8 @@ _SECONDS = 10.0
 _WELL_KNOWN = "/.well-known/openid-configuration"
 
 Fetch = Callable[[str, bytes | None, Mapping[str, str]], Mapping[str, Any]]
+NoteGroups = Callable[[str, Sequence[str]], None]
+"""Notes the groups of a person who has signed in."""
 """Gets the JSON at an address, or posts a form to it."""
 
 
@@ -108,6 +110,8 @@ class OpenIdSignIn:
         issuer: the provider's address, https unless it is on this machine.
         client_id, client_secret: as the provider gave them.
         claim: which claim is a person's name: "email" or "preferred_username".
+        groups: which claim lists a person's groups; empty if none does.
+        note_groups: has the groups of a person who signs in noted.
         fetch: gets and posts JSON.
 
     Raises:
@@ -122,6 +126,8 @@ class OpenIdSignIn:
         client_id: str,
         client_secret: str,
         claim: str = "email",
+        groups: str = "",
+        note_groups: NoteGroups | None = None,
         fetch: Fetch | None = None,
     ) -> None:
         if claim not in CLAIMS:
@@ -130,19 +136,22 @@ class OpenIdSignIn:
         self._identities, self._fetch = identities, fetch or fetch_json
         self._issuer, self._claim = issuer.rstrip("/"), claim
         self._client, self._secret = client_id, client_secret
+        self._groups, self._note_groups = groups, note_groups
         self._pending = _Pending(identities.clock)
         self._known: tuple[Mapping[str, Any], float] = ({}, 0.0)
 
     @classmethod
-    def of_settings(cls, identities: Identities, given: Mapping[str, str], folder: Path) -> OpenIdSignIn:
+    def of_settings(
+        cls, identities: Identities, given: Mapping[str, str], folder: Path, note_groups: NoteGroups | None = None
+    ) -> OpenIdSignIn:
         """Returns the sign-in that the table [service.oidc] describes.
 
         Raises:
             InvalidParameter: naming what is missing, unknown or cannot be read.
         """
-        for name in sorted((given.keys() | {"claim"}) ^ _SETTINGS):
+        for name in sorted((given.keys() | {"claim", "groups"}) ^ _SETTINGS):
             condition = "to be a setting of oidc" if name in given else "to be given"
-            hint = "Known: issuer, client_id, client_secret_file, claim."
+            hint = "Known: issuer, client_id, client_secret_file, claim, groups."
             raise InvalidParameter(f"service.oidc.{name}", given.get(name), condition, hint)
         path = folder / given["client_secret_file"]
         try:
@@ -151,8 +160,9 @@ class OpenIdSignIn:
             raise InvalidParameter(
                 "service.oidc.client_secret_file", str(path), f"to be readable ({error.strerror})"
             ) from None
-        claim = given.get("claim", "email")
-        return cls(identities, issuer=given["issuer"], client_id=given["client_id"], client_secret=secret, claim=claim)
+        told: dict[str, Any] = {"claim": given.get("claim", "email"), "groups": given.get("groups", "")}
+        told |= {"issuer": given["issuer"], "client_id": given["client_id"], "client_secret": secret}
+        return cls(identities, note_groups=note_groups, **told)
 
     def begin(self, redirect_uri: str) -> AuthorizationRequest:
         """Returns where to send a browser, which comes back to `redirect_uri`.
@@ -205,7 +215,11 @@ class OpenIdSignIn:
         provider = self._provider()
         claims = self._claims(self._exchange_code(provider, attempt, code), provider)
         self._check(claims, attempt)
-        return self._identities.sign_in_known(self._name(claims), replaces=replaces)
+        name = self._name(claims)
+        session = self._identities.sign_in_known(name, replaces=replaces)
+        if self._groups and self._note_groups is not None:
+            self._note_groups(name, _groups_in(claims.get(self._groups)))
+        return session
 
     def _provider(self) -> Mapping[str, Any]:
         """Returns what the provider says about itself; one with another name is refused."""
@@ -275,6 +289,12 @@ class OpenIdSignIn:
         if not isinstance(name, str) or not verified or self._identities.role_of(name) is ServiceRole.OWNER:
             raise NotAuthenticated
         return name
+
+
+def _groups_in(claim: object) -> tuple[str, ...]:
+    """Returns the groups that a claim names: a list of texts, or one text."""
+    listed = [claim] if isinstance(claim, str) else claim if isinstance(claim, list) else []
+    return tuple(group for group in listed if isinstance(group, str))
 
 
 def _number(value: object) -> float:

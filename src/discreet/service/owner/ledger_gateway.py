@@ -17,16 +17,17 @@ from typing import Any
 from discreet.curator.catalog.declared_limits import attempts, declared_price, is_limits_place
 from discreet.errors import InternalError, InvalidParameter, LedgerError, LedgerUnavailable
 from discreet.ledger import OWNER, Ledger, Receipt
-from discreet.ledger.serialization import read_loss, read_unit
+from discreet.ledger.outcomes import write_receipt
+from discreet.ledger.serialization import read_budget, read_unit
 from discreet.ledger.stewardship import DataOrigin
 from discreet.ledger.store.ledger_store import AnswerPlace
 from discreet.ledger.tallies import prices
 from discreet.presentation.documents.error_documents import error_document
-from discreet.presentation.documents.ledger_documents import BALANCE
+from discreet.presentation.documents.ledger_documents import APPROVAL, BALANCE
 from discreet.privacy import events
 from discreet.privacy.events import Event
 from discreet.service.admission import require_listed
-from discreet.service.worker.messages import read_cap, write_cap, write_header, write_receipt, write_stored
+from discreet.service.worker.messages import read_cap, write_cap, write_header, write_stored
 
 CLAIM_WAIT = 0.005
 """Seconds to wait for another process that runs a charge, doubled after each claim: here equal keys are one request."""
@@ -42,8 +43,10 @@ class LedgerGateway:
         analyst: the name of the caller.
         project: the project whose cap counts, too; "" for none.
         key: the idempotency key of the request.
+        reserve: the amount set aside from which it is paid; "" for the account.
         steward: whether accounts and tables may be entered in the analyst's name.
         spending: whether it may charge.
+        asking: whether it may ask for an approval.
         least: the least epsilon of a charge, whatever the request called it: `within=` comes to
             an epsilon of its own.
     """
@@ -55,11 +58,14 @@ class LedgerGateway:
         analyst: str,
         project: str = "",
         key: str | None = None,
+        reserve: str = "",
         steward: bool = False,
         spending: bool = False,
+        asking: bool = False,
         least: Fraction = Fraction(0),
     ) -> None:
         self._ledger, self._analyst, self._project, self._key, self._least = ledger, analyst, project, key, least
+        self._reserve = reserve
         self._receipts: dict[int, Receipt] = {}
         self._ended: set[int] = set()
         self._lock, self._closed = threading.Lock(), False
@@ -69,6 +75,7 @@ class LedgerGateway:
             **_select_functions(self, _READING),
             **(_select_functions(self, _SPENDING) if spending else {}),
             **(_select_functions(self, _STEWARDS) if steward else {}),
+            **(_select_functions(self, _ASKING) if asking else {}),
         }
 
     @property
@@ -152,12 +159,13 @@ class LedgerGateway:
 
     def is_charged(self) -> bool:
         """Returns whether the request's key was charged before."""
-        return self._ledger.is_charged(self._analyst, self._key)
+        return self._key is not None and self._ledger.is_charged(self._analyst, self._key)
 
     def refusal(self, account: str, event: str) -> Any:
         """Returns the error with which a charge would be refused."""
         priced = events.from_json(event)
-        found = self._ledger.refusal(account, priced, analyst=self._analyst, project=self._project)
+        whose = {"analyst": self._analyst, "project": self._project, "reserve": self._reserve}
+        found = self._ledger.refusal(account, priced, **whose)
         return None if found is None else error_document(found)
 
     def read_answers(self, replay_key: str) -> list[Any]:
@@ -236,6 +244,7 @@ class LedgerGateway:
             project=self._project,
             sql=sql,
             asked=asked,
+            reserve=self._reserve,
         )
         return self._noted(receipt)
 
@@ -373,9 +382,33 @@ class LedgerGateway:
         """Appoints a person whom the file of declarations names."""
         self._ledger.stewardship.appoint(who, role, account=account, cap=read_cap(cap), by=self._analyst)
 
+    def request_approval(self, account: str, event: str, **told: str) -> Any:
+        """Asks the stewards of an account, in the name that was proven, to allow one query beyond a cap."""
+        self.admit(account)
+        priced = events.from_json(event)
+        return APPROVAL.write(self._ledger.caps.request_approval(account, priced, analyst=self._analyst, **told))
+
+    def team(self, account: str, team: str) -> Any:
+        """Returns a team's cap, members and groups, for declarations to be compared with."""
+        found = self._ledger.caps.team(team, account=account)
+        return None if found is None else [write_cap(found.cap), found.members, found.groups]
+
+    def needed(self, account: str) -> int:
+        """Returns how many stewards must approve a request on an account."""
+        return self._ledger.caps.needed(account)
+
+    def set_team(self, team: str, account: str, cap: dict[str, str], members: list[str], groups: list[str]) -> None:
+        """Gives a team the cap and the members that the file of declarations names."""
+        given, by = read_budget(cap), self._analyst
+        self._ledger.caps.set_team(team, account=account, cap=given, members=members, groups=groups, by=by)
+
+    def require_approvals(self, account: str, count: int) -> None:
+        """Has as many stewards approve requests as the file of declarations says."""
+        self._ledger.caps.require_approvals(account, count=count, by=self._analyst)
+
     def allot(self, project: str, account: str, cap: dict[str, str]) -> None:
         """Gives a project the cap that the file of declarations names."""
-        self._ledger.stewardship.allot(project, account=account, cap=read_loss(cap), by=self._analyst)
+        self._ledger.stewardship.allot(project, account=account, cap=read_budget(cap), by=self._analyst)
 
 
 _READING: tuple[str, ...] = (
@@ -401,7 +434,8 @@ _SPENDING: tuple[str, ...] = (
     "beside",
 )
 _SPENDING += ("all_beside", "read_released_event")
-_STEWARDS = ("open_account", "attach", "appoint", "allot")
+_ASKING = ("request_approval",)
+_STEWARDS = ("open_account", "attach", "appoint", "allot", "team", "needed", "set_team", "require_approvals")
 
 
 def _select_functions(door: LedgerGateway, names: tuple[str, ...]) -> dict[str, Callable[..., Any]]:

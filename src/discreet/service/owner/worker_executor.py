@@ -364,8 +364,10 @@ class WorkerExecutor:
             analyst=running.caller.name,
             project=work.project,
             key=work.key,
+            reserve=str(work.arguments.get("reserve") or ""),
             steward=work.operation is OPERATIONS["protect"],
             spending=work.operation.charges,
+            asking=work.operation is OPERATIONS["request_approval"],
             least=self._settings.least_epsilon,
         )
         async with way.lane.slot(running.caller.name):

@@ -95,7 +95,8 @@ def _provider_pages(site: PageContext) -> tuple[tuple[str, str, Open], ...]:
     """Returns the pages that lead to an identity provider and back, if the settings name one."""
     if not site.settings.oidc:
         return ()
-    provider = OpenIdSignIn.of_settings(site.identities, site.settings.oidc, site.settings.folder)
+    given, note_groups = site.settings.oidc, site.acts.note_groups
+    provider = OpenIdSignIn.of_settings(site.identities, given, site.settings.folder, note_groups)
     pages = sign_in.ProviderSignIn(provider)
     site.templates.globals["provider"] = sign_in.AWAY
     return ("GET", sign_in.AWAY, pages.leave), ("GET", sign_in.BACK, pages.come_back)

@@ -127,17 +127,13 @@ def view_answer(document: Document) -> AnswerView:
         numbers=shape.numbers,
         rows=tuple(zip(*columns, strict=True)),
         hidden=len(records) - len(shown),
-        chart=_chart(answer, records) if 0 < drawn <= MOST_DRAWN else None,
+        chart=answer.spec(records) if 0 < drawn <= MOST_DRAWN else None,
     )
 
 
 def _column(records: Sequence[answers.Record], name: str, is_number: bool) -> list[tuple[str, Html | None]]:
     bars = answers.error_bars(records, name) if is_number else [None] * len(records)
     return [(answers.cell(record, name), bar) for record, bar in zip(records, bars, strict=True)]
-
-
-def _chart(answer: Answer, records: Sequence[answers.Record]) -> Spec:
-    return answers.spec(records, remarks={name: str(found) for name, found in (answer.coverage or {}).items()})
 
 
 _VIEWS: Mapping[str, tuple[str, Any]] = {

@@ -17,12 +17,12 @@ from discreet.dataclass import dataclass
 from discreet.errors import DiscreetError, explain_error
 from discreet.hint_text import Hint, Spelling
 from discreet.privacy.amounts import decimal
+from discreet.privacy.budget import BUDGET_PARTS
 from discreet.requests.argument_texts import read_text
 from discreet.requests.request import Arg, Argument, ArgumentKind, R, Request, arguments, check_kinds, read_argument
 
 Posted = ImmutableMultiDict[str, str]
 NOTHING: Posted = ImmutableMultiDict()
-AMOUNTS = ("epsilon", "delta", "rho")
 _LABELS = {"sql": "SQL query", "expires_days": "Days until it expires"}
 _PYTHON_BUDGET = re.compile(r"Budget\((.*)\)")
 """How examples of budgets are written."""
@@ -89,7 +89,7 @@ _MACROS: Mapping[ArgumentKind, str] = check_kinds(
 def _read(posted: Posted, name: str, arg: Arg) -> Any:
     """Returns what a form gives for an argument, as `Request.of` takes it; None if it gives nothing."""
     if arg.kind is ArgumentKind.BUDGET:
-        return {part: text for part in AMOUNTS if (text := posted.get(f"{name}.{part}", "").strip())} or None
+        return {part: text for part in BUDGET_PARTS if (text := posted.get(f"{name}.{part}", "").strip())} or None
     text = posted.get(name, "").strip()
     return read_text(name, text, arg) if text else None
 
@@ -190,7 +190,7 @@ def _field(argument: Argument, posted: Posted, usual: Mapping[str, str]) -> Form
 def _field_value(argument: Argument, posted: Posted, usual: Mapping[str, str]) -> Any:
     name = argument.name
     if argument.arg.kind is ArgumentKind.BUDGET:
-        return {part: posted.get(f"{name}.{part}", "") for part in AMOUNTS}
+        return {part: posted.get(f"{name}.{part}", "") for part in BUDGET_PARTS}
     default = "" if argument.is_required or argument.default is None else _format_value(argument.default)
     return posted.get(name, usual.get(name, default))
 

@@ -259,9 +259,8 @@ def assignment(statement: WireStatement) -> tuple[str, str | None, bool]:
         words = words[1:]
     first = words[0].word if words else ""
     if first in ("ROLE", "AUTHORIZATION"):
-        raise WireError(
-            "42501", "The role of a connection cannot be changed", "Connect with the key of the other person."
-        )
+        hint = "Connect with the key of the other person."
+        raise WireError("42501", "The role of a connection cannot be changed", hint)
     if first in ("TRANSACTION", "CHARACTERISTICS"):
         return "transaction_isolation", None, True
     if first == "NAMES":

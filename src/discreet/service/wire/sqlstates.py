@@ -19,8 +19,7 @@ SQLSTATES: dict[type[BaseException], str] = {
     errors.KeyConflict: "23505",  # unique_violation
     errors.RunsUsedUp: "55000",  # object_not_in_prerequisite_state
     errors.NotPermitted: "42501",  # insufficient_privilege
-    errors.LedgerTampered: "58000",  # system_error
-    errors.LedgerError: "58000",
+    errors.LedgerError: "58000",  # system_error
     errors.LedgerUnavailable: "57P03",  # cannot_connect_now
     errors.QueryFailed: "58000",
     errors.StreamError: "58000",

@@ -94,12 +94,9 @@ def _start(code: int, body: Body, writer: asyncio.StreamWriter, *, secure: bool)
     user = given.get("user", "")
     if not user:
         raise WireError("28000", "The connection names no user", "Set user to your name.", fatal=True)
-    settings = {
-        name: value for name, value in given.items() if name not in _NOT_SETTINGS and not name.startswith("_pq_.")
-    }
-    return StartupMessage(
-        user=user, database=given.get("database") or user, settings=settings | _options(given.get("options", ""))
-    )
+    named = [name for name in given if name not in _NOT_SETTINGS and not name.startswith("_pq_.")]
+    settings = {name: given[name] for name in named} | _options(given.get("options", ""))
+    return StartupMessage(user=user, database=given.get("database") or user, settings=settings)
 
 
 def _negotiate(code: int, given: dict[str, str], writer: asyncio.StreamWriter) -> None:

@@ -44,38 +44,32 @@ class Command:
     hint: str = ""
 
 
-def _refused_commands(words: str, sqlstate: str, reason: str, hint: str) -> dict[str, Command]:
-    made = Command(kind=StatementKind.REFUSED, sqlstate=sqlstate, reason=reason, hint=hint)
-    return dict.fromkeys(words.split(), made)
-
-
 _ASK = "Ask with SELECT. Stewards protect tables with `discreet protect`, or on the page."
+_REFUSED = {
+    "TABLE": ("0A000", "TABLE would list single rows", "Ask for a count with SELECT."),
+    "INSERT UPDATE DELETE MERGE TRUNCATE": ("25006", "Rows cannot be written", _ASK),
+    "CREATE ALTER DROP COMMENT": ("25006", "Objects cannot be created or changed", _ASK),
+    "REFRESH REINDEX CLUSTER IMPORT SECURITY": ("25006", "Objects cannot be created or changed", _ASK),
+    "GRANT REVOKE REASSIGN": ("42501", "Stewards grant access, on the page or with `discreet grant`", _ASK),
+    "COPY": ("0A000", "COPY would copy single rows", "Ask for counts, sums and means with SELECT."),
+    "DECLARE FETCH MOVE": ("0A000", "Cursors are not supported", "Fetch with a row limit in your driver."),
+    "PREPARE EXECUTE": ("0A000", "Only drivers prepare statements", "Send the SELECT itself."),
+    "LISTEN NOTIFY UNLISTEN": ("0A000", "Notifications are not supported", "Look at the history on the page."),
+    "VACUUM ANALYZE LOCK CALL DO LOAD CHECKPOINT": ("0A000", "The command is not supported", _ASK),
+}
+"""Leading words of statements that are always refused: SQLSTATE, reason and hint."""
+
 COMMANDS: dict[str, Command] = {
     **{kind.name: Command(kind=kind) for kind in StatementKind if kind is not StatementKind.REFUSED},
     **dict.fromkeys(("WITH", "FROM", "VALUES", "("), Command(kind=StatementKind.SELECT)),
     "START": Command(kind=StatementKind.BEGIN),
     "END": Command(kind=StatementKind.COMMIT),
     "ABORT": Command(kind=StatementKind.ROLLBACK),
-    **_refused_commands("TABLE", "0A000", "TABLE would list single rows", "Ask for a count with SELECT."),
-    **_refused_commands("INSERT UPDATE DELETE MERGE TRUNCATE", "25006", "Rows cannot be written", _ASK),
-    **_refused_commands(
-        "CREATE ALTER DROP COMMENT REFRESH REINDEX CLUSTER IMPORT SECURITY",
-        "25006",
-        "Objects cannot be created or changed",
-        _ASK,
-    ),
-    **_refused_commands(
-        "GRANT REVOKE REASSIGN", "42501", "Stewards grant access, on the page or with `discreet grant`", _ASK
-    ),
-    **_refused_commands("COPY", "0A000", "COPY would copy single rows", "Ask for counts, sums and means with SELECT."),
-    **_refused_commands(
-        "DECLARE FETCH MOVE", "0A000", "Cursors are not supported", "Fetch with a row limit in your driver."
-    ),
-    **_refused_commands("PREPARE EXECUTE", "0A000", "Only drivers prepare statements", "Send the SELECT itself."),
-    **_refused_commands(
-        "LISTEN NOTIFY UNLISTEN", "0A000", "Notifications are not supported", "Look at the history on the page."
-    ),
-    **_refused_commands("VACUUM ANALYZE LOCK CALL DO LOAD CHECKPOINT", "0A000", "The command is not supported", _ASK),
+    **{
+        word: Command(kind=StatementKind.REFUSED, sqlstate=sqlstate, reason=reason, hint=hint)
+        for words, (sqlstate, reason, hint) in _REFUSED.items()
+        for word in words.split()
+    },
 }
 """Every command that is known, by its first word; all others are errors of syntax."""
 

@@ -320,18 +320,11 @@ class WireConnection:
     # ---------------------------------------------------------------------------------------------------- writing
 
     def _after(self, statement: WireStatement) -> None:
-        """Reports changed settings, and forgets statements, after commands that do so."""
-        if statement.kind in (
-            StatementKind.SET,
-            StatementKind.RESET,
-            StatementKind.DISCARD,
-            StatementKind.ROLLBACK,
-            StatementKind.COMMIT,
-        ):
-            for name, value in self._told.items():
-                if self.parameters.get(name) != value:
-                    self._told[name] = self.parameters.get(name)
-                    self._send(pg.parameter_status(name, self._told[name]))
+        """Reports settings that have changed, and forgets statements after commands that do so."""
+        for name, value in self._told.items():
+            if self.parameters.get(name) != value:
+                self._told[name] = self.parameters.get(name)
+                self._send(pg.parameter_status(name, self._told[name]))
         if statement.kind in (StatementKind.DISCARD, StatementKind.DEALLOCATE):
             self._forget(statement)
 
@@ -346,16 +339,10 @@ class WireConnection:
     async def _rows(
         self, rows: Sequence[Sequence[Any]], found: Sequence[FieldDescription], formats: Sequence[int]
     ) -> None:
-        columns = list(zip(found, formats, strict=True))
         for row in rows:
-            self._send(
-                pg.data_row(
-                    [
-                        value_formats.encode_value(value, each.oid, form, column=each.name)
-                        for value, (each, form) in zip(row, columns, strict=True)
-                    ]
-                )
-            )
+            cells = zip(row, found, formats, strict=True)
+            written = [value_formats.encode_value(cell, each.oid, form, column=each.name) for cell, each, form in cells]
+            self._send(pg.data_row(written))
             if len(self._out) > _FLUSH:
                 await self._flush()
 

@@ -31,10 +31,6 @@ from discreet.service.wire.wire_session import WireSession
 _LOG = logging.getLogger("discreet.wire")
 
 
-def _violation() -> WireError:
-    return WireError("08P01", "The client does not speak the protocol", fatal=True)
-
-
 def _stopping() -> WireError:
     return WireError("57P01", "The service is stopping", fatal=True)
 
@@ -156,7 +152,8 @@ class WireServer:
             counted.known = counted.busy = True
             await self._serve(reader, writer, found, key_id)
         except (ProtocolViolation, WireError) as error:
-            report = _violation() if isinstance(error, ProtocolViolation) else error
+            violation = WireError("08P01", "The client does not speak the protocol", fatal=True)
+            report = violation if isinstance(error, ProtocolViolation) else error
             _log("refused", sqlstate=report.sqlstate)
             raise report from None
 
@@ -193,9 +190,7 @@ class WireServer:
             await connection.serve()
         finally:
             self._open.pop(key, None)
-            self._users[name] -= 1
-            if not self._users[name]:
-                del self._users[name]
+            self._users -= Counter([name])  # which keeps no zero
 
     def _cancel(self, asked: CancelRequest) -> None:
         connection = self._open.get((asked.process, asked.secret))

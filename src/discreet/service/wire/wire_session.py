@@ -85,9 +85,8 @@ class WireSession:
             if statement.kind is StatementKind.EXPLAIN:
                 return text_rows("EXPLAIN", ["QUERY PLAN"], ()).fields
             if statement.kind is StatementKind.SHOW:
-                return (
-                    _balances(()).fields if parse_setting_name(statement) == REMAINING else self._show(statement).fields
-                )
+                remaining = parse_setting_name(statement) == REMAINING
+                return (_balances(()) if remaining else self._show(statement)).fields
         except DiscreetError as error:
             raise wire_error(error, statement.text) from None
         return None

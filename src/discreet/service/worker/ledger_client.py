@@ -6,22 +6,25 @@ own; whom it charges, for which project and under which key is decided by the ow
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from discreet.curator.catalog.declared_limits import LIMITS
-from discreet.errors import DeclarationChanged, DiscreetError
+from discreet.errors import DeclarationChanged, DiscreetError, InternalError
 from discreet.ledger import Account, Balance, Ledger, Receipt, Role, policy
 from discreet.ledger.account import AccountState
+from discreet.ledger.acts.cap_actions import CapActions, Team
+from discreet.ledger.caps.approvals import ApprovalRequest
+from discreet.ledger.outcomes import read_receipt
 from discreet.ledger.redeclaration import differences, named_keys
-from discreet.ledger.serialization import write_loss, write_unit
+from discreet.ledger.serialization import write_budget, write_unit
 from discreet.ledger.stewardship import NOWHERE, Blocks, DataOrigin, Stewardship, TableRecord, no_blocks
 from discreet.ledger.store.ledger_store import AnswerPlace, StoredAnswer, StoredHeader
 from discreet.presentation.documents.error_documents import read_error
-from discreet.presentation.documents.ledger_documents import BALANCE
-from discreet.privacy import Loss, Neighbours, Unit, events
+from discreet.presentation.documents.ledger_documents import APPROVAL, BALANCE
+from discreet.privacy import AnyBudget, Neighbours, Unit, events
 from discreet.privacy.events import Event
-from discreet.service.worker.messages import Channel, read_cap, read_header, read_receipt, read_stored
+from discreet.service.worker.messages import Channel, read_cap, read_header, read_stored
 
 
 class LedgerClient(Ledger):
@@ -36,6 +39,7 @@ class LedgerClient(Ledger):
         self._channel = channel
         self.stewardship = StewardshipClient(self, writing=steward)
         self._accounts: dict[str, Account] = {}
+        self.caps = CapsClient(self, writing=steward)
         self.path, self.in_memory = "the service's ledger", False
 
     def call(self, method: str, **arguments: Any) -> Any:
@@ -57,9 +61,9 @@ class LedgerClient(Ledger):
         """Returns the state of an account if the caller may ask on it."""
         return AccountState.read(self.call("admit", account=account))
 
-    def is_charged(self, analyst: str, key: str | None) -> bool:  # noqa: ARG002 - the owner knows who
+    def is_charged(self, analyst: str, key: str) -> bool:  # noqa: ARG002 - the owner knows who
         """Returns whether the request's idempotency key was charged before."""
-        return key is not None and bool(self.call("is_charged"))
+        return bool(self.call("is_charged"))
 
     def charge_all(
         self,
@@ -74,6 +78,7 @@ class LedgerClient(Ledger):
         sql: str = "",
         restart: str = "",  # noqa: ARG002 - of streams, which no worker runs
         asked: str = "",
+        reserve: str = "",  # noqa: ARG002
     ) -> tuple[Receipt, ...]:
         """Charges all accounts or none; the owner returns only the receipt that the answer will belong to."""
         told = {"question": question, "replay_key": replay_key, "terms": terms, "sql": sql, "asked": asked}
@@ -83,7 +88,15 @@ class LedgerClient(Ledger):
         written = {account: events.to_json(event) for account, event in events_by_account.items()}
         return (read_receipt(self.call("charge", events_by_account=written, **told)),)
 
-    def refusal(self, account: str, event: Event, *, analyst: str, project: str = "") -> DiscreetError | None:  # noqa: ARG002
+    def refusal(
+        self,
+        account: str,
+        event: Event,
+        *,
+        analyst: str,  # noqa: ARG002 - the owner knows who, and from which reserve
+        project: str = "",  # noqa: ARG002
+        reserve: str = "",  # noqa: ARG002
+    ) -> DiscreetError | None:
         """Returns the error with which a charge would be refused now; None if it would pass."""
         found = self.call("refusal", account=account, event=events.to_json(event))
         return None if found is None else read_error(found)
@@ -168,8 +181,12 @@ class LedgerClient(Ledger):
         found = self.call("declaration", table=table)
         return None if found is None else str(found)
 
-    def balance(self, account: str, *, analyst: str | None = None, project: str | None = None) -> Balance:
+    def balance(
+        self, account: str, *, analyst: str | None = None, project: str | None = None, team: str | None = None
+    ) -> Balance:
         """Returns the balance of the account, or of the caller or their project on it."""
+        if team is not None:
+            raise InternalError("A worker needs no team's figures.")
         whose = "analyst" if analyst is not None else "project" if project is not None else "account"
         return BALANCE.read(self.call("balance", account=account, whose=whose))
 
@@ -178,13 +195,71 @@ class LedgerClient(Ledger):
         found = self.call("role", account=account, who=who)
         return None if found is None else Role(found)
 
-    def project_cap(self, project: str, *, account: str) -> Loss | None:
+    def project_cap(self, project: str, *, account: str) -> AnyBudget | None:
         """Returns the cap of a project on an account; None if it has none."""
         return read_cap(self.call("project_cap", account=account, project=project))
 
-    def analyst_cap(self, analyst: str, *, account: str) -> Loss | None:
+    def analyst_cap(self, analyst: str, *, account: str) -> AnyBudget | None:
         """Returns the caller's cap on an account; None if they have none of their own."""
         return read_cap(self.call("analyst_cap", account=account, analyst=analyst))
+
+
+class CapsClient(CapActions):
+    """The acts on caps that a worker may pass on: that the caller asks for an approval, and what a file declares.
+
+    Args:
+        ledger: the ledger of the worker.
+        writing: whether the declarations of a file may be entered.
+    """
+
+    def __init__(self, ledger: LedgerClient, *, writing: bool) -> None:
+        self._ledger, self._writing = ledger, writing
+
+    def team(self, team: str, *, account: str) -> Team | None:
+        """Returns a team's cap, members and groups; None if there is none, or to a worker that enters nothing."""
+        found = self._ledger.call("team", account=account, team=team) if self._writing else None
+        return None if found is None else Team(read_cap(found[0]), tuple(found[1]), tuple(found[2]))
+
+    def needed(self, account: str) -> int:
+        """Returns how many stewards must approve a request."""
+        return int(self._ledger.call("needed", account=account)) if self._writing else 1
+
+    def set_team(
+        self,
+        team: str,
+        *,
+        account: str,
+        cap: AnyBudget,
+        members: Sequence[str] = (),
+        groups: Sequence[str] = (),
+        by: str = policy.OWNER,  # noqa: ARG002 - the owner knows who
+        note: str = "",  # noqa: ARG002
+    ) -> None:
+        """Gives a team a cap for a steward; else does nothing."""
+        if self._writing:
+            told = {"cap": write_budget(cap), "members": list(members), "groups": list(groups)}
+            self._ledger.call("set_team", team=team, account=account, **told)
+
+    def require_approvals(self, account: str, *, count: int, by: str = policy.OWNER, note: str = "") -> None:  # noqa: ARG002
+        """Says how many stewards must approve, for a steward; else does nothing."""
+        if self._writing:
+            self._ledger.call("require_approvals", account=account, count=count)
+
+    def request_approval(
+        self,
+        account: str,
+        event: Event,
+        *,
+        analyst: str,  # noqa: ARG002 - the owner knows who
+        replay_key: str,
+        sql: str,
+        asked: str,
+        reason: str,
+    ) -> ApprovalRequest:
+        """Asks the stewards of an account to allow one query beyond a cap."""
+        told = {"replay_key": replay_key, "sql": sql, "asked": asked, "reason": reason}
+        found = self._ledger.call("request_approval", account=account, event=events.to_json(event), **told)
+        return APPROVAL.read(found)
 
 
 class StewardshipClient(Stewardship):
@@ -199,12 +274,12 @@ class StewardshipClient(Stewardship):
         *,
         unit: Unit,
         neighbours: Neighbours | str = Neighbours.ADD_REMOVE,
-        budget: Loss | None = None,
+        budget: AnyBudget | None = None,
         by: str = policy.OWNER,  # noqa: ARG002 - the owner knows who
     ) -> Account:
         """Opens an account for a steward; else returns the one that is there."""
         if self._writing:
-            cap = None if budget is None else write_loss(budget)
+            cap = None if budget is None else write_budget(budget)
             told = {"unit": write_unit(unit), "neighbours": Neighbours(neighbours).value, "budget": cap}
             return Account.read(self._ledger.call("open_account", account=account, **told))
         return self._ledger.account(account)
@@ -238,15 +313,15 @@ class StewardshipClient(Stewardship):
         role: Role | str,
         *,
         account: str = "",
-        cap: Loss | None = None,
+        cap: AnyBudget | None = None,
         by: str = policy.OWNER,  # noqa: ARG002
     ) -> None:
         """Appoints a person for a steward; else does nothing."""
         if self._writing:
-            told = {"role": Role(role).value, "cap": None if cap is None else write_loss(cap)}
+            told = {"role": Role(role).value, "cap": None if cap is None else write_budget(cap)}
             self._ledger.call("appoint", who=who, account=account, **told)
 
-    def allot(self, project: str, *, account: str, cap: Loss, by: str = policy.OWNER, note: str = "") -> None:  # noqa: ARG002
+    def allot(self, project: str, *, account: str, cap: AnyBudget, by: str = policy.OWNER, note: str = "") -> None:  # noqa: ARG002
         """Gives a project a cap for a steward; else does nothing."""
         if self._writing:
-            self._ledger.call("allot", project=project, account=account, cap=write_loss(cap))
+            self._ledger.call("allot", project=project, account=account, cap=write_budget(cap))

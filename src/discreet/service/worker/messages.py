@@ -1,6 +1,6 @@
 """Messages between the owner of the ledger and a worker: a length in four bytes, then JSON; nothing is ever unpickled.
 
-Receipts, stored answers and caps travel as JSON, too, exactly.
+Stored answers and caps travel as JSON, too, exactly.
 """
 
 from __future__ import annotations
@@ -11,12 +11,9 @@ import struct
 from typing import Any
 
 from discreet.errors import InternalError
-from discreet.ledger import Receipt
-from discreet.ledger.account import AccountState
-from discreet.ledger.serialization import read_loss, write_loss
+from discreet.ledger.serialization import read_budget, write_budget
 from discreet.ledger.store.ledger_store import AnswerPlace, StoredAnswer, StoredHeader
-from discreet.presentation.documents.result_documents import read_cost, write_cost
-from discreet.privacy import Loss, events
+from discreet.privacy import AnyBudget
 
 MOST = 256 << 20
 """Bytes of the longest message."""
@@ -79,34 +76,6 @@ class Channel:
         return parse_message(body)
 
 
-def write_receipt(receipt: Receipt) -> dict[str, Any]:
-    """Returns a receipt as JSON fields."""
-    return {
-        "sequence": receipt.sequence,
-        "account": receipt.account,
-        "analyst": receipt.analyst,
-        "event": events.to_json(receipt.event),
-        "cost": write_cost(receipt.cost),
-        "rest": receipt.rest,
-        "hash": receipt.hash,
-        "state": receipt.state.write(),
-        "repeated": receipt.repeated,
-        "claim": receipt.claim,
-    }
-
-
-def read_receipt(fields: dict[str, Any]) -> Receipt:
-    """Returns the receipt that `write_receipt` wrote."""
-    return Receipt(
-        **{
-            **fields,
-            "event": events.from_json(fields["event"]),
-            "cost": read_cost(fields["cost"]),
-            "state": AccountState.read(fields["state"]),
-        }
-    )
-
-
 def write_stored(stored: StoredAnswer) -> list[Any]:
     """Returns a stored answer as a list; what answers are stored as is text."""
     return [stored.sequence, stored.charge, stored.replay_key, stored.payload.decode(), stored.event]
@@ -129,11 +98,11 @@ def read_header(fields: list[Any]) -> StoredHeader:
     return StoredHeader(AnswerPlace(*place), question, header.encode(), event)
 
 
-def write_cap(cap: Loss | None) -> dict[str, str] | None:
+def write_cap(cap: AnyBudget | None) -> dict[str, str] | None:
     """Returns a cap as JSON fields; None for no cap."""
-    return None if cap is None else write_loss(cap)
+    return None if cap is None else write_budget(cap)
 
 
-def read_cap(fields: dict[str, str] | None) -> Loss | None:
+def read_cap(fields: dict[str, str] | None) -> AnyBudget | None:
     """Returns the amount that `write_cap` wrote."""
-    return None if fields is None else read_loss(fields)
+    return None if fields is None else read_budget(fields)

@@ -39,7 +39,7 @@ def perform(curator: Curator, operation: Operation, arguments: Arguments, who: W
 
 def _perform_verb(curator: Curator, verb: Verb, arguments: Arguments, who: Who) -> Document:
     caller = Caller(analyst=who["analyst"], project=who["project"], key=who["key"] if verb.charges else None)
-    return result_of(verb).write(curator.perform(verb.request.read(arguments), caller))
+    return result_of(verb).write(curator.perform(verb.read_request(arguments), caller))
 
 
 class _Taken:
@@ -148,6 +148,7 @@ _DECLARED += (
     "identity",
     "most_rows",
     "domain",
+    "sample_of",
     "change",
 )
 _OWN: Mapping[str, Callable[[Curator, _Taken, Who], Document]] = {

@@ -60,7 +60,7 @@ def report(visit: PageRequest) -> Response:
 
 # ---------------------------------------------------------------------------------------------------- actions
 
-SAFE = ("appoint", "allot")
+SAFE = ("appoint", "allot", "set_team", "set_aside", "give_back", "approve")
 """Actions that only share out a budget; all others change what people are promised."""
 
 _STEWARD = [verb for verb in VERBS.values() if (verb.permission, verb.queue) == (Permission.STEWARD, Queue.LEDGER)]
@@ -80,9 +80,8 @@ def _action(verb: Verb) -> PageRoute:
     def perform_action(visit: PageRequest) -> Response:
         place = visit.request.path_params["account"]
         if verb.name == "renew" and visit.text("sure") != "yes":
-            raise InvalidParameter(
-                "sure", "", "to be ticked", "Tick the box: a renewal gives the same people a new budget."
-            )
+            hint = "Tick the box: a renewal gives the same people a new budget."
+            raise InvalidParameter("sure", "", "to be ticked", hint)
         visit.site.acts.perform(visit.caller, read_form(verb.request, visit.form, account=place))
         return to(f"/accounts/{quote(place, safe='')}?done={verb.name}")
 

@@ -13,18 +13,19 @@ from starlette.responses import Response
 
 from discreet.dataclass import dataclass
 from discreet.errors import DiscreetError, InvalidParameter
+from discreet.privacy.budget import BUDGET_PARTS
 from discreet.service.api.http_responses import status_of
 from discreet.service.caller import Permission
 from discreet.service.page.file_sources import FileSource, from_path, list_files, resolve, store_upload
 from discreet.service.page.page_request import PageRequest, PageRoute, is_refusal, require_token, to
-from discreet.service.page.request_forms import AMOUNTS, read_count
+from discreet.service.page.request_forms import read_count
 from discreet.service.page.uploaded_form import UploadedForm
 from discreet.service.request_executor import OPERATIONS, Document
 
 TYPES = ("int", "float", "text", "bool", "date", "timestamp")
 BOUNDED = ("int", "float", "date", "timestamp")
 _LARGEST_EPSILON = 10
-_TEXTS = ("source", "name", "whose", "account", *AMOUNTS, "neighbours", "version")
+_TEXTS = ("source", "name", "whose", "account", *BUDGET_PARTS, "neighbours", "version")
 _LIMITS, _PRIVATE = ("max_groups", "max_rows"), {"limits": "private"}
 _PARTS = ("column", "column-type", "column-low", "column-high", "column-keys")
 """The fields of each column in the form, in the order of `DeclaredColumn`."""
@@ -101,7 +102,7 @@ class Declaration:
     @property
     def budget(self) -> dict[str, str]:
         """Returns the amounts that were given."""
-        return {name: self.text(name) for name in AMOUNTS if self.text(name)}
+        return {name: self.text(name) for name in BUDGET_PARTS if self.text(name)}
 
     @property
     def warnings(self) -> Iterator[str]:

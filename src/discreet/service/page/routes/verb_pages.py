@@ -89,10 +89,8 @@ class VerbPage:
         context = {"outcome": None, "price": None, "error": None, "key": token(16), **shown}
         if visit.partial:
             return visit.page("fragments/outcome.html", status if status == 429 else 200, **context)
-        tables, usual = (
-            visit.site.desk.tables(visit.caller),
-            {**self.usual, "sql": visit.query_parameter("sql")[:MOST_DRAFT]},
-        )
+        tables = visit.site.desk.tables(visit.caller)
+        usual = {**self.usual, "sql": visit.query_parameter("sql")[:MOST_DRAFT]}
         return visit.page(
             self.template,
             status,
@@ -121,9 +119,8 @@ def keep(visit: PageRequest, verb: Verb, asked: Document, document: Document) ->
     if not verb.charges:
         return outcome_of(document, rehearsed=verb.name == "rehearse")
     question = str(asked.get("sql") or f"{verb.name} {json.dumps(asked)}")
-    return outcome_of(
-        document, number=visit.site.answers.add(whose(visit), RecentResult(question=question, document=document))
-    )
+    number = visit.site.answers.add(whose(visit), RecentResult(question=question, document=document))
+    return outcome_of(document, number=number)
 
 
 def whose(visit: PageRequest) -> str:

@@ -34,14 +34,12 @@ _OIDS = {
     "HUGEINT": 1700,
     "DATE": 1082,
     "TIMESTAMP": 1114,
-    "VARCHAR": 25,
-    '"NULL"': 25,
     "VARCHAR[]": 1009,
     "SMALLINT[]": 1005,
     "INTEGER[]": 1007,
     "BIGINT[]": 1016,
     "UINTEGER[]": 1028,
-}
+}  # all others are texts
 _MEMORY = 1 << 30  # bytes
 _HINT = "Ask the catalog for tables and columns; see docs/postgresql_wire.md."
 

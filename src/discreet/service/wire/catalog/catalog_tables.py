@@ -21,25 +21,17 @@ _PUBLIC, _CATALOG, _INFORMATION = 2200, 11, 13000 - 1
 _OWNER_OID, _OWNER = 10, "discreet"
 _CALLER_OID = 16000
 _ENGINE_TYPES = {
-    "oid": "UINTEGER",
-    "xid": "UINTEGER",
+    **dict.fromkeys(("oid", "xid"), "UINTEGER"),
     "int2": "SMALLINT",
-    "int4": "INTEGER",
+    **dict.fromkeys(("int4", "cardinal_number"), "INTEGER"),
     "int8": "BIGINT",
     "bool": "BOOLEAN",
     "float4": "FLOAT",
-    "cardinal_number": "INTEGER",
-    "int2vector": "SMALLINT[]",
-    "_int2": "SMALLINT[]",
-    "oidvector": "UINTEGER[]",
-    "_oid": "UINTEGER[]",
-    "_text": "VARCHAR[]",
-    "_name": "VARCHAR[]",
-    "_char": "VARCHAR[]",
-    "_aclitem": "VARCHAR[]",
-    "regtype": "VARCHAR",
+    **dict.fromkeys(("int2vector", "_int2"), "SMALLINT[]"),
+    **dict.fromkeys(("oidvector", "_oid"), "UINTEGER[]"),
+    **dict.fromkeys(("_text", "_name", "_char", "_aclitem"), "VARCHAR[]"),
     "timestamptz": "TIMESTAMP",
-}
+}  # all others are texts
 _AT_ONCE = 8  # rows
 LIMITS: dict[str, Any] = {"threads": 1, "memory_limit": "256MB"}
 """What one engine of the catalog may use; it writes to no disk, where a query that is too large would leave a file."""
@@ -82,9 +74,8 @@ def database(facts: Facts, *, user: str, name: str) -> duckdb.DuckDBPyConnection
         name: the name of the database.
     """
     made = duckdb.connect(":memory:", config={**LIMITS, "temp_directory": ""})
-    made.execute(
-        "SET enable_external_access = false"
-    )  # alone: with the other settings DuckDB would apply it first and refuse them
+    # Alone: with the other settings DuckDB would apply it first and refuse them.
+    made.execute("SET enable_external_access = false")
     made.execute("BEGIN")
     for schema, own in SCHEMAS.items():
         made.execute(f"CREATE SCHEMA {own}")
@@ -160,18 +151,14 @@ def _namespaces() -> Iterator[Row]:
 
 _RELATION = {
     **dict.fromkeys(("reloftype", "relam", "reltablespace", "reltoastrelid", "relrewrite", "reltype", "relpages"), 0),
+    **dict.fromkeys(("relallvisible", "relchecks", "relfilenode", "relfrozenxid", "relminmxid"), 0),
     **dict.fromkeys(("relhasindex", "relisshared", "relhasrules", "relhastriggers", "relhassubclass"), False),
     **dict.fromkeys(("relrowsecurity", "relforcerowsecurity", "relispartition"), False),
     "relowner": _OWNER_OID,
     "reltuples": -1.0,
-    "relallvisible": 0,
     "relpersistence": "p",
-    "relchecks": 0,
     "relispopulated": True,
     "relreplident": "d",
-    "relfilenode": 0,
-    "relfrozenxid": 0,
-    "relminmxid": 0,
 }
 
 
@@ -191,15 +178,10 @@ def _classes(facts: Facts) -> Iterator[Row]:
 
 _ATTRIBUTE = {
     **dict.fromkeys(("attnotnull", "atthasdef", "atthasmissing", "attisdropped"), False),
-    "attstattarget": -1,
-    "attndims": 0,
-    "attcacheoff": -1,
-    "atttypmod": -1,
-    "attcompression": "",
-    "attidentity": "",
-    "attgenerated": "",
+    **dict.fromkeys(("attstattarget", "attcacheoff", "atttypmod"), -1),
+    **dict.fromkeys(("attndims", "attinhcount"), 0),
+    **dict.fromkeys(("attcompression", "attidentity", "attgenerated"), ""),
     "attislocal": True,
-    "attinhcount": 0,
 }
 
 
