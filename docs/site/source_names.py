@@ -121,7 +121,7 @@ def resolve(module: str, name: str) -> Definition:
         LookupError: if there is no such name.
 
     >>> resolve("discreet", "Budget").module
-    'discreet.privacy.losses'
+    'discreet.privacy.budget'
     >>> resolve("discreet.attacks", "linkage").module
     'discreet.attacks.linkage.record_linkage'
     >>> resolve("discreet", "noise").is_module

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     )
     from discreet.curator import Answer, Curator
     from discreet.curator.asking.choices import choose_epsilon
+    from discreet.plan.model.sample import Sample
     from discreet.plan.model.schema import Limits
     from discreet.presentation.inspection.file_check import check_file
     from discreet.privacy import Budget
@@ -65,12 +66,13 @@ _NAMES = {
     "choose_epsilon": "discreet.curator.asking.choices",
     "connect": "discreet.remote",
     "Limits": "discreet.plan.model.schema",
+    "Sample": "discreet.plan.model.sample",
     **dict.fromkeys(("count", "count_distinct", "count_units", "mean", "sum"), "discreet.sql.frame"),
     **dict.fromkeys(("maximum", "median", "minimum", "mode", "quantile"), "discreet.sql.frame"),
     **dict.fromkeys(("correlation", "covariance", "stddev", "variance"), "discreet.sql.frame"),
 }
 
-__all__ = ["Answer", "Budget", "Curator", "Limits"]
+__all__ = ["Answer", "Budget", "Curator", "Limits", "Sample"]
 __all__ += [
     "accounting",
     "attacks",

@@ -167,8 +167,8 @@ class AccountLocked(LedgerError):
         super().__init__(
             f"{who} may ask no new questions on account {_short(account)}: {failures} of their questions failed, "
             f"and {total} of all people together",
-            f"Ask a steward to find out why and to call unlock({_short(account)}). You can still repeat earlier "
-            "questions.",
+            f"A steward finds out why and runs curator.unlock({_short(account)}), or `discreet unlock "
+            f"{_short(account)}`. You can still repeat earlier questions.",
         )
 
 

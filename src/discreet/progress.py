@@ -86,6 +86,14 @@ def told_to(listener: Progress | None) -> Iterator[None]:
         _LISTENER.reset(token)
 
 
+@contextmanager
+def sealed_stage(name: str) -> Iterator[None]:
+    """Reports that a stage begins, and none of the stages inside of it."""
+    stage(name)
+    with told_to(unheard):
+        yield
+
+
 def telling(function: Callable[P, Result]) -> Callable[P, Result]:
     """Makes a function with a parameter `progress` report its stages to it."""
 

@@ -15,6 +15,8 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
+from discreet.ledger import FAILURE_CREDITS, AnchoredLedger
+from discreet.privacy import events
 from tests.cli.clinic import COUNT, CSV, TOML, Outcome, run, write
 from tests.cli.proposed_commands import messages
 
@@ -34,7 +36,7 @@ ELSEWHERE = {
         "stream/state_file.py:",
         "report/page.py:",
     ),
-    "help": ("cli/app.py:",),
+    "help": ("cli/app.py:", "cli/surveys.py:A CSV file with one answer"),
     "a note beside an answer": ("curator/asking/answer.py:", "measurement/probes/probes.py:", "sql/scope.py:"),
     "a server, a service or another machine": (
         "service/",
@@ -101,6 +103,10 @@ def _first_question(folder: Path) -> Iterator[Outcome]:
     for command in proposed(told):
         succeed(*command)
     succeed("report")
+    former = succeed("report", "--out", "former.html")
+    yield former
+    for command in proposed(former):
+        succeed(*command)
     succeed("budget")
 
 
@@ -355,6 +361,20 @@ def _analysts(folder: Path) -> Iterator[Outcome]:
     )
     succeed("protect")
     succeed("ask", COUNT, "--epsilon", "0.5", "--analyst", "ana")
+
+
+@scenario
+def _a_locked_account(folder: Path) -> Iterator[Outcome]:
+    write(folder)
+    succeed("protect")
+    with AnchoredLedger("clinic.ledger") as ledger:
+        for _ in range(FAILURE_CREDITS):
+            ledger.fail(ledger.charge("patients", events.Pure("0.01")))
+    told = fail("ask", COUNT, "--epsilon", "0.1")
+    yield told
+    for command in proposed(told):
+        succeed(*command)
+    succeed("ask", COUNT, "--epsilon", "0.1")
 
 
 @scenario

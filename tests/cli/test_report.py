@@ -29,7 +29,7 @@ def test_the_page_is_written_and_the_head_printed(folder: Path) -> None:
     assert run("protect").code == 0
     assert run("ask", COUNT, "--epsilon", "0.5").code == 0
     (folder / "visits.csv").unlink()  # no data are read
-    told = run("report", "--out", "monday.html")
+    told = run("report", "monday.html")
     assert told.code == 0, told.err
     with Ledger("clinic.ledger", read_only=True) as ledger:
         assert told.out.splitlines()[-1] == str(ledger.head())
@@ -37,6 +37,23 @@ def test_the_page_is_written_and_the_head_printed(folder: Path) -> None:
     assert "Verified" in page
     assert COUNT in page
     assert run("report", "--anchor", told.out.splitlines()[-1]).code == 0
+
+
+def test_a_folder_is_a_target_as_of_backup(folder: Path) -> None:
+    assert run("protect").code == 0
+    (folder / "pages").mkdir()
+    assert run("report", "pages").out.startswith("Wrote pages/report.html")
+    assert (folder / "pages" / "report.html").exists()
+    assert run("backup", "pages").out.startswith("Copied 3 entries to pages/clinic.ledger.3")
+
+
+def test_the_former_option_works_and_warns(folder: Path) -> None:
+    assert run("protect").code == 0
+    told = run("report", "--out", "my page.html")
+    assert (told.code, (folder / "my page.html").exists()) == (0, True)
+    assert "`--out` is now `discreet report 'my page.html'`. It works until version 0.4." in told.err
+    assert "--out" not in run("report", "--help").out
+    assert run("report", "other.html").err == ""
 
 
 def test_a_ledger_that_lacks_its_anchor_ends_with_5_and_is_told(folder: Path) -> None:

@@ -172,6 +172,13 @@ RIGHT: dict[str, list[str]] = {
     "unlock": ["patients"],
     "appoint": ["ana", "--account", "patients"],
     "allot": ["flu", "patients", "--epsilon", "1", "--delta", "1e-6"],
+    "request_approval": [COUNT, "--epsilon", "0.1", "--reason", "a paper"],
+    "approve": ["--number", "1"],
+    "approvals": [],
+    "require_approvals": ["--count", "1"],
+    "set_team": ["heart", "--epsilon", "1", "--delta", "1e-6"],
+    "set_aside": ["weekly", "--epsilon", "1"],
+    "give_back": ["weekly"],
 }
 """What the verbs are called with, before one of the arguments is made wrong."""
 

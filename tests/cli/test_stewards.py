@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import shutil
 from pathlib import Path
 
@@ -71,6 +72,40 @@ def test_caps_go_to_the_only_account() -> None:
 
 
 @pytest.mark.usefixtures("clinic")
+@pytest.mark.parametrize(
+    "account", [[], ["patients"], ["--account", "patients"], ["patients", "--account", "patients"]]
+)
+def test_every_act_takes_the_account_alike(account: list[str]) -> None:
+    cap = ["--epsilon", "0.5", "--delta", "1e-7"]
+    for act in (["amend", *account, *cap], ["renew", *account], ["unlock", *account]):
+        told = run(*act)
+        assert (told.code, "'patients'" in told.out) == (0, True), told
+    assert "on account 'patients'" in run("grant", "ana", *account, *cap).out
+    assert "on account 'patients'" in run("set-cap", "flu", *account, *cap).out
+
+
+@pytest.mark.usefixtures("clinic")
+def test_two_accounts_in_one_action_are_refused() -> None:
+    told = run("unlock", "patients", "--account", "others")
+    assert (told.code, "Expected --account='others' to be 'patients'" in told.err) == (2, True)
+
+
+def test_of_two_accounts_one_is_named(folder: Path) -> None:
+    second = (
+        '\n[tables.more]\nsource = "more.csv"\nunit = "patient_id"\ntypes = { patient_id = "text" }\nmax_rows = 1\n'
+    )
+    (folder / "more.csv").write_text("patient_id\nq1\n")
+    write(folder, f"{TOML}{second}[budgets.more]\nepsilon = 1\n")
+    assert run("protect").code == 0
+    acts = [["amend", "--epsilon", "1"], ["renew"], ["unlock"], ["set-cap", "flu", "--epsilon", "1"]]
+    for act in [*acts, ["set-team", "heart", "--epsilon", "1"], ["grant", "ana", "--epsilon", "1"]]:
+        told = run(*act)
+        assert told.code == 2
+        assert "Pass --account more or --account patients." in told.err
+        assert run(*act, "--account", "more").code == 0, act
+
+
+@pytest.mark.usefixtures("clinic")
 def test_every_act_tells_what_was_and_is_and_is_an_entry() -> None:
     amended = run("amend", "patients", "--epsilon", "3", "--delta", "1e-6", "--note", "agreed")
     assert "was epsilon=2, delta=1e-06 and is epsilon=3, delta=1e-06" in amended.out
@@ -115,6 +150,9 @@ def test_every_act_tells_what_was_and_is_and_is_an_entry() -> None:
         (["grant", "owner"], 2),
         (["set-cap", "flu", "patients"], 2),
         (["set-cap", "flu", "patients", "--rho", "1"], 2),
+        (["set-team", "heart", "--members", "ana"], 2),
+        (["set-team", "heart", "--rho", "1"], 2),
+        (["set-team", "heart", "--epsilon", "1", "--by", "eve"], 2),
         (["history", "--since", "yesterday"], 2),
         (["history", "--csv", "--json"], 2),
         (["history", "--account", "nobody"], 2),
@@ -144,6 +182,44 @@ def test_what_the_file_says_is_changed_in_the_file(folder: Path) -> None:
     assert told_budget()["people"]["ana"]["cap"]["epsilon"] == "9/10"
     assert run("grant", "ben", "--account", "patients").code == 0  # nobody whom the file names
     assert run("ask", COUNT, "--epsilon", "0.1", "--analyst", "ben").code == 0
+
+
+@pytest.mark.usefixtures("clinic")
+def test_a_team_is_told_as_it_was_and_as_it_is() -> None:
+    cap = ("--epsilon", "0.5", "--delta", "1e-7")
+    first = run("set-team", "heart", *cap, "--members", "ben,ana", "--groups", "dp-heart").out
+    now = "a cap of epsilon=0.5, delta=1e-07 for ana, ben, group dp-heart"
+    assert f"Team 'heart' had no cap on account 'patients' and has {now}. What it spent stays spent." in first
+    second = run("set-team", "heart", "patients", "--epsilon", "0.2")  # delta in the same share
+    assert f"had {now} on account 'patients' and has a cap of epsilon=0.2, delta=1e-07 for no members." in second.out
+    told = json.loads(run("set-team", "heart", *cap, "--json").out)
+    assert (told["name"], told["cap"]["epsilon"]) == ("heart", "1/2")
+    assert [entry["entry"] for entry in told_history()][3:] == ["team"] * 3
+
+
+def test_a_team_of_the_file_is_changed_in_the_file(folder: Path) -> None:
+    """Once the command printed the new team, and the next query gave it its old cap back."""
+    team = '\n[teams."heart ward".patients]\nepsilon = "0.5"\ndelta = "1e-7"\nmembers = ["ana", "ben"]\n'
+    write(folder, f"{TOML}{team}")
+    assert run("protect").code == 0
+    before = run("verify").out
+    cap, people = ("--epsilon", "0.5", "--delta", "1e-7"), ("--members", "ben,ana")
+    for others in (cap, (*cap, *people, "--groups", "g"), ("--epsilon", "1", *people)):
+        refused = run("set-team", "heart ward", *others)
+        assert refused.code == 2
+        assert "to be a cap of epsilon=0.5, delta=1e-07 for ana, ben, as under" in refused.err
+    refused = run("set-team", "heart ward", *cap, "--per", "month", *people, "--groups", "dp-heart")
+    lines = refused.err.rpartition("`discreet protect`:\n")[2]
+    assert lines.startswith('[teams."heart ward".patients]\n')
+    assert run("verify").out == before
+    write(folder, f"{TOML}\n{lines}")
+    assert run("protect").code == 0
+    wanted = run("set-team", "heart ward", *cap, "--per", "month", *people, "--groups", "dp-heart")
+    assert "per month" in wanted.out
+    assert wanted.out.count("for ana, ben, group dp-heart") == 2  # as the file says by now
+    assert run("set-team", "lungs", *cap, "--members", "eve").code == 0  # a team that the file does not name
+    assert run("ask", COUNT, "--epsilon", "0.1").code == 0
+    assert [one["name"] for one in told_budget()["teams"]] == ["heart ward", "lungs"]
 
 
 @pytest.mark.usefixtures("clinic")

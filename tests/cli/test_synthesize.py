@@ -46,7 +46,7 @@ def test_a_table_is_written_and_again_for_free(clinic: Path) -> None:
     assert run(*QUICK, "--out", "fake.csv", "--rows", "17").code == 0
     assert pyarrow.csv.read_csv(clinic / "fake.csv").num_rows == 17
     assert "charge synthetic table by Independent of SELECT ward, age, charge FROM visits" in told_history()
-    assert run("report", "--out", "report.html").code == 0
+    assert run("report", "report.html").code == 0
     assert run("verify").code == 0
 
 

@@ -20,6 +20,7 @@ TRANSCRIPT = Path(__file__).with_name("week.txt")
 BY_WARD = "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward"
 OLDER = f"{COUNT} WHERE age > 30"
 OLDEST = f"{COUNT} WHERE age > 60"
+BY_FLOOR = "SELECT floor, COUNT(*) AS n FROM visits JOIN wards ON visits.ward = wards.ward GROUP BY floor"
 CAP = ("--epsilon", "0.5", "--delta", "1e-7")
 
 Step = list[str] | Callable[[], str]
@@ -50,9 +51,10 @@ WEEK: tuple[tuple[str, list[Step]], ...] = (
         [
             ["check", "visits.csv", "--unit", "patient_id", "--write"],
             _declared,
+            ["public", "wards.csv", "--unique", "ward"],
             ["protect"],
             ["grant", "ana", "--account", "patients", *CAP],
-            ["grant", "ben", "--account", "patients"],
+            ["grant", "ben", "patients"],
             ["set-cap", "asthma", "patients", "--epsilon", "0.3", "--delta", "1e-8"],
         ],
     ),
@@ -74,8 +76,9 @@ WEEK: tuple[tuple[str, list[Step]], ...] = (
             ["budget"],
             ["grant", "ana", "--account", "patients", "--epsilon", "1", "--delta", "1e-7"],
             ["ask", OLDER.replace("30", "40"), "--epsilon", "0.4", "--analyst", "ana"],
-            ["amend", "patients", "--epsilon", "3", "--delta", "1e-6", "--note", "agreed by the board"],
+            ["amend", "--epsilon", "3", "--delta", "1e-6", "--note", "agreed by the board"],
             ["ask", OLDEST, "--epsilon", "0.1", "--analyst", "ben"],
+            ["explain", BY_FLOOR, "--epsilon", "0.1", "--analyst", "ben"],
             ["backup", "kept"],
         ],
     ),
@@ -99,7 +102,7 @@ WEEK: tuple[tuple[str, list[Step]], ...] = (
             ["budget"],
             ["ask", BY_WARD, "--epsilon", "0.2", "--analyst", "ben"],
             ["history"],
-            ["report"],
+            ["report", "kept"],
             ["verify"],
         ],
     ),
@@ -122,6 +125,7 @@ def played(folder: Path) -> Iterator[str]:
     with chdir(folder):
         os.environ["XDG_STATE_HOME"] = str(folder / "state")
         Path("visits.csv").write_text(CSV)
+        Path("wards.csv").write_text("ward,floor\nA,1\nB,2\nC,2\n")
         os.mkdir("kept")
         for day, steps in WEEK:
             yield f"# {day}"

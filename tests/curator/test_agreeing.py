@@ -10,8 +10,7 @@ import pytest
 
 from discreet import audit
 from discreet.curator import Curator
-from discreet.curator.catalog.declarations import QueryBudget
-from discreet.curator.measurement_plan import MeasurementPlan
+from discreet.curator.measurement_plan import MeasurementPlan, QueryBudget
 from discreet.engines import DuckDB, Memory
 from discreet.measurement.program.program import Program, ReleaseFormat
 from discreet.noise import SeededBits
@@ -177,7 +176,7 @@ def test_what_was_released_before_stays_what_it_was(monkeypatch: pytest.MonkeyPa
     curator, usual = by_rows(), MeasurementPlan._choose_program
     with monkeypatch.context() as patch:
         patch.setattr(
-            MeasurementPlan, "_choose_program", lambda self, plan, **more: usual(self, plan, **{**more, "edition": 5})
+            MeasurementPlan, "_choose_program", lambda *known, **more: usual(*known, **{**more, "edition": 5})
         )
         patch.setattr("discreet.curator.asking.performer.pack", packed(ReleaseFormat.UNCUT))
         old = curator.ask(ROLLUP, epsilon=1, delta=0)

@@ -13,7 +13,7 @@ from discreet.accounting.zcdp import compose, rho_for
 from discreet.curator import Curator, paid_release
 from discreet.curator.asking import batch as asking
 from discreet.curator.asking.batch_plan import BatchPlan, share_terms
-from discreet.curator.catalog.declarations import QueryBudget
+from discreet.curator.measurement_plan import QueryBudget
 from discreet.curator.paid_release import AGAIN, LOST, STAYS, STORED, costs_no_more
 from discreet.engines import Memory
 from discreet.errors import (

@@ -331,12 +331,14 @@ def test_stewards_act_and_each_act_is_an_entry() -> None:
     assert (amended.total, str(amended.remaining.loss)) == (Budget(epsilon=3), "epsilon=2.5")
     renewed = curator.renew("patients", note="a new year")
     assert (str(renewed.remaining.loss), str(renewed.lifetime), renewed.period) == ("epsilon=3", "epsilon=0.5", 2)
-    curator.appoint("ana", "analyst", account="patients", cap=Budget(epsilon="0.25"))
+    assert (curator.amend(budget=Budget(epsilon=3)).total, curator.unlock()) == (Budget(epsilon=3), renewed)
+    curator.appoint("ana", "analyst", cap=Budget(epsilon="0.25"))
     with pytest.raises(InsufficientBudget):
         curator.ask(filtered(1), epsilon=0.5, analyst="ana")
     with pytest.raises(NotPermitted):
         curator.amend("patients", budget=Budget(epsilon=9), by="ana")
-    assert [entry.kind for entry in curator.history("patients")][-3:] == ["amend", "renew", "appoint"]
+    kinds = [entry.kind for entry in curator.history("patients")]
+    assert kinds[-5:] == ["amend", "renew", "amend", "unlock", "appoint"]
     assert curator.history("visits") == curator.history("patients") == curator.entries("patients")
     assert (curator.role("patients", "ana"), curator.accounts()) == (Role.ANALYST, ("patients",))
     curator.verify()

@@ -5,7 +5,7 @@ Half of a mutant's noise, one group too many, an exact number in a note: the sam
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -343,11 +343,12 @@ def test_mutant_everything_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_mutant_half_is_charged(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = Ledger.charge
+    right = Ledger.charge_all
 
-    def cheap(ledger: Ledger, account: str, event: events.Event, **options: Any) -> Any:
+    def cheap(ledger: Ledger, parts: Mapping[str, events.Event], **options: Any) -> Any:
+        ((account, event),) = parts.items()
         assert isinstance(event, events.Composed)
-        return right(ledger, account, events.Composed(event.events[:1]), **options)
+        return right(ledger, {account: events.Composed(event.events[:1])}, **options)
 
-    monkeypatch.setattr(Ledger, "charge", cheap)
+    monkeypatch.setattr(Ledger, "charge_all", cheap)
     noticed()

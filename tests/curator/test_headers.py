@@ -11,7 +11,7 @@ import pytest
 
 from discreet.curator import Curator
 from discreet.curator.asking import performer
-from discreet.curator.catalog.declarations import QueryBudget
+from discreet.curator.measurement_plan import QueryBudget
 from discreet.curator.replay import derivation, replay
 from discreet.curator.replay.stored_releases import LISTS, WORDS, header_of, open_body, pack, rebuild_program
 from discreet.engines import Memory

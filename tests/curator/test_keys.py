@@ -61,15 +61,15 @@ def test_many_threads_with_one_key(tmp_path: Path) -> None:
 
 def announce(curator: Curator, told: threading.Semaphore) -> None:
     """Counts the charges that were found under their key."""
-    charge = curator._ledger.charge
+    charge_all = curator._ledger.charge_all
 
-    def counting(*arguments: Any, **options: Any) -> Receipt:
-        receipt = charge(*arguments, **options)
-        if receipt.repeated:
+    def counting(*arguments: Any, **options: Any) -> tuple[Receipt, ...]:
+        receipts = charge_all(*arguments, **options)
+        if receipts[0].repeated:
             told.release()
-        return receipt
+        return receipts
 
-    curator._ledger.charge = counting  # type: ignore[method-assign]
+    curator._ledger.charge_all = counting  # type: ignore[method-assign]
 
 
 def test_a_failed_question_fails_again_and_is_charged_once() -> None:

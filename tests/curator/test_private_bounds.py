@@ -29,6 +29,7 @@ from discreet.measurement.releases.additive import AdditiveNoise
 from discreet.measurement.releases.exact_groups import ExactGroups
 from discreet.measurement.releases.releaser import Releaser
 from discreet.noise import SeededBits
+from discreet.plan.model.group_columns import KeyRows
 from discreet.plan.model.readings import Reading
 from discreet.plan.model.schema import ColumnBounds, Limits
 from discreet.plan.model.types import Type
@@ -511,7 +512,7 @@ def test_bounds_are_wider_where_a_bucket_beyond_is_too_large_for_its_distance(ex
     keys = [(bucket,) for bucket in buckets(Type.INT)]
     counts = {1: 500, 7: 500, **extra}
     noisy = np.array([[counts.get(bucket, 0)] for (bucket,) in keys], dtype=object)
-    released = ReleasedStatistics(probe.program(Fraction(1, 5)), keys, noisy)
+    released = ReleasedStatistics(probe.program(Fraction(1, 5)), KeyRows.of(keys), noisy)
     assert probe.find_fact(released) == ColumnBounds(Fraction(0), Fraction(high))
     assert probe.find_fact(released, former=True) == ColumnBounds(Fraction(0), Fraction(64))
 

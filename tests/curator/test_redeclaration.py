@@ -15,7 +15,7 @@ import pytest
 from discreet import audit
 from discreet.curator import Curator, measurement_plan
 from discreet.curator.catalog.catalog import Catalog
-from discreet.curator.catalog.declarations import QueryBudget
+from discreet.curator.measurement_plan import QueryBudget
 from discreet.curator.replay import replay
 from discreet.engines import DuckDB, Memory
 from discreet.errors import DeclarationChanged, DiscreetError, InvalidParameter, KeyConflict, UnsupportedQuery

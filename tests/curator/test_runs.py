@@ -392,7 +392,7 @@ def test_mutant_a_stage_names_what_was_chosen(monkeypatch: pytest.MonkeyPatch) -
     with monkeypatch.context() as patch:
         patch.setattr(MeasurementLog, "marginal", told)
         check_nothing_drawn_is_told(BY_NAME["synthesize by aim"])  # a run tells nothing, whatever code inside says
-        patch.setattr(paid_release, "told_to", lambda _: nullcontext())
+        patch.setattr(paid_release, "sealed_stage", lambda _: nullcontext())
         with pytest.raises(AssertionError):
             check_nothing_drawn_is_told(BY_NAME["synthesize by aim"])
 

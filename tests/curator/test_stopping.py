@@ -87,17 +87,17 @@ def test_without_a_key_nothing_ties_another_question_to_the_charge() -> None:
 def test_stopped_while_the_charge_is_committed(
     monkeypatch: pytest.MonkeyPatch, key: str | None, notes: list[str]
 ) -> None:
-    curator, charge = clinic(Budget(epsilon=1)), Ledger.charge
+    curator, charge = clinic(Budget(epsilon=1)), Ledger.charge_all
 
     def late(*arguments: object, **options: object) -> None:
         charge(*arguments, **options)  # type: ignore[arg-type]
         stop()
 
-    monkeypatch.setattr(Ledger, "charge", late)
+    monkeypatch.setattr(Ledger, "charge_all", late)
     with pytest.raises(KeyboardInterrupt) as caught:
         curator.ask(COUNT, epsilon=0.25, key=key)
     assert caught.value.__notes__ == notes
-    monkeypatch.setattr(Ledger, "charge", charge)
+    monkeypatch.setattr(Ledger, "charge_all", charge)
     monkeypatch.setattr(module, "WAIT", 0.0)  # nobody noted that it was stopped
     assert not curator.ask(COUNT, epsilon=0.25, key=key).replayed
     assert curator.budget("visits").spent == PureDP("0.25" if key else "0.5")
@@ -105,7 +105,7 @@ def test_stopped_while_the_charge_is_committed(
 
 def test_stopped_before_the_charge_nothing_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     curator = clinic(Budget(epsilon=1))
-    monkeypatch.setattr(Ledger, "charge", lambda *_, **__: stop())
+    monkeypatch.setattr(Ledger, "charge_all", lambda *_, **__: stop())
     with pytest.raises(KeyboardInterrupt) as caught:
         curator.ask(COUNT, epsilon=0.25, key="k")
     assert not hasattr(caught.value, "__notes__")
@@ -115,7 +115,7 @@ def test_stopped_before_the_charge_nothing_is_told(monkeypatch: pytest.MonkeyPat
 def test_stopped_after_the_answer_was_stored(monkeypatch: pytest.MonkeyPatch) -> None:
     curator = clinic(Budget(epsilon=1))
     with monkeypatch.context() as patch:
-        patch.setattr(answer_module, "records", lambda _: stop())
+        patch.setattr(answer_module, "plain_rows", lambda _: stop())
         with pytest.raises(KeyboardInterrupt) as caught:
             curator.ask(COUNT, epsilon=0.25)
     assert caught.value.__notes__ == [STAYS, STORED]

@@ -82,8 +82,8 @@ def torn(*, calls: int = 0) -> None:
 
 
 MOMENTS: dict[str, tuple[Callable[[], None], int]] = {
-    "before the charge": (lambda: before(Ledger, "charge"), 0),
-    "after the charge": (lambda: after(Ledger, "charge"), 0),
+    "before the charge": (lambda: before(Ledger, "charge_all"), 0),
+    "after the charge": (lambda: after(Ledger, "charge_all"), 0),
     "before the state is made": (lambda: before(state_file, "_open_file"), 0),
     "an empty state": (lambda: after(state_file, "_open_file"), 0),
     "half of the first line": (torn, 0),

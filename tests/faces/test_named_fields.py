@@ -153,9 +153,10 @@ IN_PYTHON: Mapping[str, tuple[str, ...]] = {
         "stream/gaussian_factor.py",
         "stream/running_sum.py",
     ),
-    "examples, which each face spells": ("requests/ledger_requests.py",),
+    "examples, which each face spells": ("requests/ledger_requests.py", "requests/cap_requests.py"),
     "how an object prints itself": (
         "ledger/account.py",
+        "ledger/caps/approvals.py",
         "ledger/cost.py",
         "ledger/entry.py",
         "ledger/policy.py",

@@ -13,6 +13,7 @@ from typing import Any
 from discreet.curator import Curator
 from discreet.engines import Memory
 from discreet.learn import GaussianNB, KMeans
+from discreet.plan.model.sample import Sample
 from discreet.privacy import Budget
 from discreet.sql.frame import count, count_units
 
@@ -66,7 +67,29 @@ def _with_private_limits(call: Callable[[Curator], object]) -> Callable[[Curator
     return called
 
 
+def _of_sample(sql: str, *, by: str | None = None, **changes: Any) -> Callable[[Curator], object]:
+    """A question about the population of a survey, or of one with strata that were drawn at several rates."""
+
+    def called(_: Curator) -> object:
+        curator, size = Curator(engine=Memory()), {"A": 50, "B": 10}
+        rows = [{"ward": "AB"[place > 49], "kind": "x", "age": place} for place in range(60)]
+        drawn = (
+            Sample(population=600, size=60) if by is None else Sample(population={"A": 90, "B": 90}, size=size, by=by)
+        )
+        types, keys = {"ward": "text", "kind": "text", "age": "int"}, {"ward": ["A", "B"]}
+        budget = Budget(epsilon=10**7, delta="1e-3")
+        facts: dict[str, Any] = {"types": types, "keys": keys, "bounds": {"age": (0, 60)}, "sample_of": drawn}
+        curator.protect(rows, name="visits", budget=budget, **facts)
+        return curator.ask(sql, **{"epsilon": 10, "interval": "population", **changes})
+
+    return called
+
+
 _COUNT = "SELECT COUNT(*) AS n FROM visits"
+_MEDIAN = "SELECT MEDIAN(age) AS m FROM visits"
+_AROUND = "SELECT MEDIAN(age) AS m, COUNT(age) AS n, QUANTILE(age, 0.3) AS l, QUANTILE(age, 0.7) AS h FROM visits"
+_EACH = "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward"
+_TOGETHER = "SELECT SUM(n) AS n FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward)"
 
 CALLS = {
     "a word in a frame": Call(_frame(m="MEAN(age)"), _frame(m="AVG(age)")),
@@ -105,6 +128,15 @@ CALLS = {
     "within of private groups": Call(
         _within("SELECT ward, AVG(age) AS m FROM visits GROUP BY ward"),
         _ask("SELECT ward, AVG(age) AS m FROM visits GROUP BY ward"),
+    ),
+    "population of an extreme": Call(_of_sample("SELECT MAX(age) AS m FROM visits"), _of_sample(_AROUND)),
+    "population of a quantile": Call(_of_sample(_MEDIAN), _of_sample(_AROUND)),
+    "population of private groups": Call(
+        _of_sample("SELECT kind, COUNT(*) AS n FROM visits GROUP BY kind"),
+        _of_sample("SELECT kind, COUNT(*) AS n FROM visits GROUP BY kind", interval="noise"),
+    ),
+    "population of mixed strata": Call(
+        _of_sample(_COUNT, by="ward"), _both(_of_sample(_EACH, by="ward"), _of_sample(_TOGETHER, by="ward"))
     ),
     "limits of bands": Call(
         _ask("SELECT HISTOGRAM(weight, 4) AS n FROM more", limits="choose"),

@@ -153,6 +153,7 @@ def test_drawn_points_have_the_law(wanted: Pick, ahead: bool) -> None:
     assert 21 - 5 * math.sqrt(42) <= chi <= 21 + 5 * math.sqrt(42)
 
 
+@pytest.mark.ci
 def test_mutant_a_proposal_that_is_always_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(draw_module._Draw, "accept", lambda *_: True)
     with pytest.raises(AssertionError):

@@ -100,6 +100,7 @@ def test_low_digits_of_signed_noise_are_even(name: str, bits: SeededBits) -> Non
     assert p_value(draws % 8, UniformLaw(9)) < FALSE_ALARM
 
 
+@pytest.mark.ci
 def test_moments_of_theory_4_2_and_4_7(bits: SeededBits) -> None:
     """Means of n = 10^6, seven deviations: 0.0005 for the Laplace's P(0), about sqrt(E z^4 / n) for variances."""
     laplace = discrete_laplace(1, MANY, bits=bits)

@@ -131,7 +131,7 @@ def test_faults_after_reading_stay_charged(monkeypatch: pytest.MonkeyPatch) -> N
         (AdditiveNoise, "release"),
         (Ledger, "store_answer"),
         (perform_module, "pack"),
-        (answer_module, "records"),
+        (answer_module, "plain_rows"),
         (answer_module, "notes"),
     ]
     curator = clinic()

@@ -145,13 +145,13 @@ def test_stewards_act(stella: RemoteCurator, service: Served) -> None:
     assert stella.amend("patients", budget=Budget(epsilon=60), note="more").total == Budget(epsilon=60)
     assert stella.budget("patients") == own.budget("patients")
     assert stella.renew("patients").period == 2
-    assert stella.unlock("patients") == own.balance("patients")
+    assert stella.unlock("patients") == stella.unlock() == own.balance("patients")
     share = stella.appoint("ana", "analyst", account="patients", cap=Budget(epsilon="1/3"))
     assert share == own.budget("patients").people[0]
     assert own.analyst_cap("ana", account="patients") == Budget(epsilon="1/3")
     assert stella.appoint("ana", "auditor") == Appointment(name="ana", role=Role.AUDITOR, cap=None)
     assert (stella.allot("flu", account="patients", cap=Budget(epsilon=1)),) == own.budget("patients").projects
-    assert own.project_cap("flu", account="patients") == Budget(epsilon=1)
+    assert stella.allot("flu", cap=Budget(epsilon=2)).cap == Budget(epsilon=2)
     assert {each.who for each in own.history("patients") if each.kind == "amend"} == {"stella"}
 
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields, replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from fractions import Fraction
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from discreet import check
 from discreet.check import Number
@@ -17,27 +18,32 @@ from discreet.curator.asking.performer import PaidQuestion, ProfileRequest, Rele
 from discreet.curator.asking.planner import Planner
 from discreet.curator.asking.profiler import Profiler
 from discreet.curator.catalog.catalog import Catalog, Day
-from discreet.curator.catalog.declarations import End, QueryBudget
+from discreet.curator.catalog.declarations import End
 from discreet.curator.catalog.declared_limits import DeclaredLimits
 from discreet.curator.catalog.public_tables import Keys, Unique
 from discreet.curator.catalog.unit_of_privacy import UnitLike
 from discreet.curator.config.enrolment import NOTHING, Kept, Replacing, declared_in, declared_ledger, enrol, ledger_at
 from discreet.curator.config.toml_file import FILE, File
-from discreet.curator.measurement_plan import MeasurementPlan
+from discreet.curator.measurement_plan import MeasurementPlan, QueryBudget
 from discreet.curator.paid_release import PricedResult, release_once
 from discreet.curator.replay.replay import Replay
 from discreet.curator.replay.stored_releases import MeasurementResult
 from discreet.engines.abstract_engine import Engine
 from discreet.engines.by_source import by_source, engine_at
+from discreet.errors import InsufficientBudget
 from discreet.lazy import Module
 from discreet.ledger import Account, Balance, Caller, Entry, Ledger, RemainingBudget, Role
+from discreet.ledger.caps.approvals import ApprovalRequest
 from discreet.measurement.probes.magnitudes import supposing
 from discreet.measurement.profile.profile import Profile
 from discreet.measurement.releases.releaser import Releaser
 from discreet.noise import Bits, source_of
-from discreet.privacy import Loss, Neighbours
+from discreet.plan.model.sample import Sample
+from discreet.privacy import AnyBudget, Neighbours
 from discreet.progress import told_to
+from discreet.requests.cap_requests import RequestApproval
 from discreet.requests.question_requests import Ask, AskMany, ChooseEpsilon, Explain, Rehearse
+from discreet.requests.refused_budgets import propose_arguments
 from discreet.requests.request import R, Request
 from discreet.requests.verb_table import VERBS, Queue
 from discreet.requests.verbs import Verbs
@@ -53,6 +59,7 @@ if TYPE_CHECKING:
     from discreet.curator.synthesis.synthesizer import SynthesisPrice, SyntheticTable, SyntheticTables
     from discreet.curator.training import trainer
     from discreet.curator.training.trainer import FitPlan
+    from discreet.curator.training.training_plan import TrainingPlan
     from discreet.requests.table_requests import (
         BuyProfile,
         Fit,
@@ -71,6 +78,9 @@ else:  # most questions need none of them
     streams = Module("discreet.curator.streams.streams")
     synthesizer = Module("discreet.curator.synthesis.synthesizer")
     trainer = Module("discreet.curator.training.trainer")
+
+
+_Planned = Ask | Explain | Rehearse | ChooseEpsilon | RequestApproval
 
 
 class Curator(Verbs):
@@ -112,10 +122,11 @@ class Curator(Verbs):
     def _measure_with(self, engine: Engine, releaser: Releaser, *, salt: str | None) -> None:
         """Puts together all that measures, around the catalog and the ledger."""
         self._releaser, self._replay = releaser, Replay(self._ledger, private=releaser.bits.private)
-        self._planner = Planner(self._ledger, self._replay, read=self._catalog.read, salt=salt)
+        self._salt = partial(_salt_of, self._ledger) if salt is None else lambda _: salt
+        self._planner = Planner(self._replay, read=self._catalog.read, salt=self._salt)
         self._performer = ReleaseExecutor(engine, releaser)
         self._parts = self._catalog, self._ledger, engine, releaser
-        self._profiler = Profiler(*self._parts, replay=self._replay, salt=self._planner.salt)
+        self._profiler = Profiler(*self._parts, replay=self._replay, salt=self._salt)
         for name in ("_batches", "_limits", "_trainer", "_synthesizer", "_streams"):  # they are made of other parts now
             vars(self).pop(name, None)
 
@@ -130,15 +141,15 @@ class Curator(Verbs):
 
     @cached_property
     def _trainer(self) -> trainer.FitExecutor:
-        return trainer.FitExecutor(*self._parts, salt=self._planner.salt)
+        return trainer.FitExecutor(*self._parts, salt=self._salt)
 
     @cached_property
     def _synthesizer(self) -> synthesizer.Synthesizer:
-        return synthesizer.Synthesizer(*self._parts, salt=self._planner.salt)
+        return synthesizer.Synthesizer(*self._parts, salt=self._salt)
 
     @cached_property
     def _streams(self) -> streams.Streams:
-        return streams.Streams(*self._parts, planner=self._planner)
+        return streams.Streams(*self._parts, planner=self._planner, salt=self._salt)
 
     @classmethod
     def for_tests(
@@ -178,12 +189,20 @@ class Curator(Verbs):
         self.close()
 
     def _perform(self, request: Request[R], caller: Caller) -> R:
+        verb = VERBS[request.verb]
         with told_to(caller.progress):
-            verb = VERBS[request.verb]
-            found: R = verb.implementation(self._ledger if verb.queue is Queue.LEDGER else self, request, caller)
-            return found
+            try:
+                if verb.handler:
+                    held = self._ledger if verb.queue is Queue.LEDGER else self
+                    return cast("R", verb.implementation(held, request, caller))
+                return cast("R", getattr(self, f"_{verb.name}")(request, caller))
+            except InsufficientBudget as refused:
+                propose_arguments(refused, request)
+                raise
 
-    def _plan(self, request: Ask | Explain | Rehearse | ChooseEpsilon, salt: str | None = None) -> MeasurementPlan:
+    def _plan(
+        self, request: Ask | Explain | Rehearse | ChooseEpsilon | RequestApproval, salt: str | None = None
+    ) -> MeasurementPlan:
         """Returns the measurement of a question, by all that was found before."""
         bound = self._catalog.read(request.sql, request.parameters)
         measurement = self._planner.plan(bound, limits=request.limits, other=request.other, salt=salt)
@@ -192,9 +211,11 @@ class Curator(Verbs):
 
     def _ask(self, request: Ask, caller: Caller) -> Answer:
         """Does what `ask` promises: plans, finds what is stored, charges, reads, adds noise, stores, answers."""
+        caller = replace(caller, reserve=request.reserve or "")
         measurement = self._plan(request)
         account = self._ledger.admit(measurement.account, caller.analyst, caller.project)
         terms = self._planner.terms(measurement, request, account.budget)
+        self._planner.check_interval(measurement, terms, request.interval)
         limits: tuple[str, ...] = ()
         if measurement.waits_for_limits:
             limits = self._limits.find([(self._planner.payable(measurement, terms), terms)], caller)
@@ -208,32 +229,65 @@ class Curator(Verbs):
             if bought.found:  # a profile that is wanted with an answer that is kept is bought alone
                 self._profiler.buy_missing(wanted, caller)
             profile = self._replay.profile_for(measurement, terms)
-            answer = Answer.of(bought.result, request.confidence, bought.remaining, cost=bought.cost, profile=profile)
+            answer = Answer.of(
+                bought.result,
+                request.confidence,
+                bought.remaining,
+                cost=bought.cost,
+                profile=profile,
+                schemas=measurement.bounded_schemas(bought.result.facts),
+                interval=request.interval,
+            )
             return replace(answer, notes=(*answer.notes, *limits)) if limits else answer
 
-        paid = PaidQuestion(
+        return release_once(self._ledger, self._paid(measurement, terms, wanted), caller, show)
+
+    def _paid(
+        self, measurement: MeasurementPlan, terms: QueryBudget, profile: ProfileRequest | None = None
+    ) -> PaidQuestion:
+        return PaidQuestion(
             measurement=measurement,
             terms=terms,
-            profile=wanted,
+            profile=profile,
             payable=lambda: self._planner.payable(measurement, terms),
             performer=self._performer,
             replay=self._replay,
         )
-        return release_once(self._ledger, paid, caller, show)
 
     def _ask_many(self, request: AskMany, caller: Caller) -> list[Answer]:
         asked = batch.RequestedBatch(
-            request.questions, request.epsilon, request.delta, request.limits, request.confidence
+            request.questions, request.epsilon, request.delta, request.limits, request.confidence, request.interval
         )
         return self._batches.ask(asked, caller)
+
+    def _request_approval(self, request: RequestApproval, caller: Caller) -> ApprovalRequest:
+        measurement = self._plan(request)
+        account = self._ledger.admit(measurement.account, caller.analyst, caller.project)
+        paid = self._paid(measurement, QueryBudget.of(request.epsilon, request.delta, account.budget))
+        paid.payable()  # refuses what could not be asked
+        told = {"replay_key": paid.request.replay_key, "sql": paid.request.sql, "reason": request.reason}
+        asked = paid.request.asked
+        told |= {"analyst": caller.analyst, "asked": "" if asked is None else str(asked)}
+        first, *others = paid.request.accounts
+        found = self._ledger.caps.request_approval(first, paid.request.event, **told)
+        for other in others:
+            self._ledger.caps.request_approval(other, paid.request.event, **told)
+        return found
 
     def _explain(self, request: Explain, caller: Caller) -> Explanation:
         measurement = self._plan(request)
         state = self._ledger.admit(measurement.account, caller.analyst)
         terms = self._planner.terms(measurement, request, state.budget)
+        self._planner.check_interval(measurement, terms, request.interval)
         measurement = self._planner.payable(measurement, terms)
         found = explanation.explanation(
-            measurement, terms, self._ledger, state, confidence=request.confidence, rows=request.rows
+            measurement,
+            terms,
+            self._ledger,
+            state,
+            confidence=request.confidence,
+            rows=request.rows,
+            interval=request.interval,
         )
         for table in self._limits.missing(measurement) if measurement.waits_for_limits else ():
             price = self._limits.price(table)
@@ -266,16 +320,13 @@ class Curator(Verbs):
         return self._profiler.buy(wanted, caller)
 
     def _fit(self, request: Fit, caller: Caller) -> Any:
-        training = self._trainer.plan(
-            request.estimator, request.sql, request.target, request.rows_per_unit, request.epsilon
-        )
-        return self._trainer.fit(training, caller)
+        return self._trainer.fit(partial(self._training, request), request.epsilon, caller)
 
     def _plan_fit(self, request: PlanFit, caller: Caller) -> FitPlan:
-        training = self._trainer.plan(
-            request.estimator, request.sql, request.target, request.rows_per_unit, request.epsilon
-        )
-        return self._trainer.explain(training, analyst=caller.analyst, project=caller.project)
+        return self._trainer.explain(partial(self._training, request), request.epsilon, caller)
+
+    def _training(self, request: Fit | PlanFit, epsilon: Fraction | None) -> TrainingPlan:
+        return self._trainer.plan(request.estimator, request.sql, request.target, request.rows_per_unit, epsilon)
 
     def _synthesize(self, request: Synthesize, caller: Caller) -> SyntheticTable:
         who: dict[str, Any] = {"analyst": caller.analyst, "key": caller.key, "project": caller.project}
@@ -321,7 +372,7 @@ class Curator(Verbs):
         name: str,
         unit: UnitLike = None,
         account: str | None = None,
-        budget: Loss | None = None,
+        budget: AnyBudget | None = None,
         types: Mapping[str, str] | None = None,
         bounds: Mapping[str, tuple[End, End]] | None = None,
         keys: Keys | None = None,
@@ -334,6 +385,7 @@ class Curator(Verbs):
         identity: str | None = None,
         most_rows: int | None = None,
         domain: Mapping[str, tuple[End, End]] | None = None,
+        sample_of: Sample | Mapping[str, Any] | None = None,
         change: bool = False,
     ) -> None:
         """Puts a table under an account; doing it again with the same declarations changes nothing.
@@ -347,7 +399,7 @@ class Curator(Verbs):
             unit: the column of ids of those who are protected; several, such as ``("person", "day")``; a way to a table
                 that says whose rows they are, such as ``"order_id -> orders.id"``; None if each row is one person.
             account: whose budget it shares; a lone table opens one, one on a way shares that of the table it leads to.
-            budget: of the account, given once.
+            budget: of the account, given once; `Budget(epsilon=1, per="month")` renews.
             types: of columns whose type the format does not carry.
             bounds: public limits of numbers and dates.
             keys: public group keys: a list, or "table.column" of a public table for the values that are there now.
@@ -362,6 +414,8 @@ class Curator(Verbs):
             identity: a name for the data themselves: tables of one identity share an account, copies too.
             most_rows: a public fact: no person has more rows. If it is false, labels are wrong, but privacy holds.
             domain: a fact of the same kind: all values of a column lie in it; bounds around it clip nothing.
+            sample_of: the design by which the people were drawn, `discreet.Sample(population=100_000, size=5_000)`;
+                intervals can then cover sampling as well.
             change: whether other declarations than those in the ledger take their place, as an entry of their own.
 
         Raises:
@@ -371,14 +425,14 @@ class Curator(Verbs):
         facts: dict[str, Any] = {"unit": unit, "account": account, "budget": budget, "types": types, "bounds": bounds}
         facts |= {"keys": keys, "domain": domain, "max_groups": max_groups, "max_rows": max_rows, "version": version}
         facts |= {"limits": limits, "limits_epsilon": limits_epsilon}
-        facts |= {"most_rows": most_rows, "neighbours": neighbours, "identity": identity}
+        facts |= {"sample_of": sample_of, "most_rows": most_rows, "neighbours": neighbours, "identity": identity}
         self._catalog.protect(source, name=name, replacing=self._ledger.declaration(name) if change else None, **facts)
 
-    def project_cap(self, project: str, *, account: str) -> Loss | None:
+    def project_cap(self, project: str, *, account: str) -> AnyBudget | None:
         """Returns the cap of a project on an account; None if it has none."""
         return self._ledger.project_cap(project, account=account)
 
-    def analyst_cap(self, analyst: str, *, account: str) -> Loss | None:
+    def analyst_cap(self, analyst: str, *, account: str) -> AnyBudget | None:
         """Returns the cap of an analyst on an account; None if they have none of their own."""
         return self._ledger.analyst_cap(analyst, account=account)
 
@@ -405,6 +459,11 @@ class Curator(Verbs):
     def role(self, account: str, who: str) -> Role | None:
         """Returns the role of a person on an account, or (account "") on the whole ledger."""
         return self._ledger.role(account, who)
+
+
+def _salt_of(ledger: Ledger, account: str) -> str:
+    """Returns the secret by which rows of the people of an account are kept."""
+    return ledger.account(account).salt.hex()
 
 
 def _synthesis(request: Synthesize | SynthesizeTables | PlanSynthesize | PlanSynthesizeTables) -> dict[str, Any]:

@@ -15,10 +15,12 @@ from functools import lru_cache, partial
 from hashlib import sha256
 from typing import Any
 
-from discreet.curator.catalog.declarations import QueryBudget, declaration
+from discreet import check
+from discreet.curator.catalog.declarations import declaration
 from discreet.curator.paid_release import ChargeRequest
 from discreet.dataclass import dataclass
 from discreet.errors import InternalError, InvalidParameter, UnsupportedQuery
+from discreet.hint_text import Hint
 from discreet.measurement.probes.probes import (
     NOTHING,
     SHARE,
@@ -36,15 +38,59 @@ from discreet.mechanisms.mechanism import Law
 from discreet.plan.analysis.value_bounds import bounds
 from discreet.plan.canonical import canonical, origin, replay, replay_order
 from discreet.plan.model.nodes import Aggregate, Question, columns
-from discreet.plan.model.schema import ColumnBounds, IdentityKey, Limits, TableSchema
+from discreet.plan.model.schema import ColumnBounds, Limits, TableSchema
 from discreet.plan.post.steps import UnionAll
-from discreet.privacy import events
+from discreet.privacy import ZCDP, ApproxDP, Loss, PureDP, events
+from discreet.privacy.amounts import below_one
 from discreet.sql.clauses.histograms import with_edges
 
 Rebuild = Callable[[Fraction, Fraction], Program]
 """The same question's program at another epsilon and delta."""
 
 _PARTS = (Fraction(1), Fraction(9, 10), Fraction(3, 4), Fraction(1, 2), Fraction(1, 4))
+
+DELTA_SHARE = Fraction(1, 100)
+"""Of the account's delta, for a question that names none."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueryBudget:
+    """The budget of a question: an epsilon, and a chance delta of more."""
+
+    epsilon: Fraction
+    delta: Fraction
+
+    @classmethod
+    def of(cls, epsilon: check.Number | None, delta: check.Number | None, budget: Loss) -> QueryBudget:
+        """Returns the terms that a question names, under an account of this budget.
+
+        >>> QueryBudget.of("0.1", None, ApproxDP(1, "1e-6")).delta
+        Fraction(1, 100000000)
+
+        Raises:
+            InvalidParameter: if epsilon is missing or no amount, or delta is given although the budget is pure.
+        """
+        if epsilon is None:
+            hint = Hint("Pass e.g. {epsilon:0.1}. To see the error first, use explain.")
+            raise InvalidParameter("epsilon", None, "to be given", hint)
+        slack = _usual_delta(budget) if delta is None else below_one(delta=delta)
+        if slack and isinstance(budget, PureDP):
+            raise InvalidParameter("delta", delta, "to be 0: the account's budget is pure", "Leave it out.")
+        return cls(check.positive(epsilon=epsilon), slack)
+
+    @property
+    def numbers(self) -> tuple[int, int, int, int]:
+        """Returns the two as numerators and denominators, which are quicker to look up than fractions."""
+        return *self.epsilon.as_integer_ratio(), *self.delta.as_integer_ratio()
+
+    @property
+    def text(self) -> str:
+        """Returns the two in one line; it never changes, because digests in ledgers are made of it."""
+        return f"{self.epsilon} {self.delta}"
+
+
+def _usual_delta(budget: Loss) -> Fraction:
+    return budget.delta * DELTA_SHARE if isinstance(budget, ApproxDP | ZCDP) else Fraction(0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +128,7 @@ class MeasurementPlan:
         several = self.missing and self.plan.beside
         if several or any(isinstance(probe.assumed_fact, int) for probe in self.missing):
             return frozenset(output.name for output in self.plan.outputs)
-        lacking = {a.name for a in unbounded_aggregates(self.plan, self._bounded_schemas(self.facts))}
+        lacking = {a.name for a in unbounded_aggregates(self.plan, self.bounded_schemas(self.facts))}
         outputs = self.plan.outputs
         return frozenset(o.name for o in outputs if lacking & {column.name for column in columns(o.expression)})
 
@@ -99,15 +145,11 @@ class MeasurementPlan:
 
     def tables(self, facts: Facts) -> list[TableSchema]:
         """Returns the tables it reads, declared as these facts say."""
-        return read_by(self.plan, self._bounded_schemas(facts))
+        return read_by(self.plan, self.bounded_schemas(facts))
 
-    def _bounded_schemas(self, facts: Facts) -> Schemas:
+    def bounded_schemas(self, facts: Facts) -> Schemas:
         """Returns the declarations, with the bounds that were found."""
-        return add_bounds(self.schemas, facts.bounds)
-
-    def _limits(self, facts: Facts, schemas: Schemas) -> Limits:
-        """Returns the limits that were found, else those of the question, else the declared ones."""
-        return facts.limits(self.limits or describe_counted_rows(self.plan, schemas).limits)
+        return add_bounds(self.schemas, facts.bounds) if facts.known else self.schemas
 
     def program(
         self, terms: QueryBudget, facts: Facts, law: Law | None = None, *, edition: ReleaseFormat = ReleaseFormat.NOW
@@ -127,21 +169,24 @@ class MeasurementPlan:
         return found
 
     def _program(self, terms: QueryBudget, facts: Facts, law: Law | None, edition: ReleaseFormat) -> Program:
-        schemas = self._bounded_schemas(facts)
-        limits = self._limits(facts, schemas)
-        alike = self._alike(schemas, limits)
-        count = len(set(alike)) if alike else 1 + len(self.plan.beside)
+        schemas = self.bounded_schemas(facts)
+        plans = self.plan, *self.plan.beside
+        rows, *rows_beside = [describe_counted_rows(one, schemas) for one in plans]
+        limits = [facts.limits(self.limits or rows.limits), *(self.limits or one.limits for one in rows_beside)]
+        alike = self._alike(limits)
+        count = len(set(alike)) if alike else len(plans)
         share = QueryBudget(terms.epsilon / count, terms.delta / count)
         with exact_numbers():
-            chosen = partial(self._choose_program, schemas=schemas, terms=share, edition=edition)
-            program = chosen(self.plan, limits=limits, law=law)
+            chosen = partial(self._choose_program, terms=share, edition=edition)
+            program = chosen(self.plan, rows, limits=limits[0], law=law)
             if self.plan.beside:
-                others = tuple(chosen(one, limits=self.limits, law=None) for one in self.plan.beside)
+                asked = zip(self.plan.beside, rows_beside, limits[1:], strict=True)
+                others = tuple(chosen(one, own, limits=most, law=None) for one, own, most in asked)
                 program = replace(program, beside=others, alike=alike)
                 program = replace(program, event=events.Composed([one.event for one in program.released_programs]))
             return answerable(program, self.schemas)
 
-    def _alike(self, schemas: Schemas, limits: Limits) -> tuple[int, ...]:
+    def _alike(self, limits: Sequence[Limits]) -> tuple[int, ...]:
         """Returns for each SELECT of a UNION ALL the first that asks for the same release; only that one is paid.
 
         Other questions keep a release for each question inside them, as those that were stored before.
@@ -149,29 +194,28 @@ class MeasurementPlan:
         plan = self.plan
         if not any(isinstance(step, UnionAll) for step in plan.steps):
             return ()
-        known = [(replay(replace(plan, beside=())), limits)]
-        known += [(replay(one), self.limits or describe_counted_rows(one, schemas).limits) for one in plan.beside]
+        asked = map(replay, (replace(plan, beside=()), *plan.beside))
+        known = list(zip(asked, limits, strict=True))
         return tuple(known.index(one) for one in known)
 
     def _choose_program(
         self,
         plan: Question,
+        rows: TableSchema,
         *,
-        schemas: Schemas,
         terms: QueryBudget,
-        limits: Limits | None,
+        limits: Limits,
         law: Law | None,
         edition: ReleaseFormat,
     ) -> Program:
         """Returns the program of one of the questions that share a budget, at its share."""
-        schema = describe_counted_rows(plan, schemas)
-        known = plan if plan.bands is None else with_edges(plan, schema)
+        known = plan if plan.bands is None else with_edges(plan, rows)
         return choose(
             replace(known, aggregates=tuple(replay_order(known))),
-            schema,
+            rows,
             epsilon=terms.epsilon,
             delta=terms.delta,
-            limits=limits or schema.limits,
+            limits=limits,
             salt=self.salt,
             law=law,
             edition=edition,
@@ -212,7 +256,7 @@ class MeasurementPlan:
 
     @property
     def _own_limits(self) -> Limits:
-        return self._limits(self.facts, self.schemas)
+        return self.facts.limits(self.limits or describe_counted_rows(self.plan, self.schemas).limits)
 
     # ------------------------------------------------------------------------------------------------------- stages
 
@@ -319,12 +363,13 @@ def replay_key(program: Program, tables: Sequence[TableSchema]) -> str:
 
 def area(program: Program, tables: Sequence[TableSchema]) -> str:
     """Returns how the replay keys of all questions about the same rows begin: of tables as declared and joined."""
-    return _area(origin(program.question), tuple(map(IdentityKey, tables)), program.contribution.neighbours.value)
+    return _area(origin(program.question), tuple(tables), program.contribution.neighbours.value)
 
 
 @lru_cache(maxsize=256)  # a declaration may hold very many keys, and every question asks several times
-def _area(rows: str, tables: Sequence[IdentityKey[TableSchema]], neighbours: str) -> str:
-    declared = [[declaration(table.value), table.value.version] for table in tables]
+def _area(rows: str, tables: Sequence[TableSchema], neighbours: str) -> str:
+    schemas = [table if table.sample is None else replace(table, sample=None) for table in tables]
+    declared = [[declaration(schema), schema.version] for schema in schemas]  # a design changes no release
     return f"{_digest([rows, declared, neighbours])[:32]}:"
 
 
@@ -353,13 +398,14 @@ def add_bounds(schemas: Schemas, found: Mapping[Spot, ColumnBounds]) -> Schemas:
 
 def unbounded_aggregates(plan: Question, schemas: Schemas) -> list[Aggregate]:
     """Returns the aggregates that add up an argument without bounds."""
-    schema = describe_counted_rows(plan, schemas)
+    added = [one for one in plan.aggregates if not one.kind.startswith("count") and one.is_measured]
+    if not added:
+        return []
+    rows = describe_counted_rows(plan, schemas)
     return [
         aggregate
-        for aggregate in plan.aggregates
-        if not aggregate.kind.startswith("count")
-        and aggregate.is_measured
-        and any(x is not None and bounds(x, schema) is None for x in (aggregate.argument, aggregate.other))
+        for aggregate in added
+        if any(x is not None and bounds(x, rows) is None for x in (aggregate.argument, aggregate.other))
     ]
 
 

@@ -35,7 +35,7 @@ from discreet.ledger.serialization import read_header
 from discreet.ledger.tallies import prices
 from discreet.privacy import events
 from discreet.privacy.events import Event
-from discreet.progress import stage, told_to, unheard
+from discreet.progress import sealed_stage, stage
 
 Result = TypeVar("Result")
 Released_co = TypeVar("Released_co", covariant=True)
@@ -147,17 +147,19 @@ class ChargeRun:
     Args:
         ledger: the ledger.
         receipt: of the charge; new, or claimed.
-        accounts: all that were charged.
+        accounts: the names of all that were charged.
     """
 
-    def __init__(self, ledger: Ledger, receipt: Receipt, accounts: tuple[Account, ...]) -> None:
+    def __init__(self, ledger: Ledger, receipt: Receipt, accounts: tuple[str, ...]) -> None:
         self._ledger, self.receipt, self._accounts = ledger, receipt, accounts
         self._released: dict[str, Event] = self._read_stored_events() if receipt.claim else {}
         self._planned: dict[str, Event] = {}
 
     def covers(self, event: Event, promise: Event) -> bool:
         """Returns whether an event costs no more than another on all accounts that were charged."""
-        return all(costs_no_more(event, promise, account) for account in self._accounts)
+        return event == promise or all(
+            costs_no_more(event, promise, self._ledger.account(account)) for account in self._accounts
+        )
 
     def _read_stored_events(self) -> dict[str, Event]:
         """Returns the events of what all runs of this charge have kept; how a batch is laid out releases nothing."""
@@ -178,7 +180,11 @@ class ChargeRun:
         Raises:
             InternalError: if it does.
         """
-        require_paid(self.total(event), self.receipt, self._accounts)
+        self._require_paid(self.total(event))
+
+    def _require_paid(self, released: Event) -> None:
+        if not self.covers(released, self.receipt.event):
+            raise InternalError("A release would cost more than its charge.")
 
     def plan(self, parts: Mapping[str, Event]) -> None:
         """Checks several releases at once that will be kept under these replay keys.
@@ -186,7 +192,7 @@ class ChargeRun:
         Raises:
             InternalError: if together they cost more than the charge.
         """
-        require_paid(self._with(parts), self.receipt, self._accounts)
+        self._require_paid(self._with(parts))
         self._planned |= parts
 
     def keep(self, replay_key: str, payload: str, *, event: Event, question: str) -> bytes:
@@ -199,7 +205,7 @@ class ChargeRun:
             InternalError: if all that was released would cost more than the charge.
         """
         if self._planned.get(replay_key) != event:
-            require_paid(self._with({replay_key: event}), self.receipt, self._accounts)
+            self._require_paid(self._with({replay_key: event}))
         kept = self._ledger.store_beside(self.receipt, replay_key, payload, question=question)
         self._released[replay_key] = event if kept == payload.encode() else _event_of(kept) or event
         return kept
@@ -277,7 +283,9 @@ def release_once(
         KeyboardInterrupt: on Ctrl-C; its notes say what was charged and stored.
     """
     first, *_ = [ledger.admit(account, caller.analyst, caller.project) for account in paid.request.accounts]
-    if not ledger.is_charged(caller.analyst, caller.key):  # a key that was charged has an outcome of its own
+    if caller.key is None or not ledger.is_charged(
+        caller.analyst, caller.key
+    ):  # a key that was charged has an outcome of its own
         known = paid.find()
         if known is not None:
             return show(
@@ -312,7 +320,7 @@ def _obtain_result(ledger: Ledger, paid: PaidRelease[Result], receipt: Receipt) 
 
 def _execute_charge(ledger: Ledger, paid: PaidRelease[Any], receipt: Receipt) -> ChargedRelease | None:
     """Runs a charge and stores its outcome; returns what is stored, or None if it failed or was ended by another."""
-    run = ChargeRun(ledger, receipt, tuple(ledger.account(account) for account in paid.request.accounts))
+    run = ChargeRun(ledger, receipt, paid.request.accounts)
     made = run_charge(ledger, receipt, paid.stage, lambda: run.affordable(paid.execute(run)))
     return None if made is None else run.end(made)
 
@@ -321,16 +329,6 @@ def _event_of(payload: bytes) -> Event | None:
     """Returns what stored bytes say that they released; None if they are a decision that releases nothing."""
     event = read_header(payload).get("event")
     return None if event is None else events.from_json(event)
-
-
-def require_paid(event: Event, receipt: Receipt, accounts: tuple[Account, ...]) -> None:
-    """Refuses a release that costs more than its charge, on any of the accounts.
-
-    Raises:
-        InternalError: if it does.
-    """
-    if event != receipt.event and not all(costs_no_more(event, receipt.event, account) for account in accounts):
-        raise InternalError("A release would cost more than its charge.")
 
 
 def costs_no_more(event: Event, promise: Event, account: Account) -> bool:
@@ -362,9 +360,8 @@ def run_charge(ledger: Ledger, receipt: Receipt, name: str, execute: Callable[[]
     Returns:
         None if anything went wrong. It uses up one failure credit.
     """
-    stage(name)
     result: Result | None = None
-    with suppress(Exception), told_to(unheard), np.errstate(all="ignore"):
+    with suppress(Exception), sealed_stage(name), np.errstate(all="ignore"):
         result = execute()
     if result is None:
         ledger.fail(receipt)
@@ -454,20 +451,20 @@ class _Charged(AbstractContextManager[Receipt]):
 
 def _charge(ledger: Ledger, request: ChargeRequest, caller: Caller) -> Receipt:
     """Charges all accounts of a request, or none, and returns the receipt that its answer will belong to."""
-    known: dict[str, Any] = {
-        "analyst": caller.analyst,
-        "question": request.question,
-        "key": caller.key,
-        "replay_key": request.replay_key,
-        "terms": request.terms,
-        "project": caller.project,
-        "sql": request.sql,
-        "restart": request.restart,
-        "asked": "" if request.asked is None else f"{request.asked.numerator}/{request.asked.denominator}",
-    }
-    if len(request.accounts) == 1:
-        return ledger.charge(request.accounts[0], request.event, **known)
-    return ledger.charge_all(dict.fromkeys(request.accounts, request.event), **known)[0]
+    first, *_ = ledger.charge_all(
+        dict.fromkeys(request.accounts, request.event),
+        analyst=caller.analyst,
+        question=request.question,
+        key=caller.key,
+        replay_key=request.replay_key,
+        terms=request.terms,
+        project=caller.project,
+        reserve=caller.reserve,
+        sql=request.sql,
+        restart=request.restart,
+        asked="" if request.asked is None else f"{request.asked.numerator}/{request.asked.denominator}",
+    )
+    return first
 
 
 def _notes(ledger: Ledger, receipt: Receipt | None, caller: Caller) -> tuple[str, ...]:

@@ -116,6 +116,15 @@ def in_words_or_objects(column: Column) -> Int64sOrObjects:
     return objects(small) if isinstance(small, WideColumn) else small
 
 
+def array_of(values: Iterable[int]) -> Int64sOrObjects:
+    """Returns integers as an array: of 64 bits if all fit, else of Python's integers.
+
+    >>> array_of([1, 2])
+    array([1, 2])
+    """
+    return in_words_or_objects(column_of(values))
+
+
 def largest(column: Column) -> int:
     """Returns a bound of all absolute values; that of two words is at most 2^64 too large."""
     if isinstance(column, WideColumn):
@@ -141,6 +150,15 @@ def combine_columns(columns: Sequence[Column], weights: Sequence[int], length: i
         if most <= _WIDE:
             return narrow_column(_sum([_wide(column) * weight for column, weight in pairs]))
     return _sum([objects(column) * weight for column, weight in pairs])
+
+
+def add_columns(one: Column, other: Column) -> Int64sOrObjects:
+    """Returns the sums of two columns as an array: of 64 bits if all fit, else of Python's integers.
+
+    >>> add_columns(np.array([3, 4]), np.array([1, 2]))
+    array([4, 6])
+    """
+    return in_words_or_objects(combine_columns((one, other), (1, 1), len(one)))
 
 
 def round_column(column: Column, bits: int) -> Int64sOrObjects:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import accumulate
 from operator import mul
@@ -12,7 +12,7 @@ from typing import Any
 
 from discreet import check
 from discreet.errors import InvalidParameter
-from discreet.plan.expressions.evaluation import INT_HIGH, INT_LOW, repeat_last_type
+from discreet.plan.expressions.evaluation import INT_HIGH, INT_LOW
 from discreet.plan.expressions.functions import FUNCTIONS, Signature
 from discreet.plan.expressions.pattern_grammar import PatternError, parse
 from discreet.plan.expressions.patterns import groups, write_pattern
@@ -70,7 +70,7 @@ def find_argument_types(call: FunctionCall) -> tuple[Type, ...]:
     if signature is None or signature.result is not call.type:
         kinds = ", ".join(kind.value for kind in given)
         raise InvalidParameter("function", f"{call.function}({kinds})", "to be a function of the table")
-    return repeat_last_type(signature, len(given))
+    return signature.types_of(len(given))
 
 
 @lru_cache(maxsize=4096)
@@ -226,10 +226,18 @@ def _expressions(reading: Reading) -> Iterable[Expression]:
     if reading.where is not None:
         yield reading.where
     yield from reading.keys
-    terms = (term for statistic in reading.statistics for term in statistic.terms)
-    yield from (term.argument for term in terms if term.argument is not None)
+    for statistic in reading.statistics:
+        yield from _arguments(statistic)
     if reading.split is not None:
         yield reading.split.argument
+
+
+def _arguments(statistic: Statistic) -> Iterator[Expression]:
+    """Yields what is added up or multiplied."""
+    if statistic.argument is not None:
+        yield statistic.argument
+    if statistic.factor is not None:
+        yield from _arguments(statistic.factor)
 
 
 def _check_expression(expression: Expression, columns: Mapping[str, Type], depth: int = 0) -> None:

@@ -9,12 +9,13 @@ from __future__ import annotations
 import datetime as dt
 import math
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from textwrap import wrap
 from typing import Any
 
 from discreet.dataclass import dataclass
-from discreet.report.charts import Point, Spec, along_time, dots, panels
-from discreet.report.display import Number, format_measured, on_a_scale, plain
+from discreet.report.charts import Point, Spec, along_time, captioned, dots, panels
+from discreet.report.display import Number, format_measured, on_a_scale, percent, plain
 from discreet.report.html import NOTHING, Html, element
 
 Record = Mapping[str, Any]
@@ -65,7 +66,20 @@ def points(records: Sequence[Record], name: str) -> list[Point]:
     ]
 
 
-def spec(records: Sequence[Record], *, remarks: Mapping[str, str] | None = None) -> Spec:
+COVERED = {"noise": "noise only", "population": "noise and the sampling of the population"}
+"""What intervals cover, in words."""
+
+
+def caption(confidence: Fraction, interval: str) -> str:
+    """Returns what is written below a chart of released numbers.
+
+    >>> caption(Fraction(19, 20), "noise")
+    '95 % intervals cover noise only.'
+    """
+    return f"{percent(confidence)} intervals cover {COVERED[interval]}."
+
+
+def spec(records: Sequence[Record], *, remarks: Mapping[str, str] | None = None, caption: str = "") -> Spec:
     """Returns a chart of all released numbers with their intervals.
 
     One panel, with a scale of its own, for each column.
@@ -73,13 +87,14 @@ def spec(records: Sequence[Record], *, remarks: Mapping[str, str] | None = None)
     Args:
         records: the rows.
         remarks: on columns, each written above its panel, such as what was left out of it.
+        caption: what is written below.
     """
     drawn = [(name, dots(points(records, name), title=name)) for name in shape(records).numbers]
     charts = [
         (along_time(chart) if _is_time(records, name) else chart) | _remark((remarks or {}).get(name, ""))
         for name, chart in drawn
     ]
-    return panels(charts or [dots([], title="no rows")])
+    return captioned(panels(charts or [dots([], title="no rows")]), caption)
 
 
 def _remark(text: str) -> Spec:

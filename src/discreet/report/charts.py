@@ -127,6 +127,17 @@ def panels(charts: Sequence[Spec]) -> Spec:
     return {"$schema": SCHEMA, "vconcat": [chart | {"width": _PANEL} for chart in inner]}
 
 
+def captioned(chart: Spec, text: str) -> Spec:
+    """Returns a chart with a sentence below it; in one that has a title, the sentence stands under the title."""
+    if not text:
+        return chart
+    if "title" in chart:
+        return chart | {"title": chart["title"] | {"subtitle": text}}
+    return chart | {
+        "title": {"text": text, "orient": "bottom", "anchor": "start", "fontWeight": "normal", "fontSize": 11}
+    }
+
+
 def single(chart: Spec) -> list[Spec]:
     """Returns the charts that stand one below the other in one; a chart that is alone is a list of one."""
     parts = chart.get("vconcat")

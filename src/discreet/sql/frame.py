@@ -18,7 +18,8 @@ from discreet.errors import InvalidParameter
 from discreet.measurement.aggregates import aggregation
 from discreet.plan.model.nodes import Question
 from discreet.plan.model.schema import TableSchema
-from discreet.sql.clauses.assembly import QueryFragment, QuestionParts, question
+from discreet.sql.clauses.assembly import QuestionParts, question
+from discreet.sql.clauses.select_parts import QueryFragment
 from discreet.sql.functions import only
 from discreet.sql.functions.aggregates import FINEST
 from discreet.sql.parameters import Parameters

@@ -28,14 +28,23 @@ from discreet.errors import DiscreetError, UnknownTable, UnsupportedQuery
 from discreet.plan.model.nodes import ColumnRef, Question
 from discreet.plan.model.schema import TableSchema
 from discreet.plan.post.steps import AttachQuestion, noisy_columns
-from discreet.sql.clauses.assembly import QueryFragment, QuestionParts, question, require_type
+from discreet.sql.clauses.assembly import QuestionParts, question
 from discreet.sql.clauses.from_clause import FromClause, FromRows
 from discreet.sql.clauses.histograms import replace_with_count, split_into_bands
 from discreet.sql.clauses.outer_select import OuterScope, OuterSelectParts, everything, join_blocks, of_numbers, over
 from discreet.sql.clauses.pivot_clause import alias_of, as_cells, as_rows
 from discreet.sql.clauses.private_modes import largest_groups
 from discreet.sql.clauses.row_selects import read_nested_rows, releases
-from discreet.sql.clauses.select_parts import Subqueries, groupings, histogram, kept_rows, keys_of, puts_together
+from discreet.sql.clauses.select_parts import (
+    QueryFragment,
+    Subqueries,
+    groupings,
+    histogram,
+    kept_rows,
+    keys_of,
+    puts_together,
+    require_type,
+)
 from discreet.sql.clauses.subqueries import extract_subqueries, lateral
 from discreet.sql.clauses.union_clause import ENDS, branches, stack_queries
 from discreet.sql.examples import DIALECT, Examples, same_question

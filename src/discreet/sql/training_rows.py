@@ -74,16 +74,19 @@ def _is_plain(schema: TableSchema, column: ColumnSchema) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class RowColumn:
-    """A column of rows for a learner, what is public about it, and where it is in the text."""
+    """A column of rows for a learner.
 
+    Args:
+        name: that the text gives it.
+        column: the same, as an expression.
+        schema: what is public about it.
+        at: where it is in the text.
+    """
+
+    name: str
     column: ColumnRef
     schema: ColumnSchema
     at: int
-
-    @property
-    def name(self) -> str:
-        """Returns the name that the text gives it."""
-        return self.column.name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,7 +148,9 @@ def training_rows(text: str, schemas: Mapping[str, TableSchema], today: dt.date 
         raise UnknownTable(found.schema.name, {})
     names = list(next(iter(found.names.values())))
     columns = tuple(
-        RowColumn(ColumnRef(name, found.schema.columns[name].type), found.schema.columns[name], source.start(node))
+        RowColumn(
+            name, ColumnRef(name, found.schema.columns[name].type), found.schema.columns[name], source.start(node)
+        )
         for name, node in zip(names, tree.expressions, strict=True)
     )
     for column in columns:

@@ -176,7 +176,7 @@ def _names_its_choices(patch: pytest.MonkeyPatch) -> None:
         return right(log, rows, attributes, **how)
 
     patch.setattr(MeasurementLog, "marginal", marginal)
-    patch.setattr(module, "told_to", lambda _listener: nullcontext())
+    patch.setattr(module, "sealed_stage", lambda _name: nullcontext())
 
 
 def _own(patch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
@@ -209,14 +209,14 @@ def _refunding(patch: pytest.MonkeyPatch) -> None:
 
 
 def _uncharged(patch: pytest.MonkeyPatch) -> None:
-    right = Ledger.charge
+    right = Ledger.charge_all
     count = [0]
 
-    def charge(ledger: Ledger, account: str, event: events.Event, **options: Any) -> Any:
+    def charge_all(ledger: Ledger, parts: Mapping[str, events.Event], **options: Any) -> Any:
         count[0] += 1
-        return right(ledger, account, event if count[0] == 1 else events.Composed([]), **options)
+        return right(ledger, parts if count[0] == 1 else dict.fromkeys(parts, events.Composed([])), **options)
 
-    patch.setattr(Ledger, "charge", charge)
+    patch.setattr(Ledger, "charge_all", charge_all)
 
 
 def _timeless(patch: pytest.MonkeyPatch) -> None:

@@ -122,7 +122,7 @@ def a_key_belongs_to_one_caller() -> None:
 
 
 def _reads_first(ledger: Ledger, paid: Any, caller: Caller, show: Callable[[Any], Any]) -> Any:
-    accounts = tuple(ledger.account(account) for account in paid.request.accounts)
+    accounts = paid.request.accounts
     unpaid: Any = SimpleNamespace(event=paid.request.event, claim=0)
     made = paid.execute(ChargeRun(ledger, unpaid, accounts))
     with module.charge_request(ledger, paid.request, caller) as receipt:
@@ -137,11 +137,11 @@ def _shows_outside(ledger: Ledger, paid: Any, caller: Caller, show: Callable[[An
 
 
 def _first_account_only(patch: pytest.MonkeyPatch) -> None:
-    def charge_all(ledger: Ledger, parts: Any, **how: Any) -> Any:
-        return (ledger.charge(*next(iter(parts.items())), **how),)
-
     right = Ledger.charge_all
-    patch.setattr(Ledger, "charge", lambda ledger, account, event, **how: right(ledger, {account: event}, **how)[0])
+
+    def charge_all(ledger: Ledger, parts: Any, **how: Any) -> Any:
+        return right(ledger, dict([next(iter(parts.items()))]), **how)
+
     patch.setattr(Ledger, "charge_all", charge_all)
 
 
@@ -190,13 +190,13 @@ MUTANTS = [
     Mutant(
         "more than was paid for",
         "What a run released is not compared with its charge.",
-        setting(module, "require_paid", lambda *_: None),
+        setting(ChargeRun, "_require_paid", lambda *_: None),
         no_release_costs_more_than_its_charge,
     ),
     Mutant(
         "probes beyond the charge",
         "What probes released before the answer is not compared with the charge.",
-        setting(module, "require_paid", lambda *_: None),
+        setting(ChargeRun, "_require_paid", lambda *_: None),
         no_probe_costs_more_than_its_charge,
     ),
     Mutant(

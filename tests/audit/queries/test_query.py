@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -177,15 +177,16 @@ def test_mutant_half_the_sensitivity(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_mutant_half_is_charged(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = Ledger.charge
+    right = Ledger.charge_all
 
-    def cheap(ledger: Ledger, account: str, event: events.Event, **options: Any) -> Any:
+    def cheap(ledger: Ledger, parts: Mapping[str, events.Event], **options: Any) -> Any:
+        ((account, event),) = parts.items()
         assert isinstance(event, events.Composed)
-        return right(ledger, account, events.Composed(event.events[:1]), **options)
+        return right(ledger, {account: events.Composed(event.events[:1])}, **options)
 
-    monkeypatch.setattr(Ledger, "charge", cheap)
+    monkeypatch.setattr(Ledger, "charge_all", cheap)
     assert caught(clinic(budget=PURE), "SELECT SUM(age) AS s, SUM(charge) AS c FROM visits")  # it is refused, unread
-    monkeypatch.setattr(paid_release, "require_paid", lambda *_: None)
+    monkeypatch.setattr(paid_release.ChargeRun, "_require_paid", lambda *_: None)
     assert "uncharged" in caught(clinic(budget=PURE), "SELECT SUM(age) AS s, SUM(charge) AS c FROM visits")
 
 

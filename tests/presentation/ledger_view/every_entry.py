@@ -12,8 +12,10 @@ from discreet.errors import InsufficientBudget, LedgerTampered
 from discreet.ledger import AnchoredLedger, Head, Ledger
 from discreet.ledger.anchor.recovery import restore_anchored
 from discreet.ledger.entry import digest
+from discreet.ledger.renewal.clock import read_machine_clock
 from discreet.ledger.serialization import canonical
 from discreet.ledger.stewardship import Stewardship
+from discreet.ledger.store import ledger_store
 from discreet.privacy import Budget, Loss, Unit, events
 from tests.curator.paid_verbs import VERBS, hospital
 
@@ -36,6 +38,7 @@ def every_entry(folder: Path) -> Iterator[Ledger]:
         _use_curator(ledger)
         for name in CURRENCIES:
             _use_account(ledger, name)
+        _use_calendar(ledger)
         _freeze_and_resume(ledger)
         ledger.backup(copy)
         ledger.charge("approximate", events.Gaussian(16), analyst="ana", project="flu", question="{}")
@@ -79,6 +82,40 @@ def _use_account(ledger: Ledger, name: str) -> None:
     ledger.fail(ledger.charge(name, events.Pure("1/8"), analyst="ben", project="flu", question="{}"))
     _retry(ledger, name)
     _declare_keys(acts, name)
+    _use_caps(ledger, name)
+
+
+def _use_caps(ledger: Ledger, name: str) -> None:
+    """A team with a calendar, an amount set aside, and a query beyond a cap."""
+    caps = ledger.caps
+    team = Budget(rho=1, per="day") if name == "concentrated" else Budget(epsilon=1, per="day")
+    caps.set_team("heart", account=name, cap=team, members=["ben"], note="agreed")
+    caps.claim_teams("cid", ["heart"], account=name)
+    caps.reserve("weekly", account=name, budget=Budget(epsilon="1/4"), analyst="ben", note="for the board")
+    ledger.charge(name, events.Pure("1/16"), analyst="ben", reserve="weekly", question="{}")
+    caps.give_back("weekly", account=name)
+    caps.reserve("monthly", account=name, budget=Budget(epsilon="1/8"))
+    ledger.charge(name, events.Pure("1/16"), reserve="monthly", question="{}")
+    caps.require_approvals(name, count=1)
+    dan = Budget(rho="1/10000") if name == "concentrated" else Budget(epsilon="1/100")
+    ledger.stewardship.appoint("dan", "analyst", account=name, cap=dan)
+    told = {"replay_key": "k", "sql": "SELECT COUNT(*) AS n FROM elsewhere", "asked": "1/16", "reason": "a paper"}
+    asked = caps.request_approval(name, events.Pure("1/16"), analyst="dan", **told)
+    caps.approve(asked.number, by="sue", note="fine")
+    ledger.charge(name, events.Pure("1/16"), analyst="dan", replay_key="k", question="{}")
+
+
+def _use_calendar(ledger: Ledger) -> None:
+    """An account that renews, and a clock in doubt."""
+    acts = ledger.stewardship
+    acts.open_account("monthly", unit=Unit("person", "id"), budget=Budget(epsilon=1, per="month"))
+    ledger.charge("monthly", events.Pure("1/8"), question="{}")
+    with pytest.MonkeyPatch.context() as patch:
+        honest = read_machine_clock
+        patch.setattr(ledger_store, "read_machine_clock", lambda: honest()._replace(doubt="it was set"))
+        ledger.charge("monthly", events.Pure("1/8"), question="{}")
+    acts.renew("monthly", note="the clock is right")
+    ledger.charge("monthly", events.Pure("1/8"), question="{}")
 
 
 def _declare_keys(acts: Stewardship, account: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from html.parser import HTMLParser
 from typing import Any
 
@@ -22,6 +23,7 @@ from discreet.presentation.ledger_view.entry_view import _WORDS, EntryView, view
 from discreet.presentation.ledger_view.ledger_history import ACTIONS
 from discreet.presentation.template_environment import cut
 from discreet.remote import RemoteCurator
+from discreet.report.display import share_spent
 from discreet.service.acts import StewardActions
 from discreet.service.api.application import create_api
 from discreet.service.api.route_access import ServiceContext
@@ -148,7 +150,14 @@ def test_command_line_and_http_give_one_document_of_the_history(faces: Faces, li
         pages += page["entries"]
     assert told == {"entries": pages, "next": None}
     assert not [entry for entry in pages if entry["key"] or "salt" in entry["body"]]
-    cost = ["" if one["cost"] is None else one["cost"]["text"].removesuffix(" of the budget") for one in pages]
+    cost = [
+        one["cost"]["text"].removesuffix(" of the budget")
+        if one["cost"] is not None
+        else share_spent(Fraction(one["share"]))
+        if Fraction(one["share"] or 0)
+        else ""
+        for one in pages
+    ]
     found = [
         (str(one["sequence"]), one["who"], one["account"], paid, one["what"])
         for one, paid in zip(pages, cost, strict=True)
@@ -208,11 +217,11 @@ def test_every_face_shows_the_same_figures_of_everybody(faces: Faces, account: s
     printed = [tuple(row.split()) for row in faces.printed("budget", "--account", account).splitlines()]
     assert {tuple(" ".join(cells).split()) for cells in standing.lines} <= set(printed)
     own = faces.browser.get(f"/accounts/{account}").text
-    page = tables(own, "People on this account") + tables(own, "Projects on this account")
+    page = [row for told in ("People", "Projects", "Teams") for row in tables(own, f"{told} on this account")]
     assert [tuple(row[:5]) for row in page] == standing.lines
-    shown = tables(faces.browser.get(f"/accounts/{account}/report").text, "Analysts and projects")
+    shown = tables(faces.browser.get(f"/accounts/{account}/report").text, "Analysts, projects and teams")
     report = faces.report.partition(f'id="account-{account}"')[2].partition("</section>")[0]
-    reported = tables(report, "Analysts and projects")
+    reported = tables(report, "Analysts, projects and teams")
     assert sorted(shown) == sorted(page) == sorted(reported)  # with queries, outcomes and forecasts
     for label, text in standing.facts.items():
         fact = f"<dt>{label.capitalize()}</dt><dd>{text}</dd>"

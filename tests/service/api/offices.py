@@ -193,6 +193,7 @@ def work(operation: Operation) -> dict[str, Any]:
         OPERATIONS["fit"]: {**question, "learner": "LogisticRegression"},
         OPERATIONS["plan_fit"]: {**question, "learner": "LogisticRegression"},
         OPERATIONS["explain"]: {**question, "epsilon": "0.1"},
+        OPERATIONS["request_approval"]: {**question, "epsilon": "0.1", "reason": "a paper"},
         OPERATIONS["rehearse"]: question,
         OPERATIONS["choose_epsilon"]: question,
         OPERATIONS["synthesize"]: {"table": "visits", "epsilon": "1"},

@@ -12,12 +12,13 @@ from discreet.curator.catalog.declared_limits import limits_place
 from discreet.errors import InternalError, InvalidParameter, LedgerError, NotPermitted
 from discreet.ledger import Ledger, Receipt
 from discreet.ledger.entry import digest
+from discreet.ledger.outcomes import read_receipt, write_receipt
 from discreet.ledger.redeclaration import keys_place
 from discreet.ledger.serialization import canonical, with_body
 from discreet.privacy import PureDP, events
 from discreet.service.owner.ledger_gateway import LedgerGateway
 from discreet.service.worker.ledger_client import LedgerClient
-from discreet.service.worker.messages import read_header, read_receipt, read_stored, write_receipt, write_stored
+from discreet.service.worker.messages import read_header, read_stored, write_stored
 from tests.service.owner.clinics import kinds, ledger_of_ana
 
 EVENT = events.to_json(events.Pure("0.1"))

@@ -104,6 +104,7 @@ def test_answers_of_hostile_rows_are_text(clinic: Clinic) -> None:
         "notes": [HOSTILE],
         "confidence": "0.95",
         "private": True,
+        "interval": "noise",
         "whole": [],
         "coverage": None,
         "counted": "",

@@ -7,6 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from discreet.privacy import Budget
 from discreet.service.caller import ServiceRole
 from discreet.service.identity import openid
 from tests.service.identity.helpers import Office
@@ -94,3 +95,23 @@ def test_without_a_provider_there_is_no_way(tmp_path_factory: pytest.TempPathFac
         browser = Browser(clinic)
         assert browser.get(AWAY).status_code == 404
         assert AWAY not in browser.get("/sign-in").text
+
+
+def test_groups_of_the_provider_are_teams_for_a_day(
+    tmp_path_factory: pytest.TempPathFactory, provider: Provider
+) -> None:
+    folder = tmp_path_factory.mktemp("groups")
+    (folder / "secret").write_text(SECRET)
+    told = {"issuer": ISSUER, "client_id": CLIENT, "client_secret_file": "secret", "groups": "groups"}
+    with clinic_at(folder, oidc=told) as made:
+        provider.office.clock.now = made.identities.clock()
+        made.identities.make_person(made.identities.local, "ana@example.org", ServiceRole.ANALYST)
+        ledger, (account,) = made.curator._ledger, made.curator.accounts()
+        ledger.caps.set_team("heart", account=account, cap=Budget(epsilon=1, delta="1e-9"), groups=["dp-heart"])
+        for groups, teams in (("dp-heart", ["heart"]), (["dp-lung", 5], []), (["x", "dp-heart"], ["heart"])):
+            provider.claims["groups"] = groups
+            browser = Browser(made)
+            assert browser.get(f"{BACK}?state={sent(browser, provider)}&code=c").status_code == 200
+            *_, last = ledger.history(account)
+            assert (last.kind, last.who, last.content["teams"]) == ("claim teams", "ana@example.org", teams)
+        ledger.verify()

@@ -277,7 +277,8 @@ def test_what_is_refused_is_called_by_its_label(shared: Clinic, verb: str, path:
 
 
 STEWARDS = [verb for verb in VERBS.values() if verb.permission is Permission.STEWARD]
-_TAKEN = {"who": "ben", "role": "analyst", "project": "thesis", "sure": "yes"}
+_TAKEN = {"who": "ben", "role": "analyst", "project": "thesis", "sure": "yes", "team": "heart", "purpose": "weekly"}
+_TAKEN |= {"number": "1", "count": "1"}
 _GIVEN = {f"{name}.{part}": text for name in ("budget", "cap") for part, text in (("epsilon", "1"), ("delta", "1e-6"))}
 
 

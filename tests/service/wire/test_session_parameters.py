@@ -19,12 +19,13 @@ BAD = {
     ArgumentKind.SHARE: ("1.5", "x"),
     ArgumentKind.DELTA: ("-1", "1", "x"),
     ArgumentKind.COUNT: ("0", "x"),
+    ArgumentKind.NAME: ("nothing",),  # of some choices
 }
 
 
 def test_settings_keep_their_names() -> None:
-    known = {"discreet.epsilon", "discreet.delta", "discreet.confidence", "discreet.within", "discreet.max_epsilon"}
-    assert ASKING.keys() == known
+    known = {"epsilon", "delta", "confidence", "within", "max_epsilon", "interval"}
+    assert ASKING.keys() == {f"discreet.{name}" for name in known}
     assert {*ASKING, PROJECT, KEY} <= SessionParameters({}).all().keys()
 
 

@@ -17,9 +17,9 @@ from discreet.audit.queries.query_audit import NEIGHBOURS, ROWS, Progress, query
 from discreet.audit.queries.query_verdict import QueryAudit
 from discreet.audit.queries.units import ids_of
 from discreet.curator import Curator
-from discreet.curator.catalog.declarations import QueryBudget
 from discreet.curator.config.enrolment import check_sources, register
 from discreet.curator.config.toml_file import FILE, Config, ProtectedTable, load
+from discreet.curator.measurement_plan import QueryBudget
 from discreet.curator.observation import schemas_of
 from discreet.engines.duckdb.copies import copy_of
 from discreet.engines.duckdb.engine import DuckDB
@@ -27,7 +27,8 @@ from discreet.errors import DiscreetError, InvalidParameter, UnknownTable
 from discreet.noise import SeededBits
 from discreet.plan.model.schema import ColumnSchema, TableSchema
 from discreet.plan.model.types import Type
-from discreet.privacy import ZCDP, ApproxDP, Budget, Loss
+from discreet.privacy import ZCDP, AnyBudget, ApproxDP, Budget, Loss
+from discreet.privacy.budget import split
 from discreet.progress import stage
 from discreet.server_address import COPY
 
@@ -218,13 +219,14 @@ def _factory(config: Config, tables: Sequence[ProtectedTable]) -> Callable[[Mapp
     return make
 
 
-def ample(budget: Loss) -> Loss:
+def ample(budget: AnyBudget) -> Loss:
     """Returns a budget of the same kind and delta with room for everything.
 
     >>> print(ample(Budget(epsilon=1, delta="1e-6")))
     epsilon=1000000000, delta=1e-06
     """
-    delta = budget.delta if isinstance(budget, ApproxDP | ZCDP) else 0
-    if isinstance(budget, ZCDP):
+    amount, _ = split(budget)
+    delta = amount.delta if isinstance(amount, ApproxDP | ZCDP) else 0
+    if isinstance(amount, ZCDP):
         return Budget(rho=_AMPLE, delta=delta) if delta else Budget(rho=_AMPLE)
     return Budget(epsilon=_AMPLE, delta=delta) if delta else Budget(epsilon=_AMPLE)

@@ -39,7 +39,7 @@ from discreet.audit.queries.subject import Subject
 from discreet.audit.queries.verdicts import CuratorPair, NoiseSize, QueryComparison, Violation
 from discreet.curator import Curator
 from discreet.curator.asking.planner import RequestedLimits
-from discreet.curator.catalog.declarations import QueryBudget
+from discreet.curator.measurement_plan import QueryBudget
 from discreet.curator.observation import engine_of, tables_read
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter

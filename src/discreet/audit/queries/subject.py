@@ -142,7 +142,8 @@ class Subject:
     def declared_alike(self, neighbour: str, *curators: Curator) -> Iterator[Violation]:
         """Yields a violation for each curator whose declarations are not those of the first."""
         for curator in curators:
-            if any(schemas_of(curator).get(name) != schema for name, schema in self.schemas.items()):
+            found = schemas_of(curator)
+            if not all(name in found and schema.is_declared_like(found[name]) for name, schema in self.schemas.items()):
                 due = "the same for every table: they must not be read from the data"
                 yield Violation("declarations", neighbour, due, "others")
 

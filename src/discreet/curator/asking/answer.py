@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from fractions import Fraction
 from itertools import permutations
@@ -15,23 +14,26 @@ from numpy.typing import NDArray
 from discreet.curator.replay.stored_releases import MeasurementResult
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
-from discreet.exact import float_above, float_below
+from discreet.hint_text import Hint
 from discreet.lazy import Module, load, pa
 from discreet.ledger import RemainingBudget
 from discreet.ledger.cost import Cost
 from discreet.measurement.aggregates import aggregation
+from discreet.measurement.population.population_statistics import as_covered
+from discreet.measurement.probes.probes import Schemas
 from discreet.measurement.profile.coverage import Coverage, complete_rows, coverage
 from discreet.measurement.profile.profile import Profile
 from discreet.measurement.program.execution import TOTAL, ReleasedStatistics, note_on_limits, notes
 from discreet.measurement.program.program import Program
 from discreet.plan.model.group_columns import ColumnarRows
-from discreet.plan.model.nodes import Output, Question
-from discreet.plan.model.nodes import columns as columns_of
-from discreet.plan.post.outputs import Cell, NoisyColumn, NoisyNumber, NoisyTime
-from discreet.plan.post.steps import find_measured_columns, noisy_columns
+from discreet.plan.model.nodes import columns
+from discreet.plan.model.sample import NOISE, POPULATION
+from discreet.plan.post.outputs import Cell, NoisyNumber, plain_rows
+from discreet.plan.post.steps import answer_columns
 from discreet.privacy.events import Event
 from discreet.progress import stage
 from discreet.report import answers
+from discreet.report.charts import Spec
 from discreet.report.display import Display, DisplayMixin, percent, rate
 from discreet.report.html import element
 
@@ -48,6 +50,7 @@ UNPROFILED = (
     "How much limits and bounds leave out is unknown. To measure it, buy a profile (curator.profile, or discreet "
     "profile)."
 )
+_ABOUT = {NOISE: "what was counted", POPULATION: "the population"}
 _LARGEST = (1 << 63) - 1  # of the integers that every frame can hold
 
 
@@ -68,6 +71,7 @@ class Answer(DisplayMixin):
         notes: what limits and bounds mean for these numbers; functions of public facts only.
         confidence: of each interval.
         private: False if the noise was seeded, for tests.
+        interval: what each interval covers: "noise", or "population" if that of drawing a sample is added.
         released: the noisy statistics that the rows were computed from.
         raw: of an adjusted answer, the one before.
         whole: the columns whose intervals are about the whole table; all others are about what was counted.
@@ -87,6 +91,7 @@ class Answer(DisplayMixin):
     notes: tuple[str, ...]
     confidence: Fraction
     private: bool
+    interval: str = NOISE
     released: ReleasedStatistics | None = field(default=None, repr=False)
     raw: Answer | None = field(default=None, repr=False)
     whole: frozenset[str] = frozenset()
@@ -107,28 +112,44 @@ class Answer(DisplayMixin):
         *,
         cost: Cost | None = None,
         profile: Profile | None = None,
+        schemas: Schemas | None = None,
+        interval: str = NOISE,
     ) -> Answer:
-        """Returns the answer that a result is; one that cost nothing now was replayed."""
+        """Returns the answer that a result is; one that cost nothing now was replayed.
+
+        Args:
+            result: what was released.
+            confidence: of each interval.
+            remaining: what the account can still spend.
+            cost: what was charged.
+            profile: of the table.
+            schemas: the declared tables, with the bounds that were found.
+            interval: what intervals cover.
+        """
         stage("Working out intervals")
         program, more = result.released.program, frozenset[str]()
-        rows: Sequence[dict[str, Cell]] = result.released.rows(confidence)
-        if profile is not None:
+        released, sampled = result.released, tuple[str, ...]()
+        if interval == POPULATION or any(table.sample is not None for table in (schemas or {}).values()):
+            released, sampled = as_covered(released, schemas or {}, interval)
+        rows: Sequence[dict[str, Cell]] = released.rows(confidence)
+        if profile is not None and interval == NOISE:
             rows, more = complete_rows(result.released, profile, confidence, rows)
         unknown = profile is None and not {one.name for one in program.question.aggregates} <= program.whole
         own = (*notes(program), *([UNPROFILED] if unknown else []), *result.facts.remarks)
         covered = None if profile is None else coverage(program, profile, confidence)
         return cls(
-            columns=columns(program.question),
-            records=records(rows),
+            columns=answer_columns(program.question),
+            records=plain_rows(rows),
             cost=Cost.free(remaining.loss) if cost is None else cost,
             remaining=remaining,
             event=result.event,
             replayed=cost is None,
-            notes=(*own, *result.released.notes, *([COMPLETED] if more else [])),
+            notes=(*sampled, *own, *result.released.notes, *([COMPLETED] if more else [])),
             confidence=confidence,
             private=result.private,
-            released=result.released.without_salt,
-            whole=whole(program) | more,
+            interval=interval,
+            released=released.without_salt,
+            whole=whole(program) | more if interval == NOISE else frozenset(),
             coverage=covered,
             counted=_counted(program, covered),
             totals=tuple(result.released.totals(confidence)),
@@ -136,7 +157,12 @@ class Answer(DisplayMixin):
 
     @property
     def scope(self) -> str:
-        """Returns what the intervals are about: the "whole table", or "what was counted" within limits and bounds."""
+        """Returns what the intervals are about: the "whole table", or "what was counted" within limits and bounds.
+
+        Or the "population" of which the table is a sample.
+        """
+        if self.interval == POPULATION:
+            return POPULATION
         return "whole table" if set(answers.AnswerShape.of(self.columns).numbers) <= self.whole else "what was counted"
 
     @property
@@ -151,7 +177,7 @@ class Answer(DisplayMixin):
         """Returns for each number what it is: its interval, what that is about, and what it leaves out."""
         told = {}
         for name in answers.AnswerShape.of(self.columns).numbers:
-            about = "the whole table" if name in self.whole else "what was counted"
+            about = "the whole table" if name in self.whole else _ABOUT[self.interval]
             more = f"; {self.coverage[name]}" if self.coverage is not None and name in self.coverage else ""
             told[name] = f"released with a {percent(self.confidence)} interval for {about}{more}"
         return told
@@ -166,12 +192,15 @@ class Answer(DisplayMixin):
         Raises:
             InvalidParameter: if groups do not add up to totals: where people own rows, and where groups are private.
         """
+        if self.interval == POPULATION:
+            hint = Hint("Ask again with {interval:noise}, which is free, and adjust that answer.")
+            raise InvalidParameter("interval", self.interval, "to be noise", hint)
         if self.released is None:
             raise InvalidParameter("answer", "this one", "to come from a curator", "Use what curator.ask returned.")
         fitting = AdjustedStatistics(self.released, consistent=consistent, nonnegative=nonnegative)
         return replace(
             self,
-            records=records(fitting.rows(self.confidence)),
+            records=plain_rows(fitting.rows(self.confidence)),
             notes=(*self.notes, "Numbers were adjusted after release to agree with each other; see raw."),
             released=fitting,
             raw=self.raw or self,
@@ -218,9 +247,12 @@ class Answer(DisplayMixin):
         Returns:
             An Altair chart; without Altair, the same chart as a dictionary of Vega-Lite.
         """
-        return render.chart(
-            answers.spec(self._printed_rows, remarks={n: str(c) for n, c in (self.coverage or {}).items()})
-        )
+        return render.chart(self.spec(self._printed_rows))
+
+    def spec(self, records: Sequence[dict[str, Any]]) -> Spec:
+        """Returns the chart of some of its rows as Vega-Lite, with what intervals cover below it."""
+        remarks = {name: str(found) for name, found in (self.coverage or {}).items()}
+        return answers.spec(records, remarks=remarks, caption=answers.caption(self.confidence, self.interval))
 
     def _repr_html_(self) -> str:
         caption = f"Released numbers with {percent(self.confidence)} intervals"
@@ -275,9 +307,9 @@ class Answer(DisplayMixin):
 
 def _counted(program: Program, coverage: Mapping[str, Coverage] | None) -> str:
     """Returns how many rows of one person count, and which part of all rows that is, if a profile knows."""
-    if program.reading.bounding is None or not program.readings:
-        return ""
     told, known = note_on_limits(program), (coverage or {}).values()
+    if not told:
+        return ""
     left = next((one for one in known if one.share is not None), None)
     if left is None or left.share is None or left.high >= 1:  # of people with any number of rows nothing is known
         return told
@@ -289,7 +321,7 @@ def whole(program: Program) -> frozenset[str]:
     if program.question.steps or program.beside:
         return frozenset()
     named = {aggregate.name for aggregate in program.question.aggregates}
-    used = {o.name: named & {c.name for c in columns_of(o.expression)} for o in program.question.outputs}
+    used = {o.name: named & {c.name for c in columns(o.expression)} for o in program.question.outputs}
     return frozenset(name for name, aggregates in used.items() if aggregates <= program.whole)
 
 
@@ -304,54 +336,6 @@ def _alike(values: Any) -> Any:
     if all(isinstance(value, int) and abs(value) <= _LARGEST for value in numbers):
         return list(values)
     return [float(value) if isinstance(value, int) else value for value in values]
-
-
-def columns(question: Question) -> tuple[str, ...]:
-    """Returns the names that the rows of an answer will have, whether or not there are any."""
-    noisy, times = (
-        noisy_columns(question),
-        {name for name, kind in find_measured_columns(question).items() if kind.is_time},
-    )
-    return tuple(name for output in question.outputs for name in _names(output, noisy, times))
-
-
-def _names(output: Output, noisy: frozenset[str], times: AbstractSet[str]) -> tuple[str, ...]:
-    read = {column.name for column in columns_of(output.expression)}
-    kind, name = output.expression.type, output.name
-    spread = (kind.is_number and read & noisy) or (kind.is_time and read & times)
-    return (name, f"{name}_low", f"{name}_high") if spread else (name,)
-
-
-def records(rows: Sequence[dict[str, Cell]]) -> ColumnarRows[Any]:
-    """Returns rows with each noisy value spread over three columns, as plain values; ends are rounded outwards."""
-    held = ColumnarRows.of(rows)
-    made: dict[str, Any] = {}
-    for name, cells in held.columns.items():
-        parts = _spread(cells)
-        made |= dict(zip((name, f"{name}_low", f"{name}_high")[: len(parts)], parts, strict=True))
-    return ColumnarRows(made, len(held))
-
-
-def _spread(cells: Sequence[Cell]) -> tuple[Any, ...]:
-    """Returns a column of cells as one of plain values, or as three if they have intervals."""
-    if isinstance(cells, NoisyColumn):
-        return cells.value, cells.low, cells.high
-    kinds = set(map(type, cells))
-    if not kinds & {NoisyNumber, NoisyTime}:
-        return ([cell + 0.0 if isinstance(cell, float) else cell for cell in cells] if float in kinds else cells,)
-    return tuple(map(list, zip(*map(_ends, cells), strict=True)))
-
-
-def _ends(cell: Cell) -> tuple[Any, Any, Any]:
-    if isinstance(cell, NoisyTime):
-        return cell.value, cell.low, cell.high
-    if isinstance(cell, NoisyNumber):
-        return _plain(cell.value, float), _plain(cell.low, float_below), _plain(cell.high, float_above)
-    return cell, None, None
-
-
-def _plain(part: float | Fraction | None, rounded: Callable[[Fraction], float]) -> int | float | None:
-    return part if part is None or isinstance(part, int | float) else rounded(part)
 
 
 # ---------------------------------------------------------------------------------------------------------- adjustment

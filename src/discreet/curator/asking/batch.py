@@ -21,8 +21,7 @@ from discreet.curator.asking.limits_finder import LimitsFinder
 from discreet.curator.asking.performer import ReleaseExecutor, settle_program, stage_name
 from discreet.curator.asking.planner import Planner, RequestedLimits
 from discreet.curator.catalog.catalog import Catalog
-from discreet.curator.catalog.declarations import QueryBudget
-from discreet.curator.measurement_plan import MeasurementPlan, SettledProgram
+from discreet.curator.measurement_plan import MeasurementPlan, QueryBudget, SettledProgram
 from discreet.curator.paid_release import (
     NOTHING,
     ChargedRelease,
@@ -41,6 +40,7 @@ from discreet.measurement.probes.probes import Fact
 from discreet.measurement.program.program import ReleaseFormat
 from discreet.plan.canonical import canonical
 from discreet.plan.model.nodes import Question
+from discreet.plan.model.sample import NOISE
 
 MOST = 1000  # questions of one batch
 
@@ -55,6 +55,7 @@ class RequestedBatch:
         delta: their chance of more.
         limits: of each question.
         confidence: of each interval.
+        interval: what it covers.
     """
 
     questions: Sequence[str | Question]
@@ -62,6 +63,7 @@ class RequestedBatch:
     delta: check.Number | None
     limits: RequestedLimits
     confidence: Fraction
+    interval: str = NOISE
 
 
 class BatchExecutor:
@@ -98,12 +100,13 @@ class BatchExecutor:
         for place, one in enumerate(measurements):
             with naming(place):
                 one.price(share)
-        if not self._ledger.is_charged(caller.analyst, caller.key):
+                self._planner.check_interval(one, share, asked.interval)
+        if caller.key is None or not self._ledger.is_charged(caller.analyst, caller.key):
             measurements = self._payable(measurements, share)
         if self._limits.find([(one, share) for one in measurements], caller):
             return self.ask(asked, caller)
         paid = PaidBatch(BatchPlan.of(measurements, terms, self._replay.find), self._performer, self._replay)
-        return release_once(self._ledger, paid, caller, lambda bought: self._answers(bought, asked.confidence))
+        return release_once(self._ledger, paid, caller, lambda bought: self._answers(bought, asked))
 
     def _measurements(self, asked: RequestedBatch) -> list[MeasurementPlan]:
         """Returns the measurement of each question.
@@ -138,7 +141,7 @@ class BatchExecutor:
                 found.append(one if not adds or beside else self._planner.payable(one, share))
         return found
 
-    def _answers(self, bought: PricedResult[BatchResult], confidence: Fraction) -> list[Answer]:
+    def _answers(self, bought: PricedResult[BatchResult], asked: RequestedBatch) -> list[Answer]:
         """Returns an answer to each question; those that the charge paid for say what it was, and for how many."""
         batch, results = bought.result
         layout, found, cost = batch.layout, [], bought.cost
@@ -147,7 +150,15 @@ class BatchExecutor:
         for measurement, result, own in zip(batch.measurements, results, paid, strict=True):
             profile = self._replay.profile_for(measurement, batch.considered_terms)
             new = own and cost is not None
-            answer = Answer.of(result, confidence, bought.remaining, cost=cost if new else None, profile=profile)
+            answer = Answer.of(
+                result,
+                asked.confidence,
+                bought.remaining,
+                cost=cost if new else None,
+                profile=profile,
+                schemas=measurement.bounded_schemas(result.facts),
+                interval=asked.interval,
+            )
             found.append(replace(answer, notes=(*answer.notes, told)) if new and sum(paid) > 1 else answer)
         return found
 

@@ -23,10 +23,10 @@ import numpy as np
 
 from discreet.accounting.composition import terms as listed
 from discreet.accounting.zcdp import compose, rho_for, zcdp_epsilon
-from discreet.curator.catalog.declarations import QueryBudget
-from discreet.curator.measurement_plan import MeasurementPlan, promised_event, replay_key
+from discreet.curator.measurement_plan import MeasurementPlan, QueryBudget, promised_event, replay_key
 from discreet.curator.paid_release import ChargeRequest
-from discreet.curator.replay.derivation import DerivedStatistics, cube_of, derive, may_follow
+from discreet.curator.replay.cube_part import cube_of
+from discreet.curator.replay.derivation import DerivedStatistics, derive, may_follow
 from discreet.curator.replay.stored_releases import MeasurementResult
 from discreet.dataclass import dataclass
 from discreet.errors import InternalError, InvalidParameter, UnsupportedEvent, UnsupportedQuery
@@ -36,6 +36,7 @@ from discreet.measurement.program.execution import ReleasedStatistics
 from discreet.measurement.program.program import Program, ReleaseFormat
 from discreet.mechanisms.mechanism import Law
 from discreet.plan.canonical import canonical, origin
+from discreet.plan.model.group_columns import KeyRows
 from discreet.privacy import events
 
 Find = Callable[[MeasurementPlan, QueryBudget, Law | None], MeasurementResult | None]
@@ -415,4 +416,5 @@ def _silent(program: Program) -> ReleasedStatistics | None:
     keys = program.reading.public_keys if program.question.keys else ((),)
     if keys is None:
         return None
-    return ReleasedStatistics(program.without_salt, keys, np.zeros((len(keys), program.width), dtype=object))
+    nothing = np.zeros((len(keys), program.width), dtype=object)
+    return ReleasedStatistics(program.without_salt, KeyRows.of(keys), nothing)

@@ -10,8 +10,7 @@ from typing import Any
 from discreet import check
 from discreet.accounting import Risk, risk
 from discreet.curator.asking.explanation import ROWS, errors, forecast
-from discreet.curator.catalog.declarations import QueryBudget
-from discreet.curator.measurement_plan import MeasurementPlan
+from discreet.curator.measurement_plan import MeasurementPlan, QueryBudget
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.measurement.program.program import choose

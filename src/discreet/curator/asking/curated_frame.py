@@ -13,6 +13,7 @@ from discreet.dataclass import dataclass
 from discreet.ledger import OWNER
 from discreet.mechanisms.mechanism import CONFIDENCE
 from discreet.plan.model.nodes import Value
+from discreet.plan.model.sample import NOISE
 from discreet.progress import Progress
 from discreet.sql.frame import TableFrame
 
@@ -56,6 +57,7 @@ class CuratedFrame(TableFrame):
         other: Value = None,
         analyst: str = OWNER,
         confidence: Number = CONFIDENCE,
+        interval: str = NOISE,
         key: str | None = None,
         within: Number | None = None,
         max_epsilon: Number | None = None,
@@ -73,6 +75,7 @@ class CuratedFrame(TableFrame):
             other=other,
             analyst=analyst,
             confidence=confidence,
+            interval=interval,
             key=key,
             within=within,
             max_epsilon=max_epsilon,
@@ -91,6 +94,7 @@ class CuratedFrame(TableFrame):
         other: Value = None,
         analyst: str = OWNER,
         confidence: Number = CONFIDENCE,
+        interval: str = NOISE,
         within: Number | None = None,
         max_epsilon: Number | None = None,
         project: str = "",
@@ -104,6 +108,7 @@ class CuratedFrame(TableFrame):
             other=other,
             analyst=analyst,
             confidence=confidence,
+            interval=interval,
             within=within,
             max_epsilon=max_epsilon,
             project=project,

@@ -10,25 +10,29 @@ from fractions import Fraction
 
 import numpy as np
 
-from discreet.curator.catalog.declarations import QueryBudget
-from discreet.curator.measurement_plan import MeasurementPlan, of_each_probe
+from discreet.curator.measurement_plan import MeasurementPlan, QueryBudget, of_each_probe
 from discreet.curator.replay.replay import Replay
 from discreet.dataclass import dataclass
 from discreet.exact.integer_columns import column_of, round_column
 from discreet.ledger import Ledger, RemainingBudget
 from discreet.ledger.account import AccountState
 from discreet.ledger.cost import Cost, cost_now, describe_cost, meaning
+from discreet.measurement.population.population_statistics import ADDED, PopulationStatistics, sample_of
+from discreet.measurement.probes.probes import Schemas
 from discreet.measurement.program.execution import ReleasedStatistics, notes
 from discreet.measurement.program.program import Program, ReleaseFormat
 from discreet.measurement.releases.additive import AdditiveNoise, grains_of
+from discreet.plan.model.group_columns import KeyRows
 from discreet.plan.model.nodes import Expression, FunctionCall, PostProcessingStep
 from discreet.plan.model.readings import Statistic
+from discreet.plan.model.sample import NOISE
 from discreet.plan.model.schema import Limits
 from discreet.plan.post.outputs import Cell, Measured, NoisyTime
 from discreet.plan.post.steps import AttachQuestion, FilterGroups, Regroup
 from discreet.privacy import ApproxDP
 from discreet.privacy.events import Event
 from discreet.report.display import Display, DisplayMixin, error, percent
+from discreet.requests.refused_budgets import refusal_text
 
 ROWS = 1000  # of an imagined group
 _NOTICED = 1.01  # smaller noise that is worth a word
@@ -145,9 +149,10 @@ def explanation(
     *,
     confidence: Fraction,
     rows: int = ROWS,
+    interval: str = NOISE,
 ) -> Explanation:
     """Returns the explanation of a question, given the present state of its account."""
-    program, found = forecast(measurement, terms, confidence=confidence, rows=rows)
+    program, found = forecast(measurement, terms, confidence=confidence, rows=rows, interval=interval)
     account, event = ledger.account(measurement.account), measurement.price(terms)
     return Explanation(
         program=program.without_salt,
@@ -159,10 +164,16 @@ def explanation(
         confidence=confidence,
         rows=rows,
         event=event,
-        remarks=(*to_come(measurement, terms), *measurement.facts.remarks),
+        remarks=(*_on_interval(measurement, interval), *to_come(measurement, terms), *measurement.facts.remarks),
         pending=bool(measurement.missing),
         details=describe_cost(account, state, event),
-        meaning=meaning(account, state.budget, state.period, ApproxDP(terms.epsilon, terms.delta)),
+        meaning=meaning(
+            account,
+            state.budget,
+            state.period,
+            ApproxDP(terms.epsilon, terms.delta),
+            renews=state.renews is not None,
+        ),
         saved=_precision_gain(measurement, terms, program),
     )
 
@@ -226,7 +237,7 @@ def with_offers(
         found,
         free=replay.offer(measurement, terms),
         caps=caps(ledger, found.account, analyst, project),
-        refusal=None if refusal is None else str(refusal),
+        refusal=refusal_text(refusal),
     )
 
 
@@ -240,26 +251,46 @@ def _precision_gain(measurement: MeasurementPlan, terms: QueryBudget, now: Progr
     return math.sqrt(min(ratios, default=Fraction(1)))
 
 
+def _on_interval(measurement: MeasurementPlan, interval: str) -> tuple[str, ...]:
+    """Returns what errors cover, if it is more than noise."""
+    if interval == NOISE:
+        return ()
+    return (ADDED.format(sample=sample_of(measurement.plan, measurement.schemas)),)
+
+
 def forecast(
-    measurement: MeasurementPlan, terms: QueryBudget, *, confidence: Fraction, rows: int
+    measurement: MeasurementPlan, terms: QueryBudget, *, confidence: Fraction, rows: int, interval: str = NOISE
 ) -> tuple[Program, dict[str, float]]:
     """Returns the program of a question, and its errors: infinite where they depend on facts still to be found."""
     program = (
         measurement.widest_program(terms) if measurement.missing else measurement.program(terms, measurement.facts)
     )
-    found, unknown = errors(program, confidence=confidence, rows=rows), measurement.unknown
+    schemas = None if interval == NOISE else measurement.bounded_schemas(measurement.facts)
+    found = errors(program, confidence=confidence, rows=rows, sampled=None if measurement.missing else schemas)
+    unknown = measurement.unknown
     return program, {name: math.inf if name in unknown else error for name, error in found.items()}
 
 
-def errors(program: Program, *, confidence: Fraction, rows: int) -> dict[str, float]:
-    """Returns for each number how far it may be from the truth, in an example group; infinite if without limit."""
-    answer = example_answer(program, confidence=confidence, rows=rows)
+def errors(program: Program, *, confidence: Fraction, rows: int, sampled: Schemas | None = None) -> dict[str, float]:
+    """Returns for each number how far it may be from the truth, in an example group; infinite if without limit.
+
+    Args:
+        program: of the question.
+        confidence: of each error.
+        rows: of the group.
+        sampled: the declared tables, if errors are those of the population.
+    """
+    answer = example_answer(program, confidence=confidence, rows=rows, sampled=sampled)
     return {name: _error(cell) for name, cell in answer.items() if isinstance(cell, Measured)}
 
 
-def example_answer(program: Program, *, confidence: Fraction, rows: int) -> dict[str, Cell]:
+def example_answer(
+    program: Program, *, confidence: Fraction, rows: int, sampled: Schemas | None = None
+) -> dict[str, Cell]:
     """Returns the answer for an example group with values in the middle of their bounds, before noise."""
-    first, *others = _example_release(program, rows).rows(confidence)
+    released = _example_release(program, rows)
+    shown = released if sampled is None else PopulationStatistics(released, sampled)
+    first, *others = shown.rows(confidence)
     return {name: max((row[name] for row in (first, *others)), key=_width) for name in first}
 
 
@@ -273,7 +304,7 @@ def _example_release(program: Program, rows: int) -> ReleasedStatistics:
     statistics += [number for draws in program.draws for number in draws.example_numbers(rows)]
     beside = [_example_release(one, rows) for one in program.beside]
     alike = replace(program, question=question, tables=None)  # one group has the noise of the noisiest
-    return ReleasedStatistics(alike, [key], np.array([statistics], dtype=object), beside)
+    return ReleasedStatistics(alike, KeyRows.of([key]), np.array([statistics], dtype=object), beside)
 
 
 def _of_one_group(step: PostProcessingStep) -> PostProcessingStep:

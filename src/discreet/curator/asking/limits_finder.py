@@ -17,9 +17,9 @@ from functools import cached_property
 from typing import Any
 
 from discreet.curator.catalog.catalog import Catalog, folds_in
-from discreet.curator.catalog.declarations import QueryBudget, declaration
+from discreet.curator.catalog.declarations import declaration
 from discreet.curator.catalog.declared_limits import attempts, limits_epsilon, limits_place
-from discreet.curator.measurement_plan import MeasurementPlan
+from discreet.curator.measurement_plan import MeasurementPlan, QueryBudget
 from discreet.curator.paid_release import ChargedRelease, ChargeRequest, ChargeRun, ReleaseOutcome, release_once
 from discreet.dataclass import dataclass
 from discreet.errors import InsufficientBudget, QueryFailed

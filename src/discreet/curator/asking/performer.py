@@ -11,8 +11,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 
-from discreet.curator.catalog.declarations import QueryBudget
-from discreet.curator.measurement_plan import MeasurementPlan, SettledProgram, of_each_probe, replay_key
+from discreet.curator.measurement_plan import MeasurementPlan, QueryBudget, SettledProgram, of_each_probe, replay_key
 from discreet.curator.paid_release import ChargedRelease, ChargeRequest, ChargeRun, ReleaseOutcome
 from discreet.curator.replay.replay import Replay
 from discreet.curator.replay.stored_releases import MeasurementResult, edition_of, pack, unpack, write_facts

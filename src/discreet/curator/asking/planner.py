@@ -12,13 +12,12 @@ import numpy as np
 
 from discreet import check
 from discreet.curator.catalog.catalog import BoundQuestion
-from discreet.curator.catalog.declarations import QueryBudget
-from discreet.curator.measurement_plan import MeasurementPlan, add_bounds, unbounded_aggregates
+from discreet.curator.measurement_plan import MeasurementPlan, QueryBudget, add_bounds, unbounded_aggregates
 from discreet.curator.replay.replay import Replay
 from discreet.errors import DiscreetError, InternalError, InvalidParameter, UnknownTable, UnsupportedQuery
 from discreet.hint_text import Hint
-from discreet.ledger import Ledger
 from discreet.measurement.aggregates import aggregation
+from discreet.measurement.population.population_statistics import check_population
 from discreet.measurement.probes.magnitudes import choosable
 from discreet.measurement.probes.probes import (
     BoundsProbe,
@@ -37,6 +36,7 @@ from discreet.measurement.program.other_group import with_other
 from discreet.measurement.program.program import Program
 from discreet.plan.analysis.value_bounds import bounds
 from discreet.plan.model.nodes import Aggregate, Question, Value
+from discreet.plan.model.sample import POPULATION
 from discreet.plan.model.schema import Limits, TableSchema
 from discreet.plan.post.steps import adds_up_groups
 from discreet.privacy import Loss
@@ -76,21 +76,22 @@ class RequestedBudget(Protocol):
     def confidence(self) -> Fraction:
         """Returns the confidence of each interval."""
 
+    @property
+    def interval(self) -> str:
+        """Returns what intervals cover."""
+
 
 class Planner:
     """Chooses measurements and their terms, from declarations and from what was released before.
 
     Args:
-        ledger: where accounts are.
         replay: what was released before.
         read: reads the text of a question.
-        salt: by which rows are kept, in place of the account's own; for curators that are observed.
+        salt: returns the secret by which rows of the people of an account are kept.
     """
 
-    def __init__(
-        self, ledger: Ledger, replay: Replay, *, read: Callable[[str], BoundQuestion], salt: str | None = None
-    ) -> None:
-        self._ledger, self._replay, self._read, self._salt = ledger, replay, read, salt
+    def __init__(self, replay: Replay, *, read: Callable[[str], BoundQuestion], salt: Callable[[str], str]) -> None:
+        self._replay, self._read, self._salt = replay, read, salt
 
     def plan(
         self, bound: BoundQuestion, *, limits: RequestedLimits = None, other: Value = None, salt: str | None = None
@@ -118,7 +119,7 @@ class Planner:
                 "Limits cannot be chosen before the edges of the bands are known.",
                 "Write the edges, such as HISTOGRAM(x, 0, 25, 50), or pass limits.",
             )
-        secret = self.salt(bound.account) if salt is None else salt
+        secret = self._salt(bound.account) if salt is None else salt
         probes: list[Probe] = [BoundsProbe(schemas, *spot, secret) for spot in unbounded_columns(plan, schemas)]
         if limits == CHOOSE:
             probes += limits_probes(plan, bound.rows, schemas, secret)
@@ -164,10 +165,6 @@ class Planner:
         except (UnsupportedQuery, UnknownTable, InvalidParameter):
             return False
 
-    def salt(self, account: str) -> str:
-        """Returns the secret by which rows of the people of an account are kept."""
-        return self._ledger.account(account).salt.hex() if self._salt is None else self._salt
-
     def terms(self, measurement: MeasurementPlan, requested: RequestedBudget, budget: Loss) -> QueryBudget:
         """Returns the epsilon and delta of a question: as it names them, or solved from the error it names.
 
@@ -186,9 +183,23 @@ class Planner:
         if requested.epsilon is not None:
             either = Hint("Pass {epsilon} for the cost or {within} for the largest error, not both.")
             raise InvalidParameter("within", requested.within, "without an epsilon", either)
+        if requested.interval == POPULATION:
+            either = Hint("{within} is the error of noise alone. Pass {epsilon}, or leave {interval} out.")
+            raise InvalidParameter("within", requested.within, "without an interval for the population", either)
         target = ErrorTarget.of(requested.within, requested.confidence, requested.max_epsilon)
         delta = QueryBudget.of(target.max_epsilon, requested.delta, budget).delta
         return QueryBudget(self._solve_epsilon(measurement, target, delta), delta)
+
+    def check_interval(self, measurement: MeasurementPlan, terms: QueryBudget, interval: str) -> None:
+        """Refuses an interval for the population where the question has none, before anything is charged.
+
+        Raises:
+            InvalidParameter: if a table is not declared a sample.
+            UnsupportedQuery: if the question has numbers that a sample does not bound.
+        """
+        if interval == POPULATION:
+            schemas = measurement.bounded_schemas(measurement.facts)
+            check_population(measurement.planned_program(terms), schemas)
 
     def _solve_epsilon(self, measurement: MeasurementPlan, target: ErrorTarget, delta: Fraction) -> Fraction:
         check_plain(measurement.plan)

@@ -11,8 +11,7 @@ from hashlib import sha256
 from discreet.check import Number, positive, probability
 from discreet.curator.asking.performer import ProfileRequest
 from discreet.curator.catalog.catalog import Catalog
-from discreet.curator.catalog.declarations import QueryBudget
-from discreet.curator.measurement_plan import MeasurementPlan
+from discreet.curator.measurement_plan import MeasurementPlan, QueryBudget
 from discreet.curator.paid_release import ChargedRelease, ChargeRequest, ChargeRun, ReleaseOutcome, release_once
 from discreet.curator.replay.replay import Replay, profile_key
 from discreet.dataclass import dataclass

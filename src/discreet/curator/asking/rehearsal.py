@@ -7,8 +7,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 
-from discreet.curator.catalog.declarations import QueryBudget
-from discreet.curator.measurement_plan import MeasurementPlan
+from discreet.curator.measurement_plan import MeasurementPlan, QueryBudget
 from discreet.curator.replay.stored_releases import MeasurementResult
 from discreet.engines.memory.engine import Memory
 from discreet.measurement.probes.probes import BoundsProbe, Fact, Probe

@@ -14,7 +14,7 @@ from typing import Any
 
 from discreet import check
 from discreet.check import Number
-from discreet.curator.catalog.declarations import End, QueryBudget, columns_of, declaration, declare, key_block
+from discreet.curator.catalog.declarations import End, columns_of, declaration, declare, key_block
 from discreet.curator.catalog.declared_limits import DeclaredLimits, limits_in, limits_of, missing_limits
 from discreet.curator.catalog.public_tables import Keys, Unique, public_schema, resolve_keys
 from discreet.curator.catalog.unit_of_privacy import UnitLike, account_of, owner, relation_of
@@ -32,9 +32,11 @@ from discreet.plan.analysis.relation_schema import add_source, describe
 from discreet.plan.analysis.value_bounds import bounds
 from discreet.plan.model.nodes import Question, Relation, expressions_in
 from discreet.plan.model.relations import UnitAggregation, WindowedRelation, children, tables
+from discreet.plan.model.sample import Sample
 from discreet.plan.model.schema import FileSchema, Limits, PrivateLimits, TableSchema
 from discreet.plan.model.types import Type
-from discreet.privacy import Loss, Neighbours, Unit
+from discreet.privacy import AnyBudget, Neighbours, Unit
+from discreet.privacy.budget import split
 from discreet.progress import stage
 from discreet.requests.ledger_requests import account_of as recorded_account
 from discreet.sql.clauses.select_parts import may_be_shown
@@ -120,7 +122,7 @@ class Catalog:
         name: str,
         unit: UnitLike = None,
         account: str | None = None,
-        budget: Loss | None = None,
+        budget: AnyBudget | None = None,
         types: Mapping[str, str] | None = None,
         bounds: Mapping[str, tuple[End, End]] | None = None,
         keys: Keys | None = None,
@@ -133,6 +135,7 @@ class Catalog:
         identity: str | None = None,
         most_rows: int | None = None,
         domain: Mapping[str, tuple[End, End]] | None = None,
+        sample_of: Sample | Mapping[str, Any] | None = None,
         replacing: str | None = None,
     ) -> None:
         """Puts a table under an account; see `Curator.protect`.
@@ -161,22 +164,22 @@ class Catalog:
             account=account,
             domain=domain,
             most_rows=most_rows,
+            sample_of=sample_of,
         )
         if isinstance(source, Folder):
             schema = self._with_files(schema, source)
         origin = self._origin_with_one_budget(name, source, account, identity)
         self._engine.register(name, source, columns)
         try:
-            self._attach(schema, account, budget, origin, replacing)
+            schema = self._attach(schema, account, budget, origin, replacing)
         except BaseException:
             if name in self._sources:  # what was declared before stays as it was
                 self._engine.register(name, *self._sources[name])
             raise
         self._sources[name] = source, columns
-        pays = QueryBudget.of(1, None, self._ledger.account(account).budget).delta > 0
-        self._protected[name] = replace(schema, private_groups=pays)
+        self._protected[name] = schema
 
-    def _known_limits(self, name: str, account: str, budget: Loss | None) -> tuple[Limits, PrivateLimits | None]:
+    def _known_limits(self, name: str, account: str, budget: AnyBudget | None) -> tuple[Limits, PrivateLimits | None]:
         """Returns the limits of a table that is in the ledger: what was declared stays as it is.
 
         Raises:
@@ -186,7 +189,8 @@ class Catalog:
         if known is not None:
             return limits_in(known)
         opened = account in self._ledger.accounts()
-        raise missing_limits(self._ledger.account(account).budget if opened else budget)
+        amount = None if budget is None else split(budget)[0]
+        raise missing_limits(self._ledger.account(account).budget if opened else amount)
 
     def set_limits(self, name: str, limits: Limits) -> None:
         """Fills in limits that were found privately."""
@@ -216,26 +220,32 @@ class Catalog:
         return {name: source for name, (source, _) in self._sources.items() if isinstance(source, Folder)}
 
     def _attach(
-        self, schema: TableSchema, account: str, budget: Loss | None, origin: DataOrigin, replacing: str | None
-    ) -> None:
-        """Enters a table in the ledger; tables of one account may call the same people's ids differently."""
+        self, schema: TableSchema, account: str, budget: AnyBudget | None, origin: DataOrigin, replacing: str | None
+    ) -> TableSchema:
+        """Enters a table in the ledger; tables of one account may call the same people's ids differently.
+
+        Returns:
+            The table as questions know it, whose declaration is written now, and not for each question.
+        """
         who = Unit.row() if schema.unit is None else Unit(account, _ID)
         if schema.parts:
             who = Unit(account, [f"{_ID} {place}" for place in range(1, len(schema.parts) + 1)])
         if schema.reach is not None:
             who = self._ledger.account(account).unit
         self._ledger.stewardship.open_account(account, unit=who, neighbours=schema.neighbours, budget=budget)
-        declared = declaration(schema)
+        pays = getattr(self._ledger.account(account).budget, "delta", 0) > 0
+        schema = replace(schema, private_groups=pays)
         self._ledger.stewardship.attach(
             schema.name,
             account=account,
-            declaration=declared,
+            declaration=declaration(schema),
             version=schema.version,
             origin=origin,
             replacing=replacing,
             blocks=partial(key_block, schema),
         )
         self._accounts[schema.name] = account
+        return schema
 
     def _files(self, source: Any) -> Mapping[str, str]:
         """Returns where data come from: files, or a table of a server."""

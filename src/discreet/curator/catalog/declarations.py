@@ -18,20 +18,18 @@ from typing import Any, NamedTuple
 from discreet import check
 from discreet.curator.catalog.unit_of_privacy import ARROW, Owner
 from discreet.curator.catalog.unit_of_privacy import owner as owner_of
-from discreet.dataclass import dataclass
 from discreet.engines.abstract_engine import Engine
 from discreet.engines.duckdb.sources import ArrowFrame, Csv, source_of
 from discreet.errors import InvalidParameter
-from discreet.hint_text import Hint
 from discreet.ledger.redeclaration import LONGEST_LIST
 from discreet.ledger.serialization import LONGEST_TEXT, canonical
 from discreet.plan.expressions.functions.date_functions import day_number
 from discreet.plan.model.nodes import UNIT, Value
+from discreet.plan.model.sample import Sample
 from discreet.plan.model.schema import ColumnBounds, ColumnSchema, IdentityKey, Limits, PrivateLimits, TableSchema
 from discreet.plan.model.types import Type
 from discreet.plan.validation import are_plainly, check_value
-from discreet.privacy import ZCDP, ApproxDP, Loss, Neighbours, PureDP
-from discreet.privacy.amounts import below_one
+from discreet.privacy import Neighbours
 
 End = check.Number | dt.date
 """An end of a column's bounds: a number, or a day or moment, which may be written as a text."""
@@ -101,6 +99,7 @@ def declare(
     domain: Mapping[str, tuple[End, End]] | None = None,
     most_rows: int | None = None,
     private_limits: PrivateLimits | None = None,
+    sample_of: Sample | Mapping[str, Any] | None = None,
 ) -> TableSchema:
     """Returns the schema of a protected table; `owner` says whose rows they are, or simply `unit`, a column of ids.
 
@@ -139,6 +138,31 @@ def declare(
         version=version,
         account=account,
         most_rows=None if most_rows is None else check.integer(most_rows=most_rows, at_least=1, at_most=10**12),
+        sample=None if sample_of is None else _sample(sample_of, described),
+    )
+
+
+def _sample(given: Sample | Mapping[str, Any], columns: Mapping[str, ColumnSchema]) -> Sample:
+    """Returns a declared sample, its strata being the declared keys of a column.
+
+    A file has keys as texts, so that strata are found by how keys are written.
+    """
+    sample = Sample.of(given)
+    if sample.by is None:
+        return sample
+    keys = columns[sample.by].keys if sample.by in columns else None
+    if keys is None:
+        hint = f"Declare its values, e.g. keys={{{sample.by!r}: {list(sample.strata)}}}."
+        raise InvalidParameter("sample_of.by", sample.by, "to name a column with declared keys", hint)
+    found = {str(_text(key)): one for key, one in sample.strata.items()}
+    if found.keys() != {str(_text(key)) for key in keys} or len(found) != len(keys):
+        hint = "Give the population and the size of each key, and of no other value."
+        raise InvalidParameter("sample_of.population", sorted(found), f"to have the keys of {sample.by!r}", hint)
+    strata = {key: found[str(_text(key))] for key in keys}
+    return Sample(
+        population={key: one.population for key, one in strata.items()},
+        size={key: one.size for key, one in strata.items()},
+        by=sample.by,
     )
 
 
@@ -230,13 +254,29 @@ def _is_narrower(kind: Type, value: Value) -> bool:
     return (isinstance(value, bool) and kind is not Type.BOOL) or (isinstance(value, dt.datetime) and kind is Type.DATE)
 
 
+@lru_cache(maxsize=64)
 def declaration(schema: TableSchema) -> str:
     """Returns everything declared but the version, as canonical JSON: what the ledger compares when it comes again.
 
     Keys are written out where the ledger has room for the text (`LONGEST_TEXT`); otherwise a digest and the number of
     keys stand for each list of more than `LONGEST_LIST` characters, see `key_block`.
     """
-    return _declaration(IdentityKey(schema))
+    columns = [schema.stored_columns[name] for name in sorted(schema.stored_columns)]
+    rest: dict[str, Any] = {
+        "limits": _written_limits(schema),
+        "name": schema.name,
+        "unit": _unit(schema),
+    }
+    files = {column.name: str(column.files) for column in columns if column.files is not None}
+    if files:  # other declarations are written as they always were
+        rest["files"] = files
+    if schema.sample is not None:
+        rest["sample"] = _written_sample(schema.sample)
+    lists = {column.name: _write_keys(IdentityKey(column.keys)) for column in columns if column.keys is not None}
+    frame = len(_put_together(columns, {}, rest)) - len("null") * len(lists)
+    if frame + sum(listed.length for listed in lists.values()) <= LONGEST_TEXT:
+        return _put_together(columns, {name: listed.text for name, listed in lists.items()}, rest)
+    return _put_together(columns, {name: listed.short for name, listed in lists.items()}, rest)
 
 
 def key_block(schema: TableSchema, digest: str) -> bytes:
@@ -251,31 +291,20 @@ def key_block(schema: TableSchema, digest: str) -> bytes:
     raise KeyError(digest)
 
 
-@lru_cache(maxsize=64)
-def _declaration(same: IdentityKey[TableSchema]) -> str:
-    schema = same.value
-    columns = [schema.stored_columns[name] for name in sorted(schema.stored_columns)]
-    rest: dict[str, Any] = {
-        "limits": _written_limits(schema),
-        "name": schema.name,
-        "unit": _unit(schema),
-    }
-    files = {column.name: str(column.files) for column in columns if column.files is not None}
-    if files:  # other declarations are written as they always were
-        rest["files"] = files
-    lists = {column.name: _write_keys(IdentityKey(column.keys)) for column in columns if column.keys is not None}
-    frame = len(_put_together(columns, {}, rest)) - len("null") * len(lists)
-    if frame + sum(listed.length for listed in lists.values()) <= LONGEST_TEXT:
-        return _put_together(columns, {name: listed.text for name, listed in lists.items()}, rest)
-    return _put_together(columns, {name: listed.short for name, listed in lists.items()}, rest)
-
-
-def _written_limits(schema: TableSchema) -> list[int] | dict[str, str | None]:
+def _written_limits(schema: TableSchema) -> tuple[int, ...] | dict[str, str | None]:
     """Returns limits as they are declared, whatever was found since."""
     if schema.private_limits is None:
         return schema.limits.numbers
     price = schema.private_limits.epsilon
     return {"private": None if price is None else str(price)}
+
+
+def _written_sample(sample: Sample) -> dict[str, Any]:
+    """Returns a sample by its numbers; strata are listed in the order of their keys."""
+    if sample.by is None:
+        return {"population": sample.population, "size": sample.size}
+    rows = [[_text(key), one.population, one.size] for key, one in sample.strata.items()]
+    return {"by": sample.by, "strata": rows}
 
 
 def _put_together(columns: Iterable[ColumnSchema], lists: Mapping[str, str], rest: Mapping[str, Any]) -> str:
@@ -331,47 +360,3 @@ def _text(value: Value) -> str | int | bool | None:
     return (
         value.isoformat() if isinstance(value, dt.date) else str(Fraction(value)) if isinstance(value, float) else value
     )
-
-
-DELTA_SHARE = Fraction(1, 100)
-"""Of the account's delta, for a question that names none."""
-
-
-@dataclass(frozen=True, slots=True)
-class QueryBudget:
-    """The budget of a question: an epsilon, and a chance delta of more."""
-
-    epsilon: Fraction
-    delta: Fraction
-
-    @classmethod
-    def of(cls, epsilon: check.Number | None, delta: check.Number | None, budget: Loss) -> QueryBudget:
-        """Returns the terms that a question names, under an account of this budget.
-
-        >>> QueryBudget.of("0.1", None, ApproxDP(1, "1e-6")).delta
-        Fraction(1, 100000000)
-
-        Raises:
-            InvalidParameter: if epsilon is missing or no amount, or delta is given although the budget is pure.
-        """
-        if epsilon is None:
-            hint = Hint("Pass e.g. {epsilon:0.1}. To see the error first, use explain.")
-            raise InvalidParameter("epsilon", None, "to be given", hint)
-        slack = _usual_delta(budget) if delta is None else below_one(delta=delta)
-        if slack and isinstance(budget, PureDP):
-            raise InvalidParameter("delta", delta, "to be 0: the account's budget is pure", "Leave it out.")
-        return cls(check.positive(epsilon=epsilon), slack)
-
-    @property
-    def numbers(self) -> tuple[int, int, int, int]:
-        """Returns the two as numerators and denominators, which are quicker to look up than fractions."""
-        return *self.epsilon.as_integer_ratio(), *self.delta.as_integer_ratio()
-
-    @property
-    def text(self) -> str:
-        """Returns the two in one line; it never changes, because digests in ledgers are made of it."""
-        return f"{self.epsilon} {self.delta}"
-
-
-def _usual_delta(budget: Loss) -> Fraction:
-    return budget.delta * DELTA_SHARE if isinstance(budget, ApproxDP | ZCDP) else Fraction(0)

@@ -76,7 +76,8 @@ def _check_unique(table: str, names: tuple[str, ...], columns: Mapping[str, Type
     """Checks that columns are unique now; the table is public, so the result is no secret. NULL equals nothing."""
     unknown = next((name for name in names if name not in columns), None)
     if unknown is not None or not names:
-        raise InvalidParameter("unique", unknown or "[]", f"to name columns of {table!r}")
+        known = f"Its columns are {', '.join(columns)}."
+        raise InvalidParameter("unique", unknown or "[]", f"to name columns of {table!r}", known)
     keys = tuple(ColumnRef(name, columns[name]) for name in names)
     if any(key.type is Type.FLOAT for key in keys):
         raise InvalidParameter(

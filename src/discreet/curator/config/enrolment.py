@@ -14,14 +14,15 @@ from typing import Any, Protocol
 
 from discreet.curator.catalog.catalog import Catalog
 from discreet.curator.catalog.public_tables import Unique
-from discreet.curator.config.toml_file import Analyst, Config, ProtectedTable, PublicTable, load
+from discreet.curator.config.toml_file import Analyst, Config, DeclaredTeam, ProtectedTable, PublicTable, load
 from discreet.engines.duckdb.sources import Csv, source_of
 from discreet.engines.folders.folder import Folder
 from discreet.errors import DeclarationChanged, InvalidParameter, LedgerMissing
 from discreet.ledger import Ledger, Role, is_anchored, is_there, open_ledger, require_never_there, require_there
 from discreet.ledger.account import cap_in
 from discreet.ledger.serialization import read_loss, write_loss
-from discreet.privacy import Loss
+from discreet.privacy import AnyBudget, Loss, RenewalSchedule, RenewingBudget
+from discreet.privacy.budget import split, write_calendar
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _KEYS = {"type": "types", "groups": "max_groups", "rows": "max_rows"}  # as the curator calls them, and as the file does
@@ -161,6 +162,7 @@ def enrol(
             continue
         if present != _cap(ledger, project.account, project.cap):  # every allotment is an entry
             ledger.stewardship.allot(project.name, account=project.account, cap=project.cap)
+    _enrol_teams(config, ledger, ledger_decides=ledger_decides)
 
 
 class Registry(Protocol):
@@ -176,7 +178,7 @@ def register(registry: Registry, public: PublicTable) -> None:
         registry.public(str(public.source), name=public.name, types=public.types, unique=public.unique)
 
 
-def _protect(catalog: Catalog, table: ProtectedTable, budget: Loss | None, replacing: str | None = None) -> None:
+def _protect(catalog: Catalog, table: ProtectedTable, budget: AnyBudget | None, replacing: str | None = None) -> None:
     catalog.protect(
         _folder(table) or str(table.source),
         name=table.name,
@@ -199,7 +201,7 @@ def _folder(table: ProtectedTable) -> Folder | None:
         raise InvalidParameter(key, error.value, error.condition, error.hint) from None
 
 
-def check_budgets(config: Config) -> dict[str, Loss]:
+def check_budgets(config: Config) -> dict[str, AnyBudget]:
     """Returns the budgets of a file as they are in the ledger, which has the last word, for a steward.
 
     Raises:
@@ -218,26 +220,34 @@ def check_budgets(config: Config) -> dict[str, Loss]:
         return dict(config.budgets)
 
 
-def _budget_in_force(ledger: Ledger, account: str, declared: Loss) -> Loss:
-    present = ledger.balance(account).total
-    if declared not in _budgets_so_far(ledger, account):
+def _budget_in_force(ledger: Ledger, account: str, declared: AnyBudget) -> AnyBudget:
+    amounts, schedules = _budgets_so_far(ledger, account)
+    amount, schedule = split(declared)
+    present = amounts[-1] if schedules[-1] is None else RenewingBudget(amounts[-1], schedules[-1])
+    if amount not in amounts or schedule not in schedules:
         raise _changed_budget(account, declared, present)
     return present
 
 
-def _budgets_so_far(ledger: Ledger, account: str) -> Iterator[Loss]:
-    yield ledger.account(account).budget
-    yield ledger.balance(account).total
+def _budgets_so_far(ledger: Ledger, account: str) -> tuple[list[Loss], list[RenewalSchedule | None]]:
+    """Returns the amounts and the calendars that an account had, those in force last."""
+    amounts, schedules = [ledger.account(account).budget], list[RenewalSchedule | None]()
     for entry in ledger.history(account):
+        content = entry.content
         if entry.kind in ("amend", "renew"):
-            yield read_loss(entry.content["budget"])
+            amounts.append(read_loss(content["budget"]))
+        if entry.kind == "open" or "renews" in content:
+            schedules.append(RenewalSchedule.read(content["renews"]) if "renews" in content else None)
+    return amounts, [None if one is not None and one.per == "never" else one for one in schedules]
 
 
-def _changed_budget(account: str, declared: Loss, present: Loss) -> InvalidParameter:
+def _changed_budget(account: str, declared: AnyBudget, present: AnyBudget) -> InvalidParameter:
     """Returns the refusal, with the line that would amend the budget."""
-    if type(declared) is type(present):
-        amounts = {name: Fraction(amount) for name, amount in write_loss(declared).items()}
-        options = " ".join(f"--{name} {amount}" for name, amount in amounts.items() if amount)
+    amount, schedule = split(declared)
+    if type(amount) is type(split(present)[0]):
+        amounts = {name: Fraction(one) for name, one in write_loss(amount).items()}
+        told = {**{name: one for name, one in amounts.items() if one}, **write_calendar(schedule)}
+        options = " ".join(f"--{name} {one}" for name, one in told.items())
         how = f"To change it, run: discreet amend {shlex.quote(account)} {options}"
     else:
         how = "The currency is fixed when an account is opened. To change it, open another account."
@@ -267,7 +277,25 @@ def _appoint(ledger: Ledger, analyst: Analyst) -> None:
         ledger.stewardship.appoint(analyst.name, Role.ANALYST, account=account, cap=analyst.cap)
 
 
-def _cap(ledger: Ledger, account: str, cap: Loss) -> Loss:
+def _enrol_teams(config: Config, ledger: Ledger, *, ledger_decides: bool) -> None:
+    for team in config.teams:
+        _set_team(ledger, team, ledger_decides=ledger_decides)
+    for account, count in config.approvals.items():
+        if ledger.caps.needed(account) != count and not ledger_decides:
+            ledger.caps.require_approvals(account, count=count)
+
+
+def _set_team(ledger: Ledger, declared: DeclaredTeam, *, ledger_decides: bool) -> None:
+    """Gives a team its cap and members if they are new: every change is an entry of the ledger."""
+    account, present = declared.account, ledger.caps.team(declared.name, account=declared.account)
+    if present is not None and ledger_decides:
+        return
+    members, groups = (tuple(sorted(names)) for names in (declared.members, declared.groups))
+    if present != (_cap(ledger, account, declared.cap), members, groups):
+        ledger.caps.set_team(declared.name, account=account, cap=declared.cap, members=members, groups=groups)
+
+
+def _cap(ledger: Ledger, account: str, cap: AnyBudget) -> AnyBudget:
     return cap_in(ledger.balance(account).total, cap)
 
 
@@ -280,13 +308,13 @@ def _check_types(place: str, table: ProtectedTable | PublicTable, *, typed: bool
             return
         source = source_of(str(table.source))
     if isinstance(source, Csv) and not typed:
-        look = f"`discreet check {shlex.quote(str(_from_here(source.paths[0])))} --write` reads the file and adds them"
+        look = f"`discreet check {shlex.quote(str(from_here(source.paths[0])))} --write` reads the file and adds them"
         pasted = f"paste this under [{place}] and correct it:\n{types_line(source.header)}"
         hint = f"CSV has no column types. {look} at the end of discreet.toml. The rest stays unchanged. Or {pasted}"
         raise InvalidParameter(f"{place}.types", None, "to be given", hint)
 
 
-def _from_here(path: Path) -> Path:
+def from_here(path: Path) -> Path:
     """Returns the path of a file relative to the current folder, if it is in there."""
     here = Path.cwd()
     return path.relative_to(here) if path.is_relative_to(here) else path

@@ -13,13 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from discreet import check
-from discreet.check import Number
 from discreet.curator.catalog.public_tables import Unique
 from discreet.curator.catalog.unit_of_privacy import target_of
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.postgres_url import is_postgres, without
-from discreet.privacy import Budget, Loss
+from discreet.privacy import AnyBudget, Budget
 
 FILE = "discreet.toml"
 File = str | os.PathLike[str]
@@ -59,7 +58,7 @@ class Analyst:
 
     name: str
     account: str
-    cap: Loss | None
+    cap: AnyBudget | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +67,18 @@ class Project:
 
     name: str
     account: str
-    cap: Loss
+    cap: AnyBudget
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeclaredTeam:
+    """A team that may spend from an account, up to a cap: its members, or groups of the sign-in provider."""
+
+    name: str
+    account: str
+    cap: AnyBudget
+    members: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,9 +92,12 @@ class Config:
     ledger: str
     tables: tuple[ProtectedTable, ...]
     public: tuple[PublicTable, ...]
-    budgets: Mapping[str, Loss]
+    budgets: Mapping[str, AnyBudget]
     analysts: tuple[Analyst, ...]
     projects: tuple[Project, ...] = ()
+    teams: tuple[DeclaredTeam, ...] = ()
+    approvals: Mapping[str, int] = field(default_factory=dict)
+    """How many stewards must approve a query beyond a cap, by account, where the file says so."""
     today: dt.date | None = None
     engine: str | None = None
     anchor: str | None = None
@@ -133,6 +146,7 @@ def parse(text: str, folder: Path) -> Config:
     tables = _on_their_ways([_table(name, given, place) for name, given in fields.get("tables", {}).items()])
     public = tuple(_public(name, given, place) for name, given in fields.get("public", {}).items())
     _check_names(tables, public)
+    approvals = {name: given.pop("approvals", None) for name, given in fields.get("budgets", {}).items()}
     budgets = {name: _budget(f"budgets.{name}", given) for name, given in fields.get("budgets", {}).items()}
     _check_budgets(tables, budgets)
     analysts = tuple(
@@ -145,6 +159,11 @@ def parse(text: str, folder: Path) -> Config:
         for name, caps in fields.get("projects", {}).items()
         for account, cap in _tables(f"projects.{name}", caps).items()
     )
+    teams = tuple(
+        _team(name, account, told, budgets)
+        for name, caps in fields.get("teams", {}).items()
+        for account, told in _tables(f"teams.{name}", caps).items()
+    )
     return Config(
         ledger=_ledger(fields.get("ledger", "discreet.ledger"), folder),
         tables=tables,
@@ -152,6 +171,12 @@ def parse(text: str, folder: Path) -> Config:
         budgets=budgets,
         analysts=analysts,
         projects=projects,
+        teams=teams,
+        approvals={
+            name: check.integer(at_least=1, at_most=100, **{f"budgets.{name}.approvals": count})
+            for name, count in approvals.items()
+            if count is not None
+        },
         today=fields.get("today"),
         engine=fields.get("engine"),
         anchor=str(folder / fields["anchor"]) if fields.get("anchor") else fields.get("anchor"),
@@ -222,29 +247,37 @@ def _require_fields(place: str, fields: dict[str, Any], *keys: str) -> dict[str,
     return fields
 
 
-def _budget(place: str, given: Mapping[str, Any]) -> Loss:
-    fields = _fields(place, given, _AMOUNTS)
+def _budget(place: str, given: Mapping[str, Any]) -> AnyBudget:
+    fields = _fields(place, given, _BUDGET)
     try:
-        return _loss(**fields)
+        budget: AnyBudget = Budget(**fields)
+        return budget
     except InvalidParameter as error:
         raise InvalidParameter(f"{place}.{error.name}", error.value, error.condition, error.hint) from None
 
 
-def _loss(*, epsilon: Number | None = None, delta: Number | None = None, rho: Number | None = None) -> Loss:
-    return Budget(epsilon=epsilon, delta=delta, rho=rho)
-
-
-def _analyst(who: str, account: str, cap: Mapping[str, Any], budgets: Mapping[str, Loss]) -> Analyst:
+def _analyst(who: str, account: str, cap: Mapping[str, Any], budgets: Mapping[str, AnyBudget]) -> Analyst:
     place = _on_account(f"analysts.{who}", account, budgets)
     return Analyst(name=who, account=account, cap=_budget(place, cap) if cap else None)
 
 
-def _project(name: str, account: str, cap: Mapping[str, Any], budgets: Mapping[str, Loss]) -> Project:
+def _project(name: str, account: str, cap: Mapping[str, Any], budgets: Mapping[str, AnyBudget]) -> Project:
     place = _on_account(f"projects.{name}", account, budgets)
     return Project(name=name, account=account, cap=_budget(place, cap))
 
 
-def _on_account(place: str, account: str, budgets: Mapping[str, Loss]) -> str:
+def _team(name: str, account: str, told: Mapping[str, Any], budgets: Mapping[str, AnyBudget]) -> DeclaredTeam:
+    place = _on_account(f"teams.{name}", account, budgets)
+    members, groups = (_list_of_texts(f"{place}.{key}", told.get(key, [])) for key in ("members", "groups"))
+    cap = _budget(place, {key: value for key, value in told.items() if key not in ("members", "groups")})
+    return DeclaredTeam(name=name, account=account, cap=cap, members=members, groups=groups)
+
+
+def _list_of_texts(place: str, value: Any) -> tuple[str, ...]:
+    return tuple(_text(f"{place}.{number}", one) for number, one in enumerate(_list(place, value), start=1))
+
+
+def _on_account(place: str, account: str, budgets: Mapping[str, AnyBudget]) -> str:
     if account not in budgets:
         hint = f"Add [budgets.{account}], or correct the name."
         raise InvalidParameter(f"{place}.{account}", "this account", "to have a budget", hint)
@@ -261,7 +294,7 @@ def _check_names(tables: tuple[ProtectedTable, ...], public: tuple[PublicTable, 
             raise InvalidParameter(place, name, "to be the name of one table only", hint)
 
 
-def _check_budgets(tables: tuple[ProtectedTable, ...], budgets: Mapping[str, Loss]) -> None:
+def _check_budgets(tables: tuple[ProtectedTable, ...], budgets: Mapping[str, AnyBudget]) -> None:
     accounts = {table.account: table.name for table in tables}
     for account, table in accounts.items():
         if account not in budgets:
@@ -344,6 +377,18 @@ def _files(place: str, value: Any) -> dict[str, Any]:
     return _require_fields(place, _fields(place, value, readers), "suffix", "shape")
 
 
+def _sample(place: str, value: Any) -> dict[str, Any]:
+    """Returns the numbers of a sample, by stratum if there are strata."""
+    known: dict[str, Read] = {**dict.fromkeys(("population", "size"), _people), "by": _text}
+    return _require_fields(place, _fields(place, value, known), "population", "size")
+
+
+def _people(place: str, value: Any) -> int | dict[str, int]:
+    if isinstance(value, dict):
+        return {name: _count(f"{place}.{name}", inner) for name, inner in value.items()}
+    return _count(place, value)
+
+
 def _count(place: str, value: Any) -> int:
     return check.integer(at_least=1, **{place: value})
 
@@ -360,10 +405,14 @@ def _day(place: str, value: Any) -> dt.date | None:
 _TOP: Mapping[str, Read] = {
     **dict.fromkeys(("ledger", "engine", "anchor"), _text),
     "today": _day,
-    **dict.fromkeys(("tables", "public", "budgets", "analysts", "projects"), _tables),
+    **dict.fromkeys(("tables", "public", "budgets", "analysts", "projects", "teams"), _tables),
     "service": _mapping,
 }
-_AMOUNTS: Mapping[str, Read] = dict.fromkeys(("epsilon", "delta", "rho"), _amount)
+_BUDGET: Mapping[str, Read] = {
+    **dict.fromkeys(("epsilon", "delta", "rho"), _amount),
+    **dict.fromkeys(("per", "zone"), _text),
+    "start": lambda _, value: value,  # a date, or a text: `Budget` reads both
+}
 _TABLE: Mapping[str, Read] = {
     **dict.fromkeys(("source", "account", "limits", "neighbours", "version", "identity"), _text),
     "limits_epsilon": _amount,
@@ -373,10 +422,13 @@ _TABLE: Mapping[str, Read] = {
     **dict.fromkeys(("bounds", "domain"), _lists),
     "keys": _keys,
     "files": _files,
+    "sample_of": _sample,
 }
 _PUBLIC: Mapping[str, Read] = {"source": _text, "types": _texts, "unique": _unique}
 _REQUIRED = {
     "source": 'Name the file, like source = "visits.csv", or a table, like "postgresql://db.example/clinic/visits".',
+    "population": "Write how many people there are, like population = 100000, or by stratum in a table.",
+    "size": "Write how many of them were drawn, like size = 5000, or by stratum in a table.",
     "unit": 'Name the column with the ids of the protected people, or write unit = "" if each row is one person.',
     "suffix": 'Write how file names end, like suffix = ".png".',
     "shape": "Write the shape that all files have, like shape = [1, 28, 28]: channels, height and width.",

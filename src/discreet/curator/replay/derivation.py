@@ -9,53 +9,38 @@ declarations.
 What is bounded must be the same, too. Where each row is a unit nothing is bounded. Where people own rows, the release
 must have kept all groups of each person, and groups may be left out but not put together: a person counts with a number
 of rows in each group.
-
-*Several groupings* that were fitted to each other are answers to the questions with one GROUP BY each, with less noise
-than each would have had alone, where they count the same rows. A grouping is a sum over all keys that it leaves out,
-and rows with other values of them than the public ones must be in the sum. So questions become groupings of one whose
-keys have one value more, for whatever is not declared; its groups are not shown.
 """
 
 from __future__ import annotations
 
-import datetime as dt
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import lru_cache
-from itertools import count
 from typing import Any
 
 import numpy as np
 
+from discreet.curator.replay.stored_releases import conditions
 from discreet.dataclass import dataclass
 from discreet.errors import InternalError
 from discreet.exact import float_above, float_below
 from discreet.measurement.aggregates import aggregation
 from discreet.measurement.intervals.estimators import Estimator, RatioEstimator, sum_over_groups
 from discreet.measurement.intervals.noise import Noise
-from discreet.measurement.program.execution import ReleasedStatistics
+from discreet.measurement.program.execution import Change, ReleasedStatistics
 from discreet.measurement.program.program import Program
-from discreet.plan.analysis.group_keys import in_order, rest_of
-from discreet.plan.canonical import read_back, replay_order
-from discreet.plan.expressions.calls import call
+from discreet.plan.analysis.group_keys import in_order
+from discreet.plan.canonical import replay_order
 from discreet.plan.expressions.evaluation import evaluate
-from discreet.plan.model.group_columns import Key
+from discreet.plan.model.group_columns import Key, KeyRows
 from discreet.plan.model.nodes import (
     Aggregate,
     ColumnRef,
     Expression,
-    FunctionCall,
-    Literal,
     Question,
-    Value,
-    fits,
     substitute,
 )
-from discreet.plan.model.nodes import Key as NamedKey
-from discreet.plan.model.schema import TableSchema
-from discreet.plan.model.types import Type
-from discreet.plan.post.outputs import Cell, NoisyNumber
+from discreet.plan.post.outputs import NoisyNumber
 from discreet.privacy import events
 
 Parts = tuple[tuple[int, ...], ...]
@@ -85,6 +70,10 @@ class AggregateSource:
         """Returns the variance of the aggregate's noise in the group of the question that is made of most."""
         noise, estimator = self._combine_groups(max([1, *map(len, self.parts)]))
         return estimator.variance(noise)
+
+    def adapt(self, aggregate: Aggregate, change: Change) -> AggregateSource:
+        """Returns the source with another estimator."""
+        return replace(self, estimator=change(aggregate, self.estimator))
 
     def cells(self, outside: Fraction) -> list[NoisyNumber]:
         """Returns the aggregate of each group, with an interval that misses with at most this probability."""
@@ -124,6 +113,13 @@ class Quotient:
         """Returns the variance of the residual sum - m count, at the end m that makes it largest."""
         return self.top.variance() + max(abs(self.low), abs(self.high)) ** 2 * self.bottom.variance()
 
+    def adapt(self, aggregate: Aggregate, change: Change) -> Quotient:
+        """Returns the quotient with other estimators of its two parts."""
+        kinds = aggregation(aggregate.kind).quotient or (aggregate.kind, aggregate.kind)
+        parts = zip(kinds, (self.top, self.bottom), strict=True)
+        top, bottom = (part.adapt(replace(aggregate, kind=kind), change) for kind, part in parts)
+        return replace(self, top=top, bottom=bottom)
+
     def cells(self, outside: Fraction) -> list[NoisyNumber]:
         """Returns the mean of each group; each of the two may miss with half of the probability."""
         pairs = zip(self.top.cells(outside / 2), self.bottom.cells(outside / 2), strict=True)
@@ -151,8 +147,14 @@ class DerivedStatistics(ReleasedStatistics):
     """
 
     def __init__(self, program: Program, keys: Sequence[Key], sources: dict[str, AggregateSource | Quotient]) -> None:
-        super().__init__(program, keys, np.empty((len(keys), 0), dtype=object))
+        super().__init__(program, KeyRows.of(keys), np.empty((len(keys), 0), dtype=object))
         self.sources = sources
+
+    def adapt(self, change: Change) -> DerivedStatistics:
+        """Returns the same groups with other estimators of their aggregates."""
+        named = {aggregate.name: aggregate for aggregate in self.program.question.aggregates}
+        sources = {name: source.adapt(named[name], change) for name, source in self.sources.items()}
+        return DerivedStatistics(self.program, self.keys, sources)
 
     def _estimate_cells(self, outside: Fraction) -> dict[str, list[NoisyNumber]]:
         return {name: source.cells(outside) for name, source in self.sources.items()}
@@ -296,7 +298,9 @@ def _alike(wanted: Program, release: ReleasedStatistics, parts: Parts) -> bool:
         return True
     given, asked = release.program.contribution, wanted.contribution
     complete = given.groups >= len(release.keys) and asked.groups >= len(parts)
-    return alone and complete and given.limits.rows == asked.limits.rows and not (given.total or asked.total)
+    return (
+        alone and complete and given.limits.rows == asked.limits.rows and not (given.limits.total or asked.limits.total)
+    )
 
 
 def _assign_groups(wanted: Question, given: Question, keys: Sequence[Key]) -> dict[Key, list[int]]:
@@ -324,177 +328,3 @@ def _assign_groups(wanted: Question, given: Question, keys: Sequence[Key]) -> di
 
 def _unknown(column: ColumnRef) -> Expression:
     raise _OutsideTheKeys(column.name)
-
-
-def conditions(where: Expression | None) -> frozenset[Expression]:
-    """Returns what WHERE demands, one by one."""
-    if where is None:
-        return frozenset()
-    if isinstance(where, FunctionCall) and where.function == "and":
-        return frozenset().union(*(conditions(part) for part in where.arguments))
-    return frozenset({where})
-
-
-@lru_cache(maxsize=4096)
-def stored_conditions(question: str) -> frozenset[Expression] | None:
-    """Returns what the WHERE of a stored question demands; None if it cannot be read."""
-    read = read_back(question)
-    return None if read is None else conditions(read[1])
-
-
-# ---------------------------------------------------------------------------------------------------- several groupings
-
-TOGETHER = "Released together with other groupings and fitted to them by least squares. Counts need not be whole."
-
-
-@dataclass(frozen=True, slots=True)
-class PlaceInCube:
-    """The place of a question among several groupings.
-
-    Args:
-        place: of its grouping.
-        names: of its aggregates there, by their own.
-        gathered: the places of its keys that have a value more there than it asks for, each with that value.
-    """
-
-    place: int
-    names: Mapping[str, str]
-    gathered: tuple[tuple[int, Value], ...]
-
-
-def place_in(asked: Question, several: Question, schema: TableSchema) -> PlaceInCube | None:
-    """Returns the place of a question of one grouping in one of several, about the same rows; None if it has none."""
-    if asked.where != several.where or asked.sets or asked.beside or asked.rest or asked.bands:
-        return None
-    keys = [key.expression for key in asked.keys]
-    names = {own.name: _matching_name(own, several) for own in asked.aggregates}
-    known = {own: name for own, name in names.items() if name is not None}
-    if not known or len(known) < len(names):
-        return None
-    for place, one in enumerate(several.sets):
-        grouped = [several.keys[key].expression for key in one]
-        left = [key.expression for number, key in enumerate(several.keys) if number not in one]
-        alike = len(grouped) == len(keys) and all(
-            there in (here, complete_key(here, schema)) for here, there in zip(keys, grouped, strict=True)
-        )
-        if alike and all(map(_is_complete, left)):
-            return PlaceInCube(place, known, _extra_values(keys, grouped))
-    return None
-
-
-def _extra_values(keys: Sequence[Expression], grouped: Sequence[Expression]) -> tuple[tuple[int, Value], ...]:
-    rests = [None if here == there else rest_of(there) for here, there in zip(keys, grouped, strict=True)]
-    return tuple((number, rest.value) for number, rest in enumerate(rests) if rest is not None)
-
-
-def _is_complete(key: Expression) -> bool:
-    """Returns whether every row has one of its public values."""
-    return key.type is Type.BOOL or rest_of(key) is not None
-
-
-def complete_key(key: Expression, schema: TableSchema) -> Expression | None:
-    """Returns a key with a public value in every row: one more value, if no declared one fits; None if it has none.
-
-    >>> from discreet.plan.model.schema import ColumnSchema
-    >>> visits = TableSchema(name="visits", columns={"ward": ColumnSchema(name="ward", type=Type.TEXT, keys=("A",))})
-    >>> rest_of(complete_key(ColumnRef("ward", Type.TEXT), visits)).value
-    'elsewhere'
-    """
-    if _is_complete(key):
-        return key
-    column = schema.columns.get(key.name) if isinstance(key, ColumnRef) else None
-    if column is None or column.keys is None or key.type not in _LABELS:
-        return None
-    label = next(label for label in _LABELS[key.type]() if label not in column.keys)
-    listed = call("in", key, *(Literal(value, key.type) for value in column.keys if value is not None))
-    gathered = call("if", listed, key, Literal(label, key.type))
-    return gathered if None not in column.keys and fits(gathered) else None
-
-
-_LABELS: dict[Type, Callable[[], Iterator[Value]]] = {
-    Type.TEXT: lambda: ("elsewhere" + "#" * more for more in count()),
-    Type.INT: count,
-    Type.DATE: lambda: map(dt.date.fromordinal, count(1)),
-}
-"""What may stand for all that is not declared: the first that is."""
-
-
-def _matching_name(own: Aggregate, several: Question) -> str | None:
-    alike = (other.name for other in several.aggregates if replace(other, name=own.name) == own)
-    return next(alike, None)
-
-
-class CubePart(ReleasedStatistics):
-    """The groups of one grouping, finished as those of a separate question.
-
-    Args:
-        asked: the question.
-        whole: all groupings, fitted to each other.
-        found: the place of the question among them.
-    """
-
-    def __init__(self, asked: Question, whole: ReleasedStatistics, found: PlaceInCube) -> None:
-        part = whole.program.groupings[found.place]
-        counts = [len(one.reading.public_keys or ((),)) for one in whole.program.groupings]
-        start, keys = sum(counts[: found.place]), part.reading.public_keys or ((),)
-        shown = [i for i, key in enumerate(keys) if all(key[place] != rest for place, rest in found.gathered)]
-        program = part_program(asked, whole.program, found)
-        places = [start + i for i in shown]
-        super().__init__(program, [keys[i] for i in shown], whole.noisy[places])
-        self._whole, self._names, self._places = whole, found.names, places
-
-    def _estimate_cells(self, outside: Fraction) -> Mapping[str, Sequence[Cell]]:
-        cells = self._whole._estimate_cells(outside)
-        return {own: [cells[name][place] for place in self._places] for own, name in self._names.items()}
-
-    @property
-    def own_statistics(self) -> None:
-        """Returns None, because groups share their noise."""
-
-    @property
-    def without_salt(self) -> ReleasedStatistics:
-        """Returns the answer itself: its program has no secrets."""
-        return self
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Returns the note that it was released together with others."""
-        return (TOGETHER,)
-
-
-def stands_alone(whole: Program) -> bool:
-    """Returns whether a grouping of several is what it would be alone: no rows were limited by other keys."""
-    return whole.tables is not None and whole.reading.bounding is None
-
-
-def part_program(asked: Question, whole: Program, found: PlaceInCube) -> Program:
-    """Returns the program of one grouping of several, as that of a separate question."""
-    part = whole.groupings[found.place]
-    estimators = {own: part.estimators[name] for own, name in found.names.items()}
-    return replace(part, question=asked, estimators=estimators, event=whole.event).without_salt
-
-
-def cube_of(questions: Sequence[Question], schema: TableSchema) -> Question | None:
-    """Returns several questions about the same rows as the groupings of one; None if they are not.
-
-    All of them ask for the same aggregates, by keys in one order, whose values are known of every row.
-    """
-    first, *others = questions
-    plain = list(dict.fromkeys(key.expression for one in questions for key in one.keys))
-    complete = [complete_key(key, schema) for key in plain]
-    named = tuple(NamedKey(f"key {place}", key) for place, key in enumerate(complete) if key is not None)
-    sets = [tuple(plain.index(key.expression) for key in one.keys) for one in questions]
-    ordered = all(list(one) == sorted(set(one)) for one in sets)
-    alike = {tuple(sorted(repr(replace(each, name="")) for each in one.aggregates)) for one in questions}
-    same = len(alike) == 1 and all(one.where == first.where for one in others)
-    if not others or not same or not ordered or len(named) < len(plain) or len(set(sets)) < len(sets):
-        return None
-    return Question(
-        table=first.table,
-        source=first.source,
-        where=first.where,
-        keys=named,
-        aggregates=first.aggregates,
-        outputs=(),
-        sets=tuple(sets),
-    )

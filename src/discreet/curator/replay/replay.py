@@ -15,23 +15,18 @@ from hashlib import sha256
 from itertools import count
 from typing import Any, NamedTuple
 
-from discreet.curator.catalog.declarations import QueryBudget, declaration
-from discreet.curator.measurement_plan import MeasurementPlan, area, replay_key
+from discreet.curator.catalog.declarations import declaration
+from discreet.curator.measurement_plan import MeasurementPlan, QueryBudget, area, replay_key
+from discreet.curator.replay.cube_part import CubePart, PlaceInCube, part_program, place_in, stands_alone
 from discreet.curator.replay.derivation import (
-    CubePart,
     DerivedStatistics,
-    PlaceInCube,
-    conditions,
     derive,
     may_follow,
     may_serve,
-    part_program,
-    place_in,
-    stands_alone,
-    stored_conditions,
 )
 from discreet.curator.replay.stored_releases import (
     MeasurementResult,
+    conditions,
     edition_of,
     facts_of,
     header_of,
@@ -39,6 +34,7 @@ from discreet.curator.replay.stored_releases import (
     open_body,
     rebuild_program,
     serves,
+    stored_conditions,
     unpack,
     was_bought_for,
 )
@@ -55,7 +51,7 @@ from discreet.measurement.program.program import Program, ReleaseFormat
 from discreet.mechanisms.mechanism import Law
 from discreet.plan.canonical import recall
 from discreet.plan.model.nodes import Question
-from discreet.plan.model.schema import IdentityKey, Limits, TableSchema
+from discreet.plan.model.schema import Limits, TableSchema
 from discreet.privacy import events
 
 
@@ -363,12 +359,8 @@ def _with_numbers_of(plan: Question, other: Question) -> Question | None:
     return replace(plan, aggregates=(*plan.aggregates, *more))
 
 
+@lru_cache(maxsize=64)  # a declaration may hold very many keys
 def profile_key(schema: TableSchema) -> str:
     """Returns under which key profiles of a table are kept: by its declaration and the version of its data."""
-    return _profile_key(IdentityKey(schema))
-
-
-@lru_cache(maxsize=64)  # a declaration may hold very many keys
-def _profile_key(table: IdentityKey[TableSchema]) -> str:
-    about = json.dumps([declaration(table.value), table.value.version, table.value.neighbours.value])
+    about = json.dumps([declaration(schema), schema.version, schema.neighbours.value])
     return f"profile:{sha256(about.encode()).hexdigest()}"

@@ -6,21 +6,23 @@ import base64
 import datetime as dt
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from discreet.curator.catalog.declarations import QueryBudget
-from discreet.curator.measurement_plan import Rebuild, SettledProgram
+from discreet.curator.measurement_plan import QueryBudget, Rebuild, SettledProgram
 from discreet.dataclass import dataclass
-from discreet.exact.integer_columns import column_of, in_words_or_objects
+from discreet.exact.integer_columns import array_of
 from discreet.ledger.serialization import read_body, read_header, with_body
 from discreet.measurement.probes.probes import Fact, Facts
 from discreet.measurement.program.execution import ReleasedStatistics
 from discreet.measurement.program.program import Program, ReleaseFormat
 from discreet.measurement.releases.additive import Integers
 from discreet.mechanisms.mechanism import Law
+from discreet.plan.canonical import read_back
 from discreet.plan.model.group_columns import KeyRows
+from discreet.plan.model.nodes import Expression, FunctionCall
 from discreet.plan.model.schema import ColumnBounds
 from discreet.privacy import events
 
@@ -157,13 +159,29 @@ def _release(
 def _read_numbers(column: Written) -> Integers:
     if isinstance(column, Mapping):
         return np.frombuffer(base64.b64decode(column["int64"]), dtype="<i8").astype(np.int64)
-    return in_words_or_objects(column_of(column))
+    return array_of(column)
 
 
 def _read_column(values: Written) -> Sequence[Any]:
     if isinstance(values, Mapping):
         return list(_read_numbers(values).tolist())
     return [_read(value) for value in values] if dict in set(map(type, values)) else values
+
+
+def conditions(where: Expression | None) -> frozenset[Expression]:
+    """Returns what WHERE demands, one by one."""
+    if where is None:
+        return frozenset()
+    if isinstance(where, FunctionCall) and where.function == "and":
+        return frozenset().union(*(conditions(part) for part in where.arguments))
+    return frozenset({where})
+
+
+@lru_cache(maxsize=4096)
+def stored_conditions(question: str) -> frozenset[Expression] | None:
+    """Returns what the WHERE of a stored question demands; None if it cannot be read."""
+    read = read_back(question)
+    return None if read is None else conditions(read[1])
 
 
 def serves(stored: Program, wanted: Program) -> bool:

@@ -14,7 +14,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 
 from discreet import accounting, check
-from discreet.curator.asking.answer import Answer, columns, records
+from discreet.curator.asking.answer import Answer
 from discreet.curator.streams.release_step import release_step
 from discreet.curator.streams.stream_plan import StreamPlan
 from discreet.dataclass import dataclass
@@ -24,7 +24,8 @@ from discreet.ledger.cost import Cost
 from discreet.measurement.program.execution import Reader
 from discreet.plan.model.nodes import Value
 from discreet.plan.model.readings import Reading
-from discreet.plan.post.outputs import Cell, NoisyNumber
+from discreet.plan.post.outputs import Cell, NoisyNumber, plain_rows
+from discreet.plan.post.steps import answer_columns
 from discreet.privacy import events
 from discreet.progress import Progress, telling
 from discreet.stream.state_file import Entry, Keeper, RunCount
@@ -324,8 +325,8 @@ class CuratedStream:
         remaining = RemainingBudget.of(state.spent, state.budget)
         lifetime = f"The whole stream was charged once, {receipt.cost}: {self._lifetime}."
         return Answer(
-            columns=columns(question),
-            records=records([row for place in places for row in self._rows(place)]),
+            columns=answer_columns(question),
+            records=plain_rows([row for place in places for row in self._rows(place)]),
             cost=Cost.free(remaining.loss),
             remaining=remaining,
             event=self.event,

@@ -13,8 +13,7 @@ from typing import Literal as Choice
 
 from discreet import check
 from discreet.curator.catalog.catalog import BoundQuestion
-from discreet.curator.catalog.declarations import QueryBudget
-from discreet.curator.measurement_plan import MeasurementPlan
+from discreet.curator.measurement_plan import MeasurementPlan, QueryBudget
 from discreet.dataclass import dataclass
 from discreet.engines.row_choice import normalize_id
 from discreet.errors import InvalidParameter, UnsupportedQuery

@@ -13,7 +13,7 @@ from typing import Any
 from discreet import check
 from discreet.curator.asking.planner import Planner
 from discreet.curator.catalog.catalog import BoundQuestion, Catalog
-from discreet.curator.catalog.declarations import QueryBudget
+from discreet.curator.measurement_plan import QueryBudget
 from discreet.curator.paid_release import ChargeRequest, charge_request
 from discreet.curator.streams.curated_stream import CuratedStream, InMemoryState, LedgerWitness
 from discreet.curator.streams.stream_plan import (
@@ -31,6 +31,7 @@ from discreet.curator.streams.stream_plan import (
 from discreet.errors import InvalidParameter, StreamError
 from discreet.hint_text import Hint
 from discreet.ledger import OWNER, Caller, Ledger, Receipt
+from discreet.ledger.account import AccountState
 from discreet.ledger.serialization import name as named
 from discreet.measurement.probes.probes import describe_counted_rows
 from discreet.measurement.program.execution import Reader, check_readable
@@ -57,13 +58,21 @@ class Streams:
         engine: which reads.
         releaser: which has the source of noise.
         planner: which plans what is read in a period.
+        salt: returns the secret by which rows of an account's people are kept.
     """
 
     def __init__(
-        self, catalog: Catalog, ledger: Ledger, engine: Reader, releaser: Releaser, *, planner: Planner
+        self,
+        catalog: Catalog,
+        ledger: Ledger,
+        engine: Reader,
+        releaser: Releaser,
+        *,
+        planner: Planner,
+        salt: Callable[[str], str],
     ) -> None:
         self._catalog, self._ledger, self._engine, self._releaser = catalog, ledger, engine, releaser
-        self._planner = planner
+        self._planner, self._salt = planner, salt
         self._open: dict[str, CuratedStream] = {}
 
     def open(
@@ -84,6 +93,7 @@ class Streams:
         project: str = "",
         confidence: check.Number = CONFIDENCE,
         state: str | None = None,
+        reserve: str | None = None,
     ) -> CuratedStream:
         """Returns a stream of running totals, one period at a time: charged once, now, and opened again for nothing.
 
@@ -106,6 +116,7 @@ class Streams:
             confidence: of each interval.
             state: the file of the private state; in a folder next to the ledger unless given, and needed if the ledger
                 is on a server.
+            reserve: the purpose for which an amount was set aside that pays; needed where the account renews.
 
         Raises:
             UnsupportedQuery: if the question cannot be released as a stream; nothing was spent.
@@ -132,8 +143,8 @@ class Streams:
         }
         called = sha256(f"{told} {start}".encode()).hexdigest()[:32] if name is None else named(name=name)
         path = self._path(called, analyst) if state is None else Path(state)
-        if path is not None and not self._ledger.is_charged(analyst, _key(called)):
-            require_unused(path)
+        if not self._ledger.is_charged(analyst, _key(called)):
+            _require_usable(path, account, reserve)
         plan = self._plan(
             bound,
             every,
@@ -158,7 +169,7 @@ class Streams:
             asked=None if isinstance(budget, ZCDP) else budget.epsilon,
         )
         self._forget_closed()
-        caller = Caller(analyst=analyst, project=project, key=request.replay_key)
+        caller = Caller(analyst=analyst, project=project, key=request.replay_key, reserve=reserve or "")
         with charge_request(
             self._ledger, request, caller, again=lambda receipt: self._again(request, receipt)
         ) as receipt:
@@ -307,7 +318,7 @@ class Streams:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             known = told | {"charge": witness.receipt.hash, "private": self._releaser.bits.private}
             kept, runs = StateFile(path, known, witness), RunCount(f"{path}.runs")
-        secret = self._planner.salt(witness.receipt.account)
+        secret = self._salt(witness.receipt.account)
         return CuratedStream(
             plan, witness, self._engine, make=make, kept=kept, runs=runs, secret=secret, confidence=confidence
         )
@@ -324,6 +335,20 @@ class Streams:
         for stream in self._open.values():
             stream.close()
         self._open = {}
+
+
+def _require_usable(path: Path | None, account: AccountState, reserve: str | None) -> None:
+    """Refuses a new stream whose file is in use, or that a renewal of its account would end.
+
+    Raises:
+        InvalidParameter: if no reserve is named and the account renews.
+        StreamError: if there is a file.
+    """
+    if account.renews is not None and not reserve:
+        hint = Hint("Ask a steward to set an amount aside for the stream. Then pass {reserve:its name}.")
+        raise InvalidParameter("reserve", "", "to be named: the account renews, which would end the stream", hint)
+    if path is not None:
+        require_unused(path)
 
 
 _OTHER_NOISE = "The stream was charged for other noise than this version draws"

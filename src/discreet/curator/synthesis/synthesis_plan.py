@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import check, synthetic
-from discreet.curator.catalog.declarations import QueryBudget, declaration
+from discreet.curator.catalog.declarations import declaration
+from discreet.curator.measurement_plan import QueryBudget
 from discreet.curator.paid_release import ChargeRequest
 from discreet.curator.synthesis.declared_domain import (
     BINS,

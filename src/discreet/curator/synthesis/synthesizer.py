@@ -31,6 +31,7 @@ from discreet.measurement.program.execution import Reader, check_readable
 from discreet.measurement.releases.releaser import Releaser
 from discreet.privacy.events import Event
 from discreet.progress import Progress, stage, telling
+from discreet.requests.refused_budgets import refusal_text
 from discreet.sql.examples import quote_name
 
 if TYPE_CHECKING:
@@ -237,7 +238,7 @@ class Synthesizer:
             notes=plan.notes,
             free=free,
             caps=caps(self._ledger, account.name, analyst, project),
-            refusal=None if refusal is None else str(refusal),
+            refusal=refusal_text(refusal, pure=False),
         )
 
     def plan(

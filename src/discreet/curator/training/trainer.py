@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import field, replace
 from fractions import Fraction
@@ -19,15 +20,18 @@ from discreet.curator.paid_release import (
     release_once,
 )
 from discreet.dataclass import dataclass
-from discreet.errors import InternalError
+from discreet.errors import InsufficientBudget, InternalError
+from discreet.hint_text import Hint
 from discreet.lazy import load
 from discreet.ledger import Caller, Ledger
 from discreet.ledger.cost import Cost, cost_now
+from discreet.ledger.serialization import at_most
 from discreet.ledger.tallies import RemainingBudget
 from discreet.measurement.program.execution import Reader, check_readable
 from discreet.measurement.releases.releaser import Releaser
 from discreet.privacy.events import Event
 from discreet.progress import stage
+from discreet.requests.refused_budgets import NO_DELTA, change_hint, refusal_text
 
 if TYPE_CHECKING:
     from discreet.curator.training.training_plan import TrainingPlan
@@ -37,6 +41,14 @@ CONSTANT = (
     "Give the learner classes=..., or a larger epsilon."
 )
 """What is said of such a model: a function of what was released."""
+
+_EPSILON = re.compile(r"\{epsilon:([0-9.e+-]+)\}")
+_SHARES = [Fraction(part, 64) for part in (64, 56, 48, 40, 32, 24, 16, 8, 4, 2, 1)]
+"""Of the epsilon that a pure query may have, the part that is tried for a learner; each try is a plan."""
+_LARGE_DELTA = (
+    "No epsilon is small enough for this learner with its delta. Give the learner a smaller delta, or fit an earlier "
+    "one again for free."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,17 +144,45 @@ class FitExecutor:
         state = self._ledger.account(account)
         return replace(found, sql=question).with_promise(state.budget, state.neighbours)
 
-    def fit(self, training: TrainingPlan, caller: Caller) -> Any:
-        """Returns the fitted learner; see `Curator.fit`."""
-        return release_once(
-            self._ledger, self._make_paid_fit(training), caller, lambda bought: _annotate_model(bought, training)
-        )
+    def fit(self, plan: Callable[[Fraction | None], TrainingPlan], epsilon: Fraction | None, caller: Caller) -> Any:
+        """Returns the fitted learner; see `Curator.fit`. If its epsilon is refused, one that fits is looked for."""
+        training = plan(epsilon)
+        try:
+            return release_once(
+                self._ledger, self._make_paid_fit(training), caller, lambda bought: _annotate_model(bought, training)
+            )
+        except InsufficientBudget as refused:
+            self._propose_epsilon(refused, plan, caller)
+            raise
+
+    def _propose_epsilon(
+        self, refused: InsufficientBudget, plan: Callable[[Fraction | None], TrainingPlan], caller: Caller
+    ) -> None:
+        """Changes the epsilon that a refusal proposes to one with which this learner fits: its delta stays the same.
+
+        The ledger proposes the largest epsilon of a pure query, which a learner with normal noise may not have.
+        """
+        template = refused.hint.template.replace(NO_DELTA, "") if isinstance(refused.hint, Hint) else ""
+        proposed = _EPSILON.search(template)
+        if proposed is None:
+            return
+        for share in _SHARES:
+            epsilon = at_most(share * Fraction(proposed[1]))
+            tried = plan(Fraction(epsilon))
+            who = {"analyst": caller.analyst, "project": caller.project}
+            if self._ledger.refusal(tried.account, tried.charge, **who) is None:
+                change_hint(refused, template.replace(proposed[0], f"{{epsilon:{epsilon}}}"))
+                return
+        change_hint(refused, _LARGE_DELTA)
 
     def _make_paid_fit(self, training: TrainingPlan) -> PaidFit:
         return PaidFit(training, self._ledger, self._engine, self._releaser)
 
-    def explain(self, training: TrainingPlan, *, analyst: str, project: str) -> FitPlan:
+    def explain(
+        self, plan: Callable[[Fraction | None], TrainingPlan], epsilon: Fraction | None, caller: Caller
+    ) -> FitPlan:
         """Returns what a fit would release and cost; see `Curator.plan_fit`."""
+        training, analyst, project = plan(epsilon), caller.analyst, caller.project
         account = self._ledger.account(training.account)
         state = self._ledger.admit(account.name, analyst)
         training.rehearse()
@@ -150,6 +190,8 @@ class FitExecutor:
         free, refusal = self._make_paid_fit(training).find() is not None, None
         if not free:
             refusal = self._ledger.refusal(account.name, training.charge, analyst=analyst, project=project)
+        if isinstance(refusal, InsufficientBudget):
+            self._propose_epsilon(refusal, plan, caller)
         return FitPlan(
             learner=type(learner).__name__,
             params=learner.get_params(deep=False),
@@ -162,7 +204,7 @@ class FitExecutor:
             notes=training.notes,
             free=free,
             caps=caps(self._ledger, account.name, analyst, project),
-            refusal=None if refusal is None else str(refusal),
+            refusal=refusal_text(refusal, pure=False),
         )
 
 

@@ -55,8 +55,12 @@ class QuantileEstimator(Estimator):
 
     def _noisy(self, row: Sequence[int], outside: Fraction) -> NoisyNumber | NoisyTime:
         draw, steps = self.draw, self.draw.steps
-        value = row[draw.place]
-        low, high = self._ends(row, value) if draw.certain and outside >= RISK else (steps.low, steps.high)
+        known = draw.certain and outside >= RISK
+        return self.between(row, *(self._ends(row, row[draw.place]) if known else (steps.low, steps.high)))
+
+    def between(self, row: Sequence[int], low: int, high: int) -> NoisyNumber | NoisyTime:
+        """Returns the point of a row with an interval between two steps, wider by what rounding moves."""
+        draw, steps, value = self.draw, self.draw.steps, row[self.draw.place]
         if draw.times is not None:
             return draw.times.noisy(min(max(value, low), high), low, high)
         middle, least, most = (self._value(step) for step in (min(max(value, low), high), low, high))

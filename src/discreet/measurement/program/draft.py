@@ -22,7 +22,7 @@ from discreet.measurement.selection import Selection
 from discreet.mechanisms.mechanism import Law
 from discreet.plan.analysis.stability import QueryContribution
 from discreet.plan.model.nodes import Aggregate, Question
-from discreet.plan.model.schema import IdentityKey, TableSchema
+from discreet.plan.model.schema import TableSchema
 from discreet.privacy import events
 
 LAYOUTS = {"laplace": (build_paired_layout, build_centred_layout), "gaussian": (build_centred_layout,)}
@@ -90,14 +90,14 @@ def quietest(
     budget = epsilon, delta
     asked = question.aggregates
     written = repr(asked)  # equal numbers may differ: 0.0 is -0.0
-    return _quietest(asked, written, IdentityKey(schema), contribution, budget, sized=sized, law=law, former=former)
+    return _quietest(asked, written, schema, contribution, budget, sized=sized, law=law, former=former)
 
 
 @lru_cache(maxsize=64)  # questions that differ in their conditions alone have the same noise
 def _quietest(
     aggregates: tuple[Aggregate, ...],
     _written: str,
-    described: IdentityKey[TableSchema],
+    schema: TableSchema,
     contribution: QueryContribution,
     budget: tuple[Fraction, Fraction],
     *,
@@ -105,7 +105,7 @@ def _quietest(
     law: Law | None,
     former: bool,
 ) -> Draft:
-    schema, asked = described.value, needs(aggregates)
+    asked = needs(aggregates)
     added = Requirements.of(asked, schema, most_rows=contribution.limits.rows, sized=sized, former=former)
     kinds = {type(need) for need in asked}
     wanted = [draw.of(asked, schema, former=former) for need, draw in draws.KINDS.items() if need in kinds]

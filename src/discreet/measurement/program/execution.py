@@ -7,7 +7,7 @@ would refuse for what it is must not be paid for: that is checked before the cha
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
@@ -16,7 +16,7 @@ from typing import Protocol
 import numpy as np
 
 from discreet.errors import InternalError, InvalidParameter, UnsupportedQuery
-from discreet.measurement.intervals.estimators import TotalEstimator
+from discreet.measurement.intervals.estimators import Estimator, TotalEstimator
 from discreet.measurement.program.cube import FittedTables
 from discreet.measurement.program.group_steps import Finishing, compute_rows, note_on_shown_groups, same_values
 from discreet.measurement.program.program import Program
@@ -27,7 +27,7 @@ from discreet.measurement.releases.releaser import Releaser
 from discreet.measurement.selection import OptimalGroupSelection, Threshold, WeightedGroupSelection, release_shown
 from discreet.plan.analysis.group_keys import rest_of
 from discreet.plan.model.group_columns import ColumnarRows, Key, KeyRows
-from discreet.plan.model.nodes import ColumnRef, Expression, Output, Relation, columns, grouping, is_grouping
+from discreet.plan.model.nodes import Aggregate, ColumnRef, Expression, Output, Relation, columns, grouping, is_grouping
 from discreet.plan.model.readings import Reading
 from discreet.plan.model.relations import cuts
 from discreet.plan.model.schema import TableSchema
@@ -42,6 +42,9 @@ SUMS = (
     "Totals are the sums of their parts: they count the rows that are counted by all keys together, and no others. "
     "All groupings were fitted to each other by least squares; counts need not be whole."
 )
+
+Change = Callable[[Aggregate, Estimator], Estimator]
+"""Returns another estimator of an aggregate in the place of its own."""
 
 _OF_A_GRID = ("exponent", "factor", "high", "less", "low", "shift", "times")
 
@@ -78,11 +81,11 @@ class ReleasedStatistics:
     def __init__(
         self,
         program: Program,
-        keys: Sequence[Key] | KeyRows,
+        keys: KeyRows,
         noisy: Integers,
         beside: Sequence[ReleasedStatistics] = (),
     ) -> None:
-        self.program, self.key_rows, self.noisy, self.beside = program, KeyRows.of(keys), noisy, tuple(beside)
+        self.program, self.key_rows, self.noisy, self.beside = program, keys, noisy, tuple(beside)
         self._fitted: tuple[Integers, list[Integers]] | None = None
 
     @property
@@ -111,6 +114,16 @@ class ReleasedStatistics:
         return compute_rows(
             self.program, self.groups, confidence, self.own_statistics, [one.groups for one in self.beside]
         )
+
+    def adapt(self, change: Change) -> ReleasedStatistics:
+        """Returns the same groups with other estimators of their aggregates."""
+        named = {aggregate.name: aggregate for aggregate in self.program.question.aggregates}
+        parts = (self.program, *self.program.groupings)
+        whole, *groupings = (
+            replace(one, estimators={name: change(named[name], each) for name, each in one.estimators.items()})
+            for one in parts
+        )
+        return ReleasedStatistics(replace(whole, groupings=tuple(groupings)), self.key_rows, self.noisy, self.beside)
 
     @property
     def own_statistics(self) -> Integers | None:
@@ -173,6 +186,8 @@ def finish_rows(program: Program, groups: Finishing, confidence: Fraction) -> Co
     risk, shared = 1 - confidence, sorted(set(counts.values()) - {1})
     first = groups(risk)
     answers = {1: finish(question, first)}
+    if not shared:
+        return answers[1]
     answers |= {k: finish(question, same_values(first, groups(risk / k))) for k in shared}
     return ColumnarRows({name: answers[k].columns[name] for name, k in counts.items()}, len(answers[1]))
 
@@ -263,7 +278,7 @@ def _together(program: Program, parts: Sequence[ReleasedStatistics]) -> Released
         for key in part.keys:
             known = dict(zip(places, key, strict=True))
             keys.append((*(known.get(place) for place in range(len(absent))), *absent))
-    return ReleasedStatistics(program, keys, np.concatenate([part.noisy for part in parts], axis=0))
+    return ReleasedStatistics(program, KeyRows.of(keys), np.concatenate([part.noisy for part in parts], axis=0))
 
 
 def _tables(program: Program, tables: FittedTables, engine: Reader, releaser: Releaser) -> list[ReleasedStatistics]:
@@ -273,8 +288,8 @@ def _tables(program: Program, tables: FittedTables, engine: Reader, releaser: Re
     made = []
     for one, places in zip(program.groupings, tables.cube.sets, strict=True):
         sums = cells.sum_over_axes(sizes, [axis for axis in range(len(sizes)) if axis not in places])
-        keys = one.reading.public_keys or ((),)
-        nothing = np.zeros((len(keys), len(grains)), dtype=object)
+        keys = KeyRows.of(one.reading.public_keys or ((),))
+        nothing = np.zeros((keys.length, len(grains)), dtype=object)
         made.append(ReleasedStatistics(one, keys, releaser.statistics(one.measures, sums) if one.measures else nothing))
     return made
 
@@ -330,7 +345,11 @@ def _notes(program: Program) -> tuple[str, ...]:
 
 
 def note_on_limits(program: Program) -> str:
-    """Says how many rows of one person count."""
+    """Says how many rows of one person count; nothing where each row is one unit, or nothing is read."""
+    return "" if program.reading.bounding is None or not program.readings else _describe_limits(program)
+
+
+def _describe_limits(program: Program) -> str:
     limits, each = program.contribution.limits, program.groupings and program.tables is None
     if limits.total is not None:
         where = " in each grouping" if each else ""
@@ -346,7 +365,7 @@ def _whose_rows(program: Program) -> list[str]:
         alone = "Each row is protected as one person, since no column of ids is declared (unit)."
         return [alone] if program.people == "row" else []
     return [
-        note_on_limits(program),
+        _describe_limits(program),
         *cut_notes(program.reading.source, program.people),
         note_rows_without_id(program.people, "counted"),
     ]

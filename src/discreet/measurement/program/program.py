@@ -474,8 +474,7 @@ def _selecting(
     threshold = Threshold.lowest(
         draft.layout.size, draft.noise, contribution, left, cuts=edition >= ReleaseFormat.SEARCHED
     )
-    many_rows = contribution.rows > FEW_ROWS
-    other = own_budget(contribution, epsilon / 2, delta / 2, weighs=weighs and many_rows)
+    other = own_budget(contribution, epsilon / 2, delta / 2, weighs=weighs and contribution.rows > FEW_ROWS)
     if 2 * other.half_kept >= threshold.half_kept:
         return replace(draft, selection=threshold, measures=threshold.cuts(draft.measures))
     return replace(noise_for(epsilon / 2, delta / 2, sized=False), selection=other)
@@ -497,4 +496,5 @@ def _reading(question: Question, bounding: ContributionBounding | None, keys: Ke
 def _bounding(schema: TableSchema, held: QueryContribution, salt: str) -> ContributionBounding | None:
     if schema.unit is None:
         return None
-    return ContributionBounding(unit=schema.unit, groups=held.groups, rows=held.rows, salt=salt, total=held.total)
+    most = held.limits
+    return ContributionBounding(unit=schema.unit, groups=held.groups, rows=most.rows, salt=salt, total=most.total)

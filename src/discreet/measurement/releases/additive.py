@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from discreet.dataclass import dataclass
 from discreet.exact import root_above
-from discreet.exact.integer_columns import Column, Int64sOrObjects, combine_columns, in_words_or_objects
+from discreet.exact.integer_columns import Column, Int64sOrObjects, add_columns
 from discreet.mechanisms.laplace import calibrate_noise
 from discreet.mechanisms.mechanism import Law
 from discreet.noise import Bits, discrete_gaussian, discrete_laplace, truncated_laplace
@@ -189,7 +189,7 @@ class AdditiveNoise:
         """
         cuts = dict(self.cuts)
         noise = [_noise(self.law, scale, cuts.get(place), groups, bits) for place, scale in enumerate(self.scales)]
-        sums = [in_words_or_objects(combine_columns(pair, (1, 1), groups)) for pair in zip(exact, noise, strict=True)]
+        sums = [add_columns(one, more) for one, more in zip(exact, noise, strict=True)]
         return np.stack(sums).T  # of objects as soon as one column is
 
 

@@ -41,6 +41,11 @@ def own_rows(name: str, schemas: Schemas) -> Relation:
     return BaseTable(name, schema.parts or schema.unit)
 
 
+def describe_own_rows(name: str, schemas: Schemas) -> tuple[Relation, TableSchema]:
+    """Returns the relation that reads a declared table, and what is public about its rows."""
+    return own_rows(name, schemas), describe_table(schemas[name], schemas)
+
+
 def told_rows(name: str, schemas: Schemas) -> Relation | None:
     """Returns the relation that reads a declared table, if no column of its own is the id of its rows."""
     return own_rows(name, schemas) if schemas[name].unit == UNIT else None

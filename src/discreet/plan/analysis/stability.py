@@ -140,11 +140,6 @@ class QueryContribution:
         return self.limits.rows
 
     @property
-    def total(self) -> int | None:
-        """Returns the rows that one unit has in all groups together, at most, if that is limited."""
-        return self.limits.total
-
-    @property
     def full_groups(self) -> int:
         """Returns in how many groups one unit can have that many rows at once."""
         return self.groups if self.limits.total is None else min(self.groups, self.groupings)

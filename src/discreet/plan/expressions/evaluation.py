@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 
 from discreet.errors import InternalError
-from discreet.plan.expressions.functions import FUNCTIONS, Signature
+from discreet.plan.expressions.functions import FUNCTIONS
 from discreet.plan.expressions.functions.conversions import as_double
 from discreet.plan.expressions.functions.record import Nulls
 from discreet.plan.model.nodes import ColumnRef, Expression, FunctionCall, Literal
@@ -60,13 +60,8 @@ def _find_argument_types(function: str, given: tuple[Type, ...], result: Type) -
     """Returns the types that the function takes these arguments as, and whether none of them is a double."""
     fitting = (signature for signature in FUNCTIONS[function].signatures if signature.accepts(given))
     signature = next((signature for signature in fitting if signature.result is result), None)
-    kinds = given if signature is None else repeat_last_type(signature, len(given))
+    kinds = given if signature is None else signature.types_of(len(given))
     return kinds, Type.FLOAT not in kinds
-
-
-def repeat_last_type(signature: Signature, count: int) -> tuple[Type, ...]:
-    """Returns the types of so many arguments of a signature, the last one repeated."""
-    return signature.arguments + signature.arguments[-1:] * (count - len(signature.arguments))
 
 
 def _argument(value: Any, kind: Type) -> Any:

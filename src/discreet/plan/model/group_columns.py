@@ -50,6 +50,11 @@ class ColumnarRows(Sequence[dict[str, T]], Generic[T]):
             return rows
         return cls({name: [row[name] for row in rows] for name in (rows[0] if rows else ())}, len(rows))
 
+    @property
+    def lists(self) -> dict[str, Sequence[T]]:
+        """Returns the columns with values as Python has them."""
+        return {name: list_values(column) for name, column in self.columns.items()}
+
     def take_places(self, places: Sequence[int]) -> ColumnarRows[T]:
         """Returns the rows at some places, in this order."""
         return ColumnarRows({name: _take_places(column, places) for name, column in self.columns.items()}, len(places))

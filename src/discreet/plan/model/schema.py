@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, fields
 from fractions import Fraction
+from functools import cached_property
 from typing import Generic, TypeVar
 
 from discreet import check
@@ -12,6 +13,7 @@ from discreet.check import assign
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.plan.model.nodes import UNIT, Value
+from discreet.plan.model.sample import Sample
 from discreet.plan.model.types import Type
 from discreet.privacy import Neighbours
 
@@ -131,7 +133,7 @@ class ColumnSchema:
         return self.present or (self.keys is not None and None not in self.keys)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Limits:
     """How many groups one unit may enter, and with how many rows each: constants, shown with every answer.
 
@@ -177,10 +179,10 @@ class Limits:
         usual = self if self.total is None else Limits()
         return Limits(groups or usual.groups, rows or usual.rows)
 
-    @property
-    def numbers(self) -> list[int]:
-        """Returns the limits as a list: groups and rows, and the total if there is one."""
-        return [self.groups, self.rows, *([] if self.total is None else [self.total])]
+    @cached_property
+    def numbers(self) -> tuple[int, ...]:
+        """Returns the limits one after the other: groups and rows, and the total if there is one."""
+        return (self.groups, self.rows, *(() if self.total is None else (self.total,)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,9 +216,11 @@ class UnitLink:
         return f"{self.table}.{self.key}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TableSchema:
     """A declared table: protected if it has an account, else public.
+
+    A table is equal to itself alone: it may hold a million keys, and much is worked out once for it and looked up.
 
     Args:
         name: how questions call it.
@@ -236,6 +240,7 @@ class TableSchema:
         most_rows: a public fact, where one was declared: no unit has more rows. It labels answers, and bounds nothing.
         unique: of a public table, columns in which no two rows agree, as was declared.
         private_limits: how its limits are found, if they are not declared.
+        sample: which sample of a population its people are, if that was declared.
         private_groups: whether groups may be shown whose keys are not public: its account has a delta to pay with.
     """
 
@@ -257,6 +262,11 @@ class TableSchema:
     most_rows: int | None = None
     unique: tuple[tuple[str, ...], ...] = ()
     private_limits: PrivateLimits | None = None
+    sample: Sample | None = None
+
+    def is_declared_like(self, other: TableSchema) -> bool:
+        """Returns whether two tables are declared alike, down to their keys."""
+        return all(getattr(self, one.name) == getattr(other, one.name) for one in fields(self) if one.compare)
 
     @property
     def stored_columns(self) -> dict[str, ColumnSchema]:

@@ -104,6 +104,38 @@ Cell = Value | Measured
 Row = Mapping[str, Cell]
 
 
+def plain_rows(rows: Sequence[dict[str, Cell]]) -> ColumnarRows[Any]:
+    """Returns rows with each noisy value spread over three columns, as plain values; ends are rounded outwards."""
+    held = ColumnarRows.of(rows)
+    made: dict[str, Any] = {}
+    for name, cells in held.columns.items():
+        parts = _plain_columns(cells)
+        made |= dict(zip((name, f"{name}_low", f"{name}_high")[: len(parts)], parts, strict=True))
+    return ColumnarRows(made, len(held))
+
+
+def _plain_columns(cells: Sequence[Cell]) -> tuple[Any, ...]:
+    """Returns a column of cells as one of plain values, or as three if they have intervals."""
+    if isinstance(cells, NoisyColumn):
+        return cells.value, cells.low, cells.high
+    kinds = set(map(type, cells))
+    if not kinds & {NoisyNumber, NoisyTime}:
+        return ([cell + 0.0 if isinstance(cell, float) else cell for cell in cells] if float in kinds else cells,)
+    return tuple(map(list, zip(*map(_plain_ends, cells), strict=True)))
+
+
+def _plain_ends(cell: Cell) -> tuple[Any, Any, Any]:
+    if isinstance(cell, NoisyTime):
+        return cell.value, cell.low, cell.high
+    if isinstance(cell, NoisyNumber):
+        return _plain(cell.value, float), _plain(cell.low, float_below), _plain(cell.high, float_above)
+    return cell, None, None
+
+
+def _plain(part: float | Fraction | None, rounded: Callable[[Fraction], float]) -> int | float | None:
+    return part if part is None or isinstance(part, int | float) else rounded(part)
+
+
 def finish(question: Question, rows: Sequence[Row]) -> ColumnarRows[Cell]:
     """Computes the rows of an answer from released values.
 

@@ -253,6 +253,20 @@ def _keep_read_columns(step: PostProcessingStep, read: set[str]) -> PostProcessi
 # ---------------------------------------------------------------------------------------------------------------- noise
 
 
+def answer_columns(question: Question) -> tuple[str, ...]:
+    """Returns the names that the rows of an answer will have, whether or not there are any."""
+    noisy, measured = noisy_columns(question), find_measured_columns(question)
+    times = {name for name, kind in measured.items() if kind.is_time}
+    return tuple(name for output in question.outputs for name in _names(output, noisy, times))
+
+
+def _names(output: Output, noisy: AbstractSet[str], times: AbstractSet[str]) -> tuple[str, ...]:
+    read = {column.name for column in columns(output.expression)}
+    kind, name = output.expression.type, output.name
+    spread = (kind.is_number and read & noisy) or (kind.is_time and read & times)
+    return (name, f"{name}_low", f"{name}_high") if spread else (name,)
+
+
 def noisy_columns(question: Question) -> frozenset[str]:
     """Returns the columns whose values depend on noise: aggregates, and what steps make of them.
 

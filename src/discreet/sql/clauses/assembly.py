@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from functools import partial, reduce
+from functools import partial
 from itertools import accumulate
 from typing import NoReturn
 
@@ -17,7 +17,6 @@ from discreet.dataclass import dataclass
 from discreet.errors import UnsupportedQuery
 from discreet.plan.analysis.group_keys import from_whole, whole_key
 from discreet.plan.analysis.key_dependencies import told_by_public
-from discreet.plan.expressions.calls import NULL, call
 from discreet.plan.model.nodes import (
     Aggregate,
     ColumnRef,
@@ -48,27 +47,22 @@ from discreet.plan.post.steps import (
 from discreet.plan.post.steps import parts as parts_of_step
 from discreet.sql.clauses.select_parts import (
     RESERVED_ENDS,
+    QueryFragment,
     Subqueries,
+    conjunction,
     distinct,
     each,
     may_be_shown,
     puts_together,
     readable,
+    require_type,
+    truth,
 )
 from discreet.sql.clauses.window_clause import GroupScope
 from discreet.sql.examples import Examples, band, different, quote_name
 from discreet.sql.functions import read
 from discreet.sql.refusals import SqlSource
 from discreet.sql.scope import Names, Scope, lookup, same
-
-
-@dataclass(frozen=True, slots=True)
-class QueryFragment:
-    """A part of a question, the text it is in, and the name it is given."""
-
-    node: exp.Expr
-    source: SqlSource
-    name: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,9 +138,9 @@ def question(asked: QuestionParts) -> Question:
     builder.known |= {d: from_whole(builder.known[whole], scale) for d, (whole, scale) in builder.whole.items()}
     outputs = [builder.require_released(piece, found) for piece, found in zip(asked.outputs, raw, strict=True)]
     shown = [asked.rename_aggregate(aggregate) for aggregate in builder.aggregates]
-    names = name_outputs(
-        asked.outputs, outputs, [*shown, *columns_as_aggregates([GroupWindows(tuple(builder.windows))])]
-    )
+    if builder.windows:
+        shown += columns_as_aggregates([GroupWindows(tuple(builder.windows))])
+    names = name_outputs(asked.outputs, outputs, shown)
     builder.named |= dict(zip(names, raw, strict=True))
     order = tuple(SortKey(builder.resolve_order_key(piece, raw), down) for piece, down in asked.order)
     having, qualify = builder.having(), builder.qualify()
@@ -293,26 +287,6 @@ class _Builder:
 def _is_read_by_name(relation: Relation | None) -> bool:
     """Returns whether a reading of the table by its name alone reads the same rows: its unit is one column, or none."""
     return isinstance(relation, BaseTable) and not isinstance(relation.unit, tuple)
-
-
-def require_type(expression: Expression, piece: QueryFragment) -> Expression:
-    """Returns the expression, unless it is a NULL without a type."""
-    if expression is NULL:
-        piece.source.refuse("NULL has no type here.", "Leave it out, or write CAST(NULL AS INT): {count}.", piece.node)
-    return expression
-
-
-def truth(expression: Expression, clause: str, piece: QueryFragment) -> Expression:
-    """Returns the expression, if it is a condition."""
-    if expression.type is not Type.BOOL:
-        reason = f"{clause} takes a condition, not {expression.type.value}."
-        piece.source.refuse(reason, "Compare it with something: {filtered}.", piece.node)
-    return expression
-
-
-def conjunction(conditions: Sequence[Expression]) -> Expression | None:
-    """Returns one condition that holds if all do, as AND writes it; None for none."""
-    return reduce(lambda one, other: call("and", one, other), conditions) if conditions else None
 
 
 def number(piece: QueryFragment, outputs: int) -> int | None:

@@ -31,10 +31,9 @@ from discreet.plan.model.nodes import (
 )
 from discreet.plan.model.relations import Fold, Join, Select, UnitAggregation, Window, WindowedRelation, besides_units
 from discreet.plan.model.types import Type
-from discreet.sql.clauses.assembly import QueryFragment, conjunction, truth
 from discreet.sql.clauses.from_clause import FromClause, FromRows
 from discreet.sql.clauses.row_columns import FoldScope, name_columns, read_output
-from discreet.sql.clauses.select_parts import distinct, kept_rows, puts_together
+from discreet.sql.clauses.select_parts import QueryFragment, conjunction, distinct, kept_rows, puts_together, truth
 from discreet.sql.clauses.window_clause import WindowScope
 from discreet.sql.functions import read
 from discreet.sql.functions.operators import MARK

@@ -10,13 +10,12 @@ from sqlglot import exp
 
 from discreet.dataclass import dataclass
 from discreet.errors import UnknownTable
-from discreet.plan.analysis.relation_schema import Schemas, describe, is_present, is_unique, own_rows, same_id
+from discreet.plan.analysis.relation_schema import Schemas, describe, describe_own_rows, is_present, is_unique, same_id
 from discreet.plan.expressions.calls import Mismatch, alike
 from discreet.plan.model.nodes import UNIT, ColumnRef, Expression, Output, Relation
 from discreet.plan.model.relations import Join, MarkJoin, Select, SemiJoin, tables
 from discreet.plan.model.schema import TableSchema
-from discreet.sql.clauses.assembly import QueryFragment, conjunction, truth
-from discreet.sql.clauses.select_parts import puts_together, with_repeats
+from discreet.sql.clauses.select_parts import QueryFragment, conjunction, puts_together, truth, with_repeats
 from discreet.sql.functions import only, read
 from discreet.sql.refusals import SqlSource
 from discreet.sql.scope import Names, Scope, lookup, same
@@ -47,6 +46,8 @@ Nested = Callable[["FromClause", exp.Expr], FromRows]
 Lateral = Callable[["FromClause", FromRows, exp.Join], tuple[FromRows, list[exp.Expr]]]
 """Reads a SELECT that is joined to the rows before it, and the conditions that are left."""
 
+_NO_TABLE = TableSchema(name="")
+
 
 @dataclass(frozen=True, slots=True)
 class CommonTableExpression:
@@ -74,7 +75,7 @@ class FromClause:
     @property
     def blank(self) -> Scope:
         """Returns a scope without columns, for refusals."""
-        return Scope(source=self.source, schema=TableSchema(name=""), alias="")
+        return Scope(source=self.source, schema=_NO_TABLE, alias="")
 
     def within(self, tree: exp.Expr) -> FromClause:
         """Returns the reader inside a tree, which knows the names that its WITH defines."""
@@ -170,8 +171,8 @@ class FromClause:
         if schema is None:
             raise UnknownTable(name, self.schemas)
         names = {schema.name: {column: column for column in schema.stored_columns}}
-        relation = own_rows(schema.name, self.schemas)
-        return FromRows(relation=relation, schema=describe(relation, self.schemas), names=names)
+        relation, described = describe_own_rows(schema.name, self.schemas)
+        return FromRows(relation=relation, schema=described, names=names)
 
     def _prefix_columns(self, found: FromRows) -> FromRows:
         """Returns columns under names that no other table's columns have."""

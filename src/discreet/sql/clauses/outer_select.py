@@ -34,8 +34,18 @@ from discreet.plan.post.steps import (
     noisy_columns,
     with_parts,
 )
-from discreet.sql.clauses.assembly import QueryFragment, conjunction, name_outputs, number, require_type, tidy, truth
-from discreet.sql.clauses.select_parts import Subqueries, attach_groups, attach_number, columns_of, puts_together
+from discreet.sql.clauses.assembly import name_outputs, number, tidy
+from discreet.sql.clauses.select_parts import (
+    QueryFragment,
+    Subqueries,
+    attach_groups,
+    attach_number,
+    columns_of,
+    conjunction,
+    puts_together,
+    require_type,
+    truth,
+)
 from discreet.sql.clauses.window_clause import beside, find_or_add_window
 from discreet.sql.examples import quote_name
 from discreet.sql.functions import only, read

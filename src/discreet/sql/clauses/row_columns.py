@@ -13,9 +13,8 @@ from discreet.measurement.aggregates import aggregation
 from discreet.plan.model.nodes import ColumnRef, Expression, ExtremeKind, FoldKind, Output
 from discreet.plan.model.relations import Fold
 from discreet.plan.model.types import Type
-from discreet.sql.clauses.assembly import QueryFragment, require_type
 from discreet.sql.clauses.from_clause import FromClause, FromRows
-from discreet.sql.clauses.select_parts import distinct, readable
+from discreet.sql.clauses.select_parts import QueryFragment, distinct, readable, require_type
 from discreet.sql.clauses.window_clause import steps_of
 from discreet.sql.functions import only, read
 from discreet.sql.scope import Names, Scope, same

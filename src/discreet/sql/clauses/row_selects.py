@@ -9,11 +9,11 @@ from sqlglot import exp
 from discreet.plan.analysis.relation_schema import is_part_of_id, is_whole_id, leads_to_id, owns
 from discreet.plan.model.nodes import UNIT, ColumnRef, Expression, Output, substitute
 from discreet.plan.model.relations import RelationUnion, Select, UnitAggregation, WindowedRelation
-from discreet.sql.clauses.assembly import QueryFragment, conjunction, number, truth
+from discreet.sql.clauses.assembly import number
 from discreet.sql.clauses.from_clause import FromClause, FromRows
 from discreet.sql.clauses.pivot_clause import as_rows
 from discreet.sql.clauses.row_columns import FoldScope, everything, name_columns, read_output
-from discreet.sql.clauses.select_parts import keys_of, puts_together
+from discreet.sql.clauses.select_parts import QueryFragment, conjunction, keys_of, puts_together, truth
 from discreet.sql.clauses.subqueries import extract_subqueries
 from discreet.sql.clauses.window_clause import WindowScope
 from discreet.sql.functions import only, read

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from fractions import Fraction
-from functools import singledispatch
+from functools import reduce, singledispatch
 from itertools import chain, combinations, product
 
 from sqlglot import exp
@@ -17,7 +17,9 @@ from sqlglot import exp
 from discreet import check
 from discreet.dataclass import dataclass
 from discreet.measurement.aggregates import AGGREGATIONS
+from discreet.plan.expressions.calls import NULL, call
 from discreet.plan.model.nodes import Aggregate, ColumnRef, Expression, FunctionCall, Output, Question, WindowKind
+from discreet.plan.model.types import Type
 from discreet.plan.post.steps import AttachQuestion
 from discreet.sql.refusals import SqlSource
 
@@ -40,6 +42,35 @@ _SHORT = {
     "strip_right": "trim_right",
 }
 _OPERATORS = {"add", "subtract", "multiply", "divide", "integer_divide", "modulo", "negate", "if"}
+
+
+@dataclass(frozen=True, slots=True)
+class QueryFragment:
+    """A part of a question, the text it is in, and the name it is given."""
+
+    node: exp.Expr
+    source: SqlSource
+    name: str | None = None
+
+
+def require_type(expression: Expression, piece: QueryFragment) -> Expression:
+    """Returns the expression, unless it is a NULL without a type."""
+    if expression is NULL:
+        piece.source.refuse("NULL has no type here.", "Leave it out, or write CAST(NULL AS INT): {count}.", piece.node)
+    return expression
+
+
+def truth(expression: Expression, clause: str, piece: QueryFragment) -> Expression:
+    """Returns the expression, if it is a condition."""
+    if expression.type is not Type.BOOL:
+        reason = f"{clause} takes a condition, not {expression.type.value}."
+        piece.source.refuse(reason, "Compare it with something: {filtered}.", piece.node)
+    return expression
+
+
+def conjunction(conditions: Sequence[Expression]) -> Expression | None:
+    """Returns one condition that holds if all do, as AND writes it; None for none."""
+    return reduce(lambda one, other: call("and", one, other), conditions) if conditions else None
 
 
 def may_be_shown(name: str) -> bool:

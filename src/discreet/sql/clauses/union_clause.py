@@ -13,8 +13,8 @@ from sqlglot import exp
 from discreet.plan.expressions.calls import Mismatch, alike
 from discreet.plan.model.nodes import ColumnRef, Expression, Output, Question
 from discreet.plan.post.steps import UnionAll
-from discreet.sql.clauses.assembly import QueryFragment, tidy
-from discreet.sql.clauses.select_parts import MOST_BLOCKS
+from discreet.sql.clauses.assembly import tidy
+from discreet.sql.clauses.select_parts import MOST_BLOCKS, QueryFragment
 from discreet.sql.refusals import SqlSource
 
 ENDS = ("order", "limit", "offset")

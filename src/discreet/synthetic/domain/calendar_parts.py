@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import check
-from discreet.check import assign
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.synthetic.domain.column_domains import MOST_VALUES, Codes, ColumnDomain, Floats, day_of
@@ -60,8 +59,7 @@ class Calendar(ColumnDomain):
         if (part in _ROUND) is not (years is None):
             told = "to be left out" if part in _ROUND else "to be given"
             raise InvalidParameter("years", years, f"{told} with part={part!r}", _HINT)
-        assign(self, part=part, years=None if years is None else _years(years))
-        assign(self, missing=check.instance(bool, missing=missing))
+        self._declare(part=part, years=None if years is None else _years(years), missing=missing)
         if self.size > MOST_VALUES:
             raise InvalidParameter("years", years, f"to have at most {MOST_VALUES:,} parts", _HINT)
 

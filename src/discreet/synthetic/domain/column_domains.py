@@ -48,6 +48,10 @@ class ColumnDomain(ABC):
 
     missing: bool
 
+    def _declare(self, *, missing: bool, **fields: object) -> None:
+        """Sets its fields, while it is being built."""
+        assign(self, **fields, missing=check.instance(bool, missing=missing))
+
     @property
     @abstractmethod
     def labels(self) -> tuple[Any, ...]:
@@ -150,7 +154,7 @@ column, e.g. ['F', 'M']; they are never read from the data.
             raise InvalidParameter("keys", list(found), told, _KEYS)
         if len(set(found)) < len(found):
             raise InvalidParameter("keys", list(found), "to name each value once", _KEYS)
-        assign(self, keys=found, missing=check.instance(bool, missing=missing))
+        self._declare(keys=found, missing=missing)
 
     @property
     def labels(self) -> tuple[Key, ...]:
@@ -285,9 +289,8 @@ range(0, 100, 5); edges are never read from the data.
             raise InvalidParameter("edges", list(found), "to be whole numbers if whole=True", _EDGES)
         integral = fit and all(isinstance(edge, int) for edge in found)
         floats = tuple(float(edge) for edge in found)
-        assign(self, edges=floats, missing=check.instance(bool, missing=missing))
-        assign(self, whole=integral if whole is None else check.instance(bool, whole=whole))
-        assign(self, within=within, shares=None)
+        counts = integral if whole is None else check.instance(bool, whole=whole)
+        self._declare(edges=floats, missing=missing, whole=counts, within=within, shares=None)
 
     def with_shares(self, shares: Iterable[float]) -> Bins:
         """Returns the same bins with the released shares of their pieces.

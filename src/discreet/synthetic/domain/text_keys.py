@@ -57,8 +57,8 @@ class UnknownKeys(ColumnDomain):
     def __init__(self, most: int = 100, *, other: str = "other", missing: bool = True) -> None:
         if not is_key(other):
             raise InvalidParameter("other", other, "to be a text", _HINT)
-        assign(self, most=check.integer(most=most, at_least=1, at_most=MOST_VALUES - 2), other=other)
-        assign(self, missing=check.instance(bool, missing=missing))
+        largest = check.integer(most=most, at_least=1, at_most=MOST_VALUES - 2)
+        self._declare(most=largest, other=other, missing=missing)
 
     @property
     def labels(self) -> tuple[str | None, ...]:

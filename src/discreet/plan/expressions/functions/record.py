@@ -48,12 +48,14 @@ class Signature:
 
     def accepts(self, given: Sequence[Type]) -> bool:
         """Returns whether the given types fit, an INT serving as FLOAT."""
-        wanted = list(self.arguments)
-        if self.variadic and len(given) > len(wanted):
-            wanted += [wanted[-1]] * (len(given) - len(wanted))
+        wanted = self.types_of(len(given)) if self.variadic else self.arguments
         return len(given) == len(wanted) and all(
             g is w or (g is N and w is F) for g, w in zip(given, wanted, strict=True)
         )
+
+    def types_of(self, count: int) -> tuple[Type, ...]:
+        """Returns the types of so many arguments, the last one repeated."""
+        return self.arguments + self.arguments[-1:] * (count - len(self.arguments))
 
 
 def takes(*arguments: Type, result: Type) -> tuple[Signature, ...]:
