@@ -15,7 +15,7 @@ from discreet import check
 from discreet.check import Number
 from discreet.curator.asking.answer import Answer
 from discreet.curator.asking.performer import PaidQuestion, ProfileRequest, ReleaseExecutor
-from discreet.curator.asking.planner import Planner
+from discreet.curator.asking.planner import Planner, refuse_all_rows
 from discreet.curator.asking.profiler import Profiler
 from discreet.curator.catalog.catalog import Catalog, Day
 from discreet.curator.catalog.declarations import End
@@ -223,6 +223,7 @@ class Curator(Verbs):
             measurement = self._plan(request)
         wanted: ProfileRequest | None = None
         if request.profile is not None or request.coverage is not None:
+            refuse_all_rows(measurement.periods, "A profile")
             terms, wanted = self._profiler.reserve_profile(measurement, terms, request.profile, request.coverage)
 
         def show(bought: PricedResult[MeasurementResult]) -> Answer:
@@ -276,7 +277,7 @@ class Curator(Verbs):
 
     def _explain(self, request: Explain, caller: Caller) -> Explanation:
         measurement = self._plan(request)
-        state = self._ledger.admit(measurement.account, caller.analyst)
+        state = self._ledger.admit(measurement.account, caller.analyst, periods=measurement.periods)
         terms = self._planner.terms(measurement, request, state.budget)
         self._planner.check_interval(measurement, terms, request.interval)
         measurement = self._planner.payable(measurement, terms)
@@ -297,7 +298,7 @@ class Curator(Verbs):
 
     def _rehearse(self, request: Rehearse, caller: Caller) -> Answer:
         measurement = self._plan(request, rehearsal.SALT)
-        state = self._ledger.admit(measurement.account, caller.analyst)
+        state = self._ledger.admit(measurement.account, caller.analyst, periods=measurement.periods)
         result = rehearsal.rehearse_query(
             measurement, QueryBudget.of(request.epsilon, request.delta, state.budget), request.rows
         )
@@ -314,7 +315,9 @@ class Curator(Verbs):
 
     def _profile(self, request: BuyProfile, caller: Caller) -> Profile:
         self._ledger.admit(self._catalog.account_of(request.table), caller.analyst, caller.project)
-        self._limits.settle([self._catalog.schema(request.table).name], caller)
+        schema = self._catalog.schema(request.table)
+        refuse_all_rows(() if schema.period is None else (schema.period.per,), "A profile")
+        self._limits.settle([schema.name], caller)
         plan = self._profiler.plan(request.table, request.columns, request.by)
         wanted = self._profiler.of_table(plan, request.epsilon)
         return self._profiler.buy(wanted, caller)

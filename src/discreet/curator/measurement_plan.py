@@ -106,6 +106,7 @@ class MeasurementPlan:
         probes: for the facts that the question needs and no declaration has.
         facts: what was found out before.
         built: programs and replay keys that were worked out already.
+        periods: whose rows it may count, where rows have budgets by period.
     """
 
     plan: Question
@@ -116,6 +117,7 @@ class MeasurementPlan:
     probes: tuple[Probe, ...]
     facts: Facts
     sql: str = field(default="", repr=False, compare=False)
+    periods: tuple[str, ...] = ()
     built: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def about(self, plan: Question) -> MeasurementPlan:
@@ -314,6 +316,7 @@ class MeasurementPlan:
             terms=terms.text,
             sql=self.sql,
             asked=terms.epsilon,
+            periods=self.periods,
         )
 
     def request_key(self, terms: QueryBudget) -> str:

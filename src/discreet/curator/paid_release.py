@@ -71,6 +71,7 @@ class ChargeRequest:
         sql: the text as it was asked, for people; the same question in other words is the same request.
         restart: what a process that knows the key alone needs to go on with the charge.
         asked: the epsilon that the caller asked with; None where nothing was asked in epsilon.
+        periods: the first days of the periods whose rows it may depend on, where each has a budget of its own.
     """
 
     accounts: tuple[str, ...]
@@ -81,6 +82,7 @@ class ChargeRequest:
     sql: str = ""
     restart: str = ""
     asked: Fraction | None = None
+    periods: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -282,7 +284,8 @@ def release_once(
         QueryFailed: if the run failed, or did so before under this key; the charge stays.
         KeyboardInterrupt: on Ctrl-C; its notes say what was charged and stored.
     """
-    first, *_ = [ledger.admit(account, caller.analyst, caller.project) for account in paid.request.accounts]
+    asked = paid.request
+    first, *_ = [ledger.admit(one, caller.analyst, caller.project, asked.periods) for one in asked.accounts]
     if caller.key is None or not ledger.is_charged(
         caller.analyst, caller.key
     ):  # a key that was charged has an outcome of its own
@@ -462,6 +465,7 @@ def _charge(ledger: Ledger, request: ChargeRequest, caller: Caller) -> Receipt:
         reserve=caller.reserve,
         sql=request.sql,
         restart=request.restart,
+        periods=request.periods,
         asked="" if request.asked is None else f"{request.asked.numerator}/{request.asked.denominator}",
     )
     return first

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
+from discreet.hint_text import Hint
 from discreet.ledger.renewal.open_period import OpenPeriod
 from discreet.ledger.serialization import (
     at_most,
@@ -35,7 +36,7 @@ from discreet.ledger.tallies import (
     rules,
     share_used,
 )
-from discreet.privacy import AnyBudget, ApproxDP, Loss, Neighbours, PureDP, RenewingBudget, Unit
+from discreet.privacy import AnyBudget, ApproxDP, Loss, Neighbours, PureDP, RenewalSchedule, RenewingBudget, Unit
 from discreet.privacy.budget import split
 from discreet.report.display import Display, DisplayMixin, share_spent
 
@@ -74,6 +75,7 @@ class Account:
 
     Attributes:
         salt: a secret of the account, by which rows of one unit are chosen; it never leaves the curator.
+        rows: by which periods of their dates rows have budgets of their own; None where all rows share one.
     """
 
     name: str
@@ -81,6 +83,7 @@ class Account:
     neighbours: Neighbours
     budget: Loss
     salt: bytes = dataclasses.field(repr=False)
+    rows: RenewalSchedule | None = None
 
     def __hash__(self) -> int:
         """Hashes the name, which is unique in a ledger: every charge looks prices up by account."""
@@ -88,15 +91,14 @@ class Account:
 
     def write(self) -> str:
         """Returns the account as canonical JSON."""
-        return canonical(
-            {
-                "budget": write_loss(self.budget),
-                "name": self.name,
-                "neighbours": self.neighbours.value,
-                "salt": self.salt.hex(),
-                "unit": write_unit(self.unit),
-            }
-        )
+        fields = {
+            "budget": write_loss(self.budget),
+            "name": self.name,
+            "neighbours": self.neighbours.value,
+            "salt": self.salt.hex(),
+            "unit": write_unit(self.unit),
+        }
+        return canonical(fields if self.rows is None else {**fields, "rows": self.rows.write()})
 
     @classmethod
     def read(cls, text: str) -> Account:
@@ -108,6 +110,7 @@ class Account:
             neighbours=Neighbours(fields["neighbours"]),
             budget=read_loss(fields["budget"]),
             salt=bytes.fromhex(fields["salt"]),
+            rows=RenewalSchedule.read(fields["rows"]) if "rows" in fields else None,
         )
 
 
@@ -319,6 +322,9 @@ def cap_in(budget: Loss, cap: AnyBudget) -> AnyBudget:
         InvalidParameter: if the cap is of another currency.
     """
     if isinstance(cap, RenewingBudget):
+        if cap.schedule.of:
+            hint = Hint("A cap counts queries, whichever rows they are about. Leave {of} out.")
+            raise InvalidParameter("cap.of", cap.schedule.of, "to be left out", hint)
         amount, _ = split(cap_in(budget, cap.amount))
         return RenewingBudget(amount, cap.schedule)
     if isinstance(budget, ApproxDP) and isinstance(cap, PureDP):
@@ -388,6 +394,9 @@ class Balance(DisplayMixin):
             names without a role, which share theirs.
         renews: by which calendar the budget or cap renews, and when next; empty if only a steward renews it.
         reserved: amounts set aside, which count as spent: the purpose of each, and how much of it is used.
+        rows: by which dates rows have budgets of their own, in words; empty where all rows share one. With them, the
+            figures are those of the period that has least left, and the lifetime is of one person over all periods.
+        periods: the first day of each period on whose rows anything was spent, and how much.
     """
 
     total: Loss
@@ -402,6 +411,8 @@ class Balance(DisplayMixin):
     stopped: tuple[str, ...] = ()
     renews: str = ""
     reserved: tuple[tuple[str, str], ...] = ()
+    rows: str = ""
+    periods: tuple[tuple[str, str], ...] = ()
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.total}; spent {describe_share(self.spent_share)})"
@@ -422,13 +433,14 @@ class Balance(DisplayMixin):
         """The figures for people, by their labels."""
         state = "; ".join((f"open, period {self.period}", *_describe_stopped(self.stopped)))
         return {
-            "total": str(self.total),
+            "total": f"{self.total} {self.rows}".strip(),
             **({"renews": self.renews} if self.renews else {}),
-            "spent": describe_share(self.spent_share),
+            "spent of the fullest" if self.rows else "spent": describe_share(self.spent_share),
             **{f"set aside for {purpose}": used for purpose, used in self.reserved},
+            **{f"spent on rows from {day}": spent for day, spent in self.periods},
             "remaining": str(self.remaining),
             "largest query without delta": f"epsilon={at_most(self.remaining.epsilon)}",
-            "spent in its lifetime": describe_share(self.lifetime_share),
+            "spent of one person" if self.rows else "spent in its lifetime": describe_share(self.lifetime_share),
             "state": state,
         }
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from discreet.errors import LedgerTampered
 from discreet.ledger.account import Account, AccountMember, AccountState, Role
-from discreet.ledger.caps import approvals, teams
+from discreet.ledger.caps import approvals, row_periods, teams
 from discreet.ledger.entry import Entry
 from discreet.ledger.redeclaration import is_of_same_people, named_keys
 from discreet.ledger.renewal.open_period import OpenPeriod
@@ -174,12 +174,30 @@ def charge(
             team = _known(teams.find_team(states, account, name, before), "a team")
             spenders.append((kind, name, teams.place_of_team(account, name), team))
     reserve = next((name for kind, name, _ in caps if kind == "reserve"), "")
-    after = before.with_reserved_charge(reserve, once) if reserve else before.with_charge(once)
-    written: list[tuple[Place, Kept]] = [(("standing", account), after)]
+    days = [day for kind, day, _ in caps if kind == row_periods.KIND]
+    opened_as = _opened(states, account)
+    if days or (opened_as.rows is not None and price.spent_under(before.budget) != before.budget * 0):
+        if opened_as.rows is None or not days:
+            raise LedgerTampered(entry, "it does not name the periods of rows that it is charged to")
+        written = row_periods.add_row_charge(states, opened_as, before, days, price, reserve).written
+    else:
+        after = before.with_reserved_charge(reserve, once) if reserve else before.with_charge(once)
+        written = [(("standing", account), after)]
     for kind, name, place, state in spenders:
         present = _in_open_period(state, opened.get((kind, name), ""), entry, before)
         written.append((place, present.with_charge(once)))
     states.put(*written)
+
+
+_read_account = lru_cache(maxsize=256)(Account.read)
+
+
+def _opened(states: StateStore, account: str) -> Account:
+    """Returns what an account was opened as."""
+    text = states.get("account", account)
+    if text is None:
+        raise LedgerTampered(0, "an entry is about an account that was never opened")
+    return _read_account(text)
 
 
 def _known(state: AccountMember | None, called: str) -> AccountMember:

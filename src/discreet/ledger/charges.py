@@ -14,11 +14,13 @@ from typing import NamedTuple
 
 from discreet.accounting.filters import Rule
 from discreet.dataclass import dataclass
-from discreet.errors import InsufficientBudget, InternalError, InvalidParameter, KeyConflict, NotPermitted
+from discreet.errors import InsufficientBudget, InternalError, InvalidParameter, KeyConflict
 from discreet.hint_text import Hint
 from discreet.ledger import changes, policy
 from discreet.ledger.account import Account, AccountMember, AccountState
 from discreet.ledger.caps.approvals import find_approval, used_request
+from discreet.ledger.caps.reserves import amounts_refused, require_reserve
+from discreet.ledger.caps.row_periods import add_row_charge, place_of_period, require_periods
 from discreet.ledger.caps.teams import place_of_membership
 from discreet.ledger.cost import Cost
 from discreet.ledger.entry import Entry, digest
@@ -39,7 +41,7 @@ from discreet.ledger.serialization import (
     write_ratio,
 )
 from discreet.ledger.store.ledger_store import Kept, Place, Transaction
-from discreet.ledger.tallies import CURRENCIES, ChargePrice, RemainingBudget, Tallies, loss, prices, rules, share_used
+from discreet.ledger.tallies import CURRENCIES, ChargePrice, RemainingBudget, Tallies, loss, prices, share_used
 from discreet.privacy import Loss, PureDP, events
 from discreet.privacy.events import Event
 from discreet.report.display import share_left
@@ -141,6 +143,7 @@ class PricedRequest(NamedTuple):
         sql: the text as it was asked, for people; an entry has it if there is one. It is no part of the digest.
         restart: what a process needs to go on with the charge if it knows the key alone. The entry has it, too.
         reserve: what was set aside before, from which it is paid; empty for the account itself.
+        periods: whose rows it is about, where rows have budgets by period.
     """
 
     orders: tuple[AccountCharge, ...]
@@ -156,6 +159,7 @@ class PricedRequest(NamedTuple):
     restart: str = ""
     asked: str = ""
     reserve: str = ""
+    periods: tuple[str, ...] = ()
 
     def places(self) -> list[Place]:
         """Returns the places of the states that the charge will look at."""
@@ -165,6 +169,7 @@ class PricedRequest(NamedTuple):
             places += ("standing", account), changes.place_of(account, self.who), place_of_membership(account, self.who)
             if self.project:
                 places.append(changes.place_of_project(account, self.project))
+            places += [place_of_period(account, day) for day in self.periods]
         return places
 
     def is_of(self, charged: Sequence[Entry], written: str) -> bool:
@@ -199,6 +204,7 @@ def request(
     restart: str = "",
     asked: str = "",
     reserve: str = "",
+    periods: Sequence[str] = (),
 ) -> PricedRequest:
     """Checks and prices a request; touches no balance.
 
@@ -214,14 +220,15 @@ def request(
     if key is not None:
         sign, mark = name(key=key), _mark(orders, told, replay_key, terms)
     project = name(project=project) if project else ""
-    words = text(sql=sql), text(restart=restart), text(asked=asked), name(reserve=reserve) if reserve else ""
+    named = tuple(sorted({day for order in orders for day in require_periods(order.account, periods)}))
+    words = text(sql=sql), text(restart=restart), text(asked=asked), name(reserve=reserve) if reserve else "", named
     return _new(PricedRequest, (orders, who, quoted(told), sign, mark, project, 0, replay_key, terms, *words))
 
 
 def beside(receipt: Receipt, find: Callable[[str], Account], question: str) -> PricedRequest:
     """Returns a request that costs nothing, for what is released on the way to what a receipt has paid for."""
-    free = request({receipt.account: events.Composed([])}, find, analyst=receipt.analyst, question=question)
-    return free._replace(beside=receipt.sequence)
+    order = _order(find(receipt.account), events.Composed([]))
+    return PricedRequest((order,), receipt.analyst, quoted(text(question=question)), "", "", "", receipt.sequence)
 
 
 def _mark(orders: tuple[AccountCharge, ...], question: str, replay_key: str, terms: str | None) -> str:
@@ -343,14 +350,17 @@ def _weigh_charge(rows: Transaction, asked: PricedRequest, order: AccountCharge)
     now = _admit_analyst(rows, account, asked.who)
     spenders = capped_spenders(rows, account, asked.who, now, project=asked.project)
     price = ChargePrice(order.price)
-    refused = partial(_refusal, rows, asked, order, now, spenders)
     if asked.reserve:
-        _require_reserve(asked, order, now)
-    after = now.with_reserved_charge(asked.reserve, price) if asked.reserve else now.with_charge(price)
+        require_reserve(asked.reserve, account, asked.who, now, order.price)
+    if order.account.rows is not None:
+        now, after, named, written = add_row_charge(rows, order.account, now, asked.periods, order.price, asked.reserve)
+    else:
+        after = now.with_reserved_charge(asked.reserve, price) if asked.reserve else now.with_charge(price)
+        named, written = "", [(("standing", account), after)]
+    refused = partial(_refusal, rows, asked, order, now, spenders)
     held = after.spent.find_holding_rule(now.budget)
     if held is None:
         raise refused()
-    written: list[tuple[Place, Kept]] = [(("standing", account), after)]
     approved = 0
     for spender in spenders:
         charged = spender.state.with_charge(price)
@@ -362,9 +372,9 @@ def _weigh_charge(rows: Transaction, asked: PricedRequest, order: AccountCharge)
         written.append((spender.place, charged))
     if approved:
         written.append(used_request(rows, approved))
-    caps = ",".join([spender.text for spender in spenders if spender.has_cap])
-    if asked.reserve:
-        caps += f'{"," if caps else ""}["reserve",{quoted(asked.reserve)},""]'
+    capped = [spender.text for spender in spenders if spender.has_cap]
+    reserved = f'["reserve",{quoted(asked.reserve)},""]' if asked.reserve else ""
+    caps = ",".join([*capped, *[told for told in (reserved, named) if told]])
     return _new(WeighedCharge, (now, after, held, caps, written, approved))
 
 
@@ -378,31 +388,6 @@ def _weigh_beside(rows: Transaction, asked: PricedRequest, order: AccountCharge)
     person = changes.member(rows, account, asked.who, now)
     written: list[tuple[Place, Kept]] = [(("standing", account), now), (changes.place_of(account, asked.who), person)]
     return _new(WeighedCharge, (now, now, held, "", written, 0))
-
-
-def _require_reserve(asked: PricedRequest, order: AccountCharge, now: AccountState) -> None:
-    """Checks that a charge may come from a reserve, and fits it.
-
-    Raises:
-        InvalidParameter: if nothing of that name is set aside.
-        NotPermitted: if it is set aside for somebody else.
-        InsufficientBudget: if too little of it is left.
-    """
-    account, reserve = order.account.name, now.reserve(asked.reserve)
-    if reserve is None:
-        hint = Hint("Ask a steward to set an amount aside under this name, or leave {reserve} out.")
-        raise InvalidParameter("reserve", asked.reserve, f"to be set aside on account {account!r}", hint)
-    if reserve.who not in ("", asked.who):
-        raise NotPermitted(asked.who, f"spend from reserve {asked.reserve!r}", f"It is set aside for {reserve.who}.")
-    if not reserve.covers(order.price):
-        requested, remaining = _amounts_refused(order, reserve.spent, now.budget)
-        whole, used = share_used(reserve.promise, now.budget), share_used(reserve.spent, now.budget)
-        left = "" if whole is None or used is None else share_left(max(whole - used, Fraction(0)))
-        hint = Hint(
-            f"Nothing was spent from reserve {asked.reserve!r} of account {account!r}. Leave {{reserve}} out, or ask a "
-            "steward to set more aside under another name."
-        )
-        raise InsufficientBudget(requested, remaining, hint, left=f"{left} of the budget, in the reserve")
 
 
 def require_room(account: Account, now: AccountState, after: AccountState, amount: Loss) -> None:
@@ -451,24 +436,17 @@ def _refusal(  # noqa: PLR0917 - all that a charge was weighed with
         spent, cap, whole = capped.state.spent, capped.state.cap, "cap"
         reason, renews = f"This counts against the cap of {capped.called!r} on account", capped.state.renews or renews
         more = " A steward can allow this query beyond the cap: request an approval."
+    by_rows = "" if order.account.rows is None else f", budget {order.account.rows}"
     later = "" if renews is None else f" The {whole} renews {renews.describe(rows)}."
     advice = _advice(order.price, now, [spender.state for spender in spenders])
-    hint = Hint(f"{reason} {order.account.name!r}. {advice}{later}{more}")
-    requested, remaining = _amounts_refused(order, spent, cap)
+    hint = Hint(f"{reason} {order.account.name!r}{by_rows}. {advice}{later}{more}")
+    requested, remaining = amounts_refused(order.price, spent, cap)
     before, after = (share_used(sums, cap) for sums in (spent, spent + order.price))
     if before is None or after is None:
         return InsufficientBudget(requested, remaining, hint)
     cost = Cost(ratio(asked.asked) if asked.asked else None, after - before, requested)
     left = share_left(max(1 - before, Fraction(0)))
     return InsufficientBudget(requested, remaining, hint, needs=f"{cost.brief} of the {whole}", left=left)
-
-
-def _amounts_refused(order: AccountCharge, spent: Tallies, cap: Loss) -> tuple[Loss, Loss]:
-    for rule in rules(cap):
-        cost = order.price.of(rule)
-        if cost is not None and spent.of(rule) is not None:
-            return cost, spent.remaining_under(rule)
-    return order.price.spent_under(cap) or cap * 0, cap * 0
 
 
 def _advice(price: Tallies, now: AccountState, caps: Sequence[AccountMember]) -> str:

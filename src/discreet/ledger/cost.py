@@ -145,9 +145,14 @@ def meaning(account: Account, budget: Loss, period: int, answer: Loss | None = N
     """
     one = "a person" if len(account.unit.columns) <= 1 else "a unit"
     what = f"whether {one} is in the data"
+    if account.rows is not None:
+        one = f"a person's part of one {account.rows.per}"
+        what = f"whether {one} is in the data"
     if account.neighbours is Neighbours.REPLACE:
         what = f"which of two values {one} has"
     whole = f"at most {_percent_above(best_guess(budget))} with all that this account may release"
+    if account.rows is not None:
+        whole += f" about one {account.rows.per}"
     if period > 1 or renews:
         whole += " in this period"
     if renews:

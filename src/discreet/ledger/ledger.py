@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Self
 
@@ -10,6 +10,7 @@ from discreet.errors import AccountLocked, DiscreetError, InsufficientBudget, Le
 from discreet.ledger import changes, charges, outcomes, policy, standings
 from discreet.ledger.account import Account, AccountState, Balance, Role
 from discreet.ledger.acts.cap_actions import CapActions
+from discreet.ledger.caps import row_periods
 from discreet.ledger.charges import Receipt
 from discreet.ledger.entry import Entry, Head
 from discreet.ledger.journal import Journal
@@ -110,8 +111,10 @@ class Ledger:
             now = changes.account_state(rows, account)
             return None if now is None else changes.member(rows, account, analyst, now).limit
 
-    def admit(self, account: str, analyst: str, project: str = "") -> AccountState:
+    def admit(self, account: str, analyst: str, project: str = "", periods: Sequence[str] = ()) -> AccountState:
         """Returns the state of an account, if an analyst may ask on it, also for what is free.
+
+        Where rows have budgets by period, it is that of the period with least left, of those that are named.
 
         Raises:
             NotPermitted: if the analyst may not ask.
@@ -122,7 +125,7 @@ class Ledger:
             now = policy.present_account(rows, account)
             if who != policy.OWNER:
                 policy.require_asking(rows, account, who, changes.member(rows, account, who, now), now)
-        return now
+            return row_periods.fullest(now, row_periods.find_periods(rows, account, now, periods)) if periods else now
 
     def is_charged(self, analyst: str, key: str) -> bool:
         """Returns whether an idempotency key was charged; `charge` then gives its receipt, or refuses it."""
@@ -149,6 +152,7 @@ class Ledger:
         restart: str = "",
         asked: str = "",
         reserve: str = "",
+        periods: Sequence[str] = (),
     ) -> Receipt:
         """Charges one event to one account, durably, or raises and spends nothing.
 
@@ -167,6 +171,7 @@ class Ledger:
             restart: what a process that knows the key alone needs to go on with the charge.
             asked: the epsilon that was asked for, as "p/q", for people who read the history.
             reserve: an amount that was set aside, from which it is paid.
+            periods: the first days of all periods whose rows it may depend on, where each has a budget.
 
         Raises:
             InsufficientBudget: if the account or the analyst's cap would not hold.
@@ -187,6 +192,7 @@ class Ledger:
             restart=restart,
             asked=asked,
             reserve=reserve,
+            periods=periods,
         )[0]
 
     def charge_all(
@@ -203,6 +209,7 @@ class Ledger:
         restart: str = "",
         asked: str = "",
         reserve: str = "",
+        periods: Sequence[str] = (),
     ) -> tuple[Receipt, ...]:
         """Charges several accounts like `charge`, all or none; the answer belongs to the first by name."""
         priced = charges.request(
@@ -218,12 +225,20 @@ class Ledger:
             restart=restart,
             asked=asked,
             reserve=reserve,
+            periods=periods,
         )
         with self._journal.acting(priced.places) as rows:
             return (priced.key and charges.earlier(rows, priced)) or charges.charge(rows, priced)
 
     def refusal(
-        self, account: str, event: Event, *, analyst: str, project: str = "", reserve: str = ""
+        self,
+        account: str,
+        event: Event,
+        *,
+        analyst: str,
+        project: str = "",
+        reserve: str = "",
+        periods: Sequence[str] = (),
     ) -> DiscreetError | None:
         """Returns the error with which `charge` would refuse an event now; writes nothing.
 
@@ -232,7 +247,7 @@ class Ledger:
         """
         try:
             whose = {"analyst": analyst, "project": project, "reserve": reserve}
-            asked = charges.request({account: event}, self.account, **whose)
+            asked = charges.request({account: event}, self.account, periods=periods, **whose)
             with self._journal.reading() as rows:
                 charges.weigh(rows, asked)
         except (InsufficientBudget, AccountLocked, UnsupportedEvent) as error:
@@ -250,32 +265,17 @@ class Ledger:
         return outcomes.claim_run(self._journal, receipt, wait)
 
     def reopen(self, receipt: Receipt) -> Receipt | None:
-        """Returns a receipt to go on with a `repeated` charge, see `outcomes.reopen`; None if it has ended."""
+        """Returns a receipt to go on with a `repeated` charge; None if it has ended."""
         with self._journal.reading() as rows:
             return outcomes.reopen(rows, receipt)
 
     def interrupt(self, receipt: Receipt) -> bool:
-        """Notes that the runner of a question has stopped: its charge stays, and may be claimed at once.
-
-        Returns:
-            Whether the charge has an answer all the same.
-        """
+        """Notes that the runner of a question has stopped, and returns whether the charge has an answer anyway."""
         with self._journal.acting() as rows:
             return outcomes.interrupt(rows, receipt)
 
     def fail(self, *receipts: Receipt) -> None:
-        """Notes that a question failed after its charge, which uses one of the analyst's credits on the account.
-
-        >>> from discreet.ledger import FAILURE_CEILING
-        >>> from discreet.privacy import Budget, Unit, events
-        >>> ledger = Ledger()
-        >>> _ = ledger.stewardship.open_account("patients", unit=Unit("patient"), budget=Budget(epsilon=1))
-        >>> for who in range(FAILURE_CEILING):  # one failure of each may be a plan of them all
-        ...     ledger.stewardship.appoint(f"analyst {who}", "analyst", account="patients")
-        ...     ledger.fail(ledger.charge("patients", events.Pure(0.01), analyst=f"analyst {who}"))
-        >>> len(ledger.balance("patients").stopped)
-        9
-        """
+        """Notes that a question failed after its charge, which uses one of the analyst's credits on the account."""
         with self._journal.acting() as rows:
             for receipt in receipts:
                 outcomes.fail(rows, receipt)

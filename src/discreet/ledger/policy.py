@@ -23,7 +23,7 @@ from discreet.dataclass import dataclass
 from discreet.errors import AccountLocked, InvalidParameter, NotPermitted
 from discreet.ledger import changes
 from discreet.ledger.account import NO_FAILURES, SHARED, Account, AccountMember, AccountState, Balance, Failures, Role
-from discreet.ledger.caps import teams
+from discreet.ledger.caps import row_periods, teams
 from discreet.ledger.renewal.open_period import OpenPeriod
 from discreet.ledger.serialization import parse_canonical, quoted, write_loss
 from discreet.ledger.store.ledger_store import Place, StateStore, Transaction
@@ -231,9 +231,19 @@ def balance(
         return _balance_of(rows, teams.find_team(rows, account, team, now) or AccountMember.of(now), now)
     found = failures(rows, account, now)
     if analyst is None:
+        opened = require_account_opened(rows, account)
+        if opened.rows is not None:
+            return _balance_by_rows(rows, opened, now, found)
         return dataclasses.replace(Balance.of(now, found), renews=_describe(rows, now.renews))
     own = find_credit_owner(rows, account, analyst)
     return _balance_of(rows, changes.member(rows, account, analyst, now), now, found, own)
+
+
+def _balance_by_rows(rows: Transaction, opened: Account, now: AccountState, found: Failures) -> Balance:
+    """Returns the figures of the fullest period of rows, and what is spent of each."""
+    periods = row_periods.all_periods(rows, opened.name, now)
+    whole = Balance.of(row_periods.fullest(now, periods), found)
+    return dataclasses.replace(whole, rows=str(opened.rows), periods=row_periods.describe_periods(now, periods))
 
 
 def _balance_of(

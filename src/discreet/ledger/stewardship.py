@@ -171,8 +171,12 @@ class Stewardship:
                 raise InvalidParameter("budget", None, f"to be given for the new account {called!r}", hint)
             amount, schedule = split(budget)
             rules(amount)
-            opened = Account(name=called, unit=unit, neighbours=relation, budget=amount, salt=new_salt())
-            body = {"account": parse_canonical(opened.write()), **calendar_fields(rows, schedule)}
+            by_rows = schedule if schedule is not None and schedule.of else None
+            opened = Account(name=called, unit=unit, neighbours=relation, budget=amount, salt=new_salt(), rows=by_rows)
+            if by_rows is not None:
+                rows.require_version(CALENDARS)
+            calendar = {} if by_rows is not None else calendar_fields(rows, schedule)
+            body = {"account": parse_canonical(opened.write()), **calendar}
             changes.apply(rows, rows.add("open", body, who=steward, account=called))
         return opened
 
@@ -249,6 +253,7 @@ class Stewardship:
                 policy.open_due_period(rows, account)
             now = policy.require_account(rows, account)
             amount, schedule = (now.budget, None) if budget is None else split(budget)
+            schedule = _clock_of(policy.require_account_opened(rows, account), schedule)
             chosen = same_currency(now.budget, amount)
             if kind == "renew" and schedule is None and now.renews is not None:
                 schedule = now.renews.schedule
@@ -344,6 +349,22 @@ def calendar_fields(rows: Transaction, schedule: RenewalSchedule | None) -> dict
     return {"renews": first_opening(schedule, rows)}
 
 
+def _clock_of(opened: Account, schedule: RenewalSchedule | None) -> RenewalSchedule | None:
+    """Returns the calendar by which an account shall renew; None where rows have budgets by their dates.
+
+    Raises:
+        InvalidParameter: if that changes by which periods of rows the account is counted.
+    """
+    by_rows = schedule if schedule is not None and schedule.of else None
+    if by_rows == opened.rows and (opened.rows is None or schedule is not None):
+        return None if by_rows is not None else schedule
+    if schedule is None:
+        return None
+    told = "per never" if opened.rows is None else str(opened.rows)
+    hint = "Which rows share a budget is fixed when an account is opened. Open another account."
+    raise InvalidParameter("budget.of", schedule.of or None, f"to be counted {told}", hint)
+
+
 def _same_account(
     rows: Transaction, known: Account, unit: Unit, neighbours: Neighbours, budget: AnyBudget | None
 ) -> Account:
@@ -356,7 +377,7 @@ def _same_account(
     amount, schedule = (None, None) if budget is None else split(budget)
     if amount is not None and amount != known.budget and (now is None or amount != now.budget):
         raise InvalidParameter("budget", budget, f"to be {known.budget}, as declared before", hint)
-    present = None if now is None or now.renews is None else now.renews.schedule
+    present = known.rows if now is None or now.renews is None else now.renews.schedule
     if schedule not in (None, present):
         raise InvalidParameter("budget", budget, f"to renew {present or 'per never'}, as in the ledger", hint)
     return known

@@ -138,7 +138,9 @@ def _rows(relation: Relation) -> list[Any]:
 
 @_rows.register
 def _(relation: BaseTable) -> list[Any]:
-    return ["table", relation.name, list(relation.unit) if isinstance(relation.unit, tuple) else relation.unit]
+    unit = list(relation.unit) if isinstance(relation.unit, tuple) else relation.unit
+    period = [] if relation.period is None else [[relation.period.column, relation.period.per]]
+    return ["table", relation.name, unit, *period]
 
 
 @_rows.register

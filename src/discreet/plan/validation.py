@@ -12,6 +12,7 @@ from typing import Any
 
 from discreet import check
 from discreet.errors import InvalidParameter
+from discreet.plan.analysis.row_periods import names_days
 from discreet.plan.expressions.evaluation import INT_HIGH, INT_LOW
 from discreet.plan.expressions.functions import FUNCTIONS, Signature
 from discreet.plan.expressions.pattern_grammar import PatternError, parse
@@ -92,6 +93,7 @@ def check_reading(reading: Reading, declared: Declared) -> None:
     if reading.source is None:
         columns = declared[reading.table]
     else:
+        _require_named(reading.source, None)
         check_relation(reading.source, declared)
         columns = shape(reading.source, declared)
         if reading.bounding is None and next(cuts(reading.source), None) is not None:
@@ -127,6 +129,7 @@ def check_relation(relation: Relation, declared: Declared) -> None:
         InvalidParameter: naming the part that is wrong.
     """
     _check_own(relation, declared)
+    _check_periods(relation)
     for child in children(relation):
         check_relation(child, declared)
     for expression, source in _computed_expressions(relation):
@@ -186,6 +189,23 @@ def _check_own(relation: Relation, declared: Declared) -> None:
     parts = relation.unit if isinstance(relation.unit, tuple) else (relation.unit,)
     if not parts or any(declared[relation.name].get(part) in (None, Type.FLOAT) for part in parts):
         raise InvalidParameter("unit", relation.unit, "to be declared columns of whole or text ids")
+
+
+def _check_periods(relation: Relation) -> None:
+    """Checks that rows with budgets by period are read in periods that are named.
+
+    A release costs those periods alone to which it was charged. So whatever reads all rows is refused here, whoever
+    planned it: the condition must be the first that is asked of the rows.
+    """
+    for child in children(relation):
+        _require_named(child, relation.where if isinstance(relation, Select) else None)
+
+
+def _require_named(relation: Relation, where: Expression | None) -> None:
+    if not isinstance(relation, BaseTable) or relation.period is None:
+        return
+    if where is None or not names_days(where, relation.period.date):
+        raise InvalidParameter("relation", relation.name, "to be read in named periods of its rows alone")
 
 
 def _check_step(relation: LinkedTable, own: Mapping[str, Type], through: Mapping[str, Type]) -> None:

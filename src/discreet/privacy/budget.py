@@ -16,8 +16,8 @@ from discreet.privacy.losses import ZCDP, ApproxDP, Loss, PureDP
 PERIODS = ("day", "week", "month", "quarter", "year", "never")
 """How often a budget may renew; "never" is for a budget that renews no longer."""
 
-BUDGET_PARTS = ("epsilon", "delta", "rho", "per", "zone", "start")
-"""The arguments of `Budget`: amounts, and the calendar by which they renew."""
+BUDGET_PARTS = ("epsilon", "delta", "rho", "per", "zone", "start", "of")
+"""The arguments of `Budget`: amounts, and the calendar by which they renew, or by which rows have their own."""
 
 FIRST_START = dt.date(2001, 1, 1)
 """Where periods are counted from unless a start is given: a Monday, and the first day of a month and a year."""
@@ -36,9 +36,11 @@ class RenewalSchedule:
         per: the length of a period, one of `PERIODS`.
         zone: the time zone of the calendar, by its IANA name.
         start: the first day of some period; all others follow from it.
+        of: a column of dates. Then nothing renews by a clock: the rows of each period have a budget of their own.
 
     Raises:
-        InvalidParameter: if there is no such period or time zone, or a month may lack the day of the start.
+        InvalidParameter: if there is no such period or time zone, a month may lack the day of the start, or rows are
+            counted by another calendar than that of their dates.
 
     >>> schedule = RenewalSchedule("month", start=dt.date(2026, 7, 15))
     >>> schedule.period_at(dt.datetime(2026, 11, 14, 23, tzinfo=dt.UTC)), schedule.after(dt.date(2026, 10, 15))
@@ -48,6 +50,7 @@ class RenewalSchedule:
     per: str
     zone: str = _UTC
     start: dt.date = FIRST_START
+    of: str = ""
 
     def __post_init__(self) -> None:
         if self.per not in PERIODS:
@@ -59,11 +62,28 @@ class RenewalSchedule:
         if self.per in _MONTHS and self.start.day > _LAST_COMMON_DAY:
             hint = Hint("Pass {start:2026-07-01}: some months are shorter.")
             raise InvalidParameter("start", str(self.start), "to be one of the first 28 days of a month", hint)
+        if self.of:
+            self._check_rows()
+
+    def _check_rows(self) -> None:
+        """Refuses what dates of rows do not have: a time zone, another first day, and no periods at all."""
+        check.label(of=self.of)
+        given = [("zone", self.zone, _UTC), ("start", str(self.start), str(FIRST_START))]
+        for name, value, usual in given:
+            if value != usual:
+                raise InvalidParameter(name, value, Hint("to come without {of}"), Hint(f"Leave {{{name}}} out."))
+        if self.per == "never":
+            raise InvalidParameter(
+                "per", self.per, Hint("to be a period where {of} is given"), Hint("Pass {per:month}.")
+            )
+
+    def period_of(self, day: dt.date) -> dt.date:
+        """Returns the first day of the period that the date of a row is in."""
+        return self._add(self._count(day))
 
     def period_at(self, moment: dt.datetime) -> dt.date:
         """Returns the first day of the period that a moment is in, on the calendar of the zone."""
-        day = moment.astimezone(_find_zone(self.zone)).date()
-        return self._add(self._count(day))
+        return self.period_of(moment.astimezone(_find_zone(self.zone)).date())
 
     def after(self, period: dt.date) -> dt.date:
         """Returns the first day of the period after the one that begins on a day."""
@@ -86,14 +106,17 @@ class RenewalSchedule:
 
     def write(self) -> dict[str, str]:
         """Returns the schedule as JSON fields: the arguments of `Budget`."""
-        return {"per": self.per, "start": self.start.isoformat(), "zone": self.zone}
+        told = {"per": self.per, "start": self.start.isoformat(), "zone": self.zone}
+        return {**told, "of": self.of} if self.of else told
 
     @classmethod
     def read(cls, fields: dict[str, str]) -> RenewalSchedule:
         """Returns the schedule that `write` wrote."""
-        return cls(fields["per"], fields["zone"], dt.date.fromisoformat(fields["start"]))
+        return cls(fields["per"], fields["zone"], dt.date.fromisoformat(fields["start"]), fields.get("of", ""))
 
     def __str__(self) -> str:
+        if self.of:
+            return f"for the rows of each {self.per} of {self.of}"
         start = "" if self.start == FIRST_START else f", counted from {self.start}"
         return f"per {self.per}{start}{'' if self.zone == _UTC else f', in {self.zone}'}"
 
@@ -121,6 +144,9 @@ class RenewingBudget:
 
     It protects each period by itself. Over several periods the losses add up: after a year of monthly budgets of
     epsilon 1, the people in the data have lost up to epsilon 12.
+
+    If the schedule names a column of dates, it is no clock that opens a period: the rows of each month, say, have the
+    whole amount once and for all. It protects the rows of one person in one month.
 
     Args:
         amount: what may be spent in a period.
@@ -175,6 +201,7 @@ def Budget(
     per: str,
     zone: str = ...,
     start: dt.date | str | None = ...,
+    of: str = ...,
 ) -> RenewingBudget: ...
 def Budget(
     *,
@@ -184,6 +211,7 @@ def Budget(
     per: str | None = None,
     zone: str = _UTC,
     start: dt.date | str | None = None,
+    of: str = "",
 ) -> AnyBudget:
     """Returns the largest loss that may be spent.
 
@@ -196,6 +224,8 @@ def Budget(
         per: "day", "week", "month", "quarter" or "year" for a budget that renews; each period has the whole amount.
         zone: the time zone in which its periods begin.
         start: the first day of some period, such as "2026-07-01" for years that begin in July.
+        of: a column of dates. The rows of each period by these dates have the whole amount, whenever they are asked
+            about. A query is charged to every period whose rows it may count.
 
     Returns:
         The loss that no sum of charges may exceed; with `per`, a `RenewingBudget`.
@@ -205,13 +235,13 @@ def Budget(
 
     >>> print(Budget(epsilon=1), "|", Budget(epsilon=2, delta=1e-6), "|", Budget(rho=0.1))
     epsilon=1 | epsilon=2, delta=1e-06 | rho=0.1
-    >>> print(Budget(epsilon=1, per="month"))
-    epsilon=1 per month
+    >>> print(Budget(epsilon=1, per="month"), "|", Budget(epsilon=1, per="month", of="visit_date"))
+    epsilon=1 per month | epsilon=1 for the rows of each month of visit_date
     """
     amount = _loss(epsilon, delta, rho)
     if per is not None:
-        return RenewingBudget(amount, RenewalSchedule(per, zone, _read_start(start)))
-    for name, value in (("zone", None if zone == _UTC else zone), ("start", start)):
+        return RenewingBudget(amount, RenewalSchedule(per, zone, _read_start(start), of))
+    for name, value in (("zone", None if zone == _UTC else zone), ("start", start), ("of", of or None)):
         if value is not None:
             raise InvalidParameter(name, value, "to come with per", Hint("Pass {per:month} too."))
     return amount

@@ -222,7 +222,7 @@ def read_budget(given: object, *, name: str = "budget") -> AnyBudget:
         raise InvalidParameter(name, given, "to be an object of amounts", example)
     for key, value in given.items():
         if key not in BUDGET_PARTS:
-            raise InvalidParameter(f"{name}.{key}", value, "to be epsilon, delta, rho, per, zone or start", example)
+            raise InvalidParameter(f"{name}.{key}", value, "to be epsilon, delta, rho, per, zone, start or of", example)
         if isinstance(value, str) and len(value) > _LONGEST_AMOUNT:
             raise InvalidParameter(f"{name}.{key}", f"{len(value)} characters", "to be a number", example)
     with named_within(name):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -13,20 +13,22 @@ from discreet.requests.request import arguments
 from discreet.requests.verb_table import VERBS
 
 
-def require_listed(ledger: Ledger, analyst: str, account: str, project: str = "") -> AccountState:
+def require_listed(
+    ledger: Ledger, analyst: str, account: str, project: str = "", periods: Sequence[str] = ()
+) -> AccountState:
     """Checks that a name may ask on an account: the owner may, all others only once analysts were appointed on it.
 
     The ledger alone answers every name on an account without appointed analysts, since a process that holds the file
     is its owner's. Behind a service, names are other people.
 
     Returns:
-        The state of the account.
+        The state of the account; with periods of rows, as the one of them sees it that has least left.
 
     Raises:
         NotPermitted: for all other names.
         InvalidParameter: if there is no such account.
     """
-    state = ledger.admit(account, analyst, project)
+    state = ledger.admit(account, analyst, project, periods)
     if analyst != OWNER and not state.listed:
         hint = "No analysts are appointed on this account yet. Ask a steward to appoint you."
         raise NotPermitted(analyst, f"ask on account {account!r}", hint)

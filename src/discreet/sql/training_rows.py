@@ -99,6 +99,7 @@ class TrainingRows:
         columns: in the order of the text.
         source: the text.
         whole: whether it has exactly the rows of one declared table.
+        periods: whose rows it has, where rows have budgets by period.
     """
 
     relation: Relation
@@ -106,6 +107,7 @@ class TrainingRows:
     columns: tuple[RowColumn, ...]
     source: RowSource
     whole: bool
+    periods: tuple[str, ...] = ()
 
 
 def training_rows(text: str, schemas: Mapping[str, TableSchema], today: dt.date | None = None) -> TrainingRows:

@@ -18,6 +18,7 @@ from discreet.engines.row_choice import normalize_id, put_together
 from discreet.errors import InvalidParameter
 from discreet.noise import Bits, uniform_below
 from discreet.noise.experiment import shuffle_indices
+from discreet.plan.expressions.evaluation import evaluate
 from discreet.plan.expressions.functions import LAST_DAY
 from discreet.plan.model.schema import ColumnBounds, ColumnSchema, TableSchema, UnitLink
 from discreet.plan.model.types import Type
@@ -28,9 +29,14 @@ Places = dict[str, list[int]]
 
 
 def ids_of(schema: TableSchema) -> tuple[str, ...]:
-    """Returns the own columns of a table that make a row's unit; none if each row is one, or on a way."""
+    """Returns the own columns of a table that make a row's unit; none if each row is one, or on a way.
+
+    Rows of one person and day are of one unit where units are people in periods, too.
+    """
     if schema.unit is None or schema.reach is not None:
         return ()
+    if schema.period is not None:
+        return schema.person, schema.period.column
     return schema.parts or (schema.unit,)
 
 
@@ -63,6 +69,8 @@ class UnitRows:
         """Returns whose row of a table with ids it is, as every engine reads it; None if it has no owner."""
         schema = self.schemas[name]
         parts = [cell(row, part, schema.columns[part].type) for part in ids_of(schema)]
+        if schema.period is not None:
+            parts[1] = evaluate(schema.period.first_day, {schema.period.column: parts[1]})
         return put_together(parts) if len(parts) > 1 else normalize_id(parts[0])
 
     def values(self, name: str, column: str) -> list[Any]:

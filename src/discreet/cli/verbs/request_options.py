@@ -80,6 +80,7 @@ _BUDGET = (
     OptionPart("per", str, "Renews per day, week, month, quarter, year; or never."),
     OptionPart("zone", str, "The time zone in which periods begin. Default: UTC."),
     OptionPart("start", str, "The first day of some period, such as 2026-07-01."),
+    OptionPart("of", str, "A column of dates: the rows of each period have their own budget."),
 )
 
 

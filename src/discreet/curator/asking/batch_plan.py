@@ -346,6 +346,7 @@ class BatchPlan:
             terms=self.terms.text,
             sql=";\n".join(filter(None, (one.sql for one in self.measurements))),
             asked=self.terms.epsilon,
+            periods=tuple(sorted({day for one in self.measurements for day in one.periods})),
         )
 
     @property

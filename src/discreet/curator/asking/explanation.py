@@ -232,7 +232,8 @@ def with_offers(
     """
     (analyst, project), refusal = who, None
     if replay.find(measurement, terms) is None:
-        refusal = ledger.refusal(found.account, found.event, analyst=analyst, project=project)
+        periods = measurement.periods
+        refusal = ledger.refusal(found.account, found.event, analyst=analyst, project=project, periods=periods)
     return replace(
         found,
         free=replay.offer(measurement, terms),

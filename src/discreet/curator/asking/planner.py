@@ -50,6 +50,7 @@ CHOOSE = "choose"
 RequestedLimits = Limits | Literal["choose"] | None
 """Limits of a question: its own, those that are found out, or the table's."""
 
+_DECLARE = "Ask a steward to declare bounds for the column."
 _ANY = QueryBudget(Fraction(1), Fraction(0))
 
 
@@ -79,6 +80,16 @@ class RequestedBudget(Protocol):
     @property
     def interval(self) -> str:
         """Returns what intervals cover."""
+
+
+def refuse_all_rows(periods: tuple[str, ...], called: str, hint: str = "Leave it out.") -> None:
+    """Refuses what looks at all rows of a table whose rows have budgets by period.
+
+    Raises:
+        UnsupportedQuery: if they do.
+    """
+    if periods:
+        raise UnsupportedQuery(f"{called} is about all rows, and here the rows of each period have a budget.", hint)
 
 
 class Planner:
@@ -121,6 +132,8 @@ class Planner:
             )
         secret = self._salt(bound.account) if salt is None else salt
         probes: list[Probe] = [BoundsProbe(schemas, *spot, secret) for spot in unbounded_columns(plan, schemas)]
+        if probes:
+            refuse_all_rows(bound.periods, f"A private choice of bounds for {probes[0].subject}", _DECLARE)
         if limits == CHOOSE:
             probes += limits_probes(plan, bound.rows, schemas, secret)
         return MeasurementPlan(
@@ -132,6 +145,7 @@ class Planner:
             probes=tuple(probes),
             facts=self._replay.facts(probes),
             sql=bound.sql,
+            periods=bound.periods,
         )
 
     def payable(self, measurement: MeasurementPlan, terms: QueryBudget) -> MeasurementPlan:
@@ -144,7 +158,8 @@ class Planner:
             return measurement
         for plan in self._replay.same_groups(measurement, terms):
             rows, schemas = describe_counted_rows(plan, measurement.schemas), measurement.schemas
-            bound = BoundQuestion(plan=plan, rows=rows, schemas=schemas, account=measurement.account)
+            account, periods = measurement.account, measurement.periods
+            bound = BoundQuestion(plan=plan, rows=rows, schemas=schemas, account=account, periods=periods)
             stored = replace(self.plan(bound, limits=measurement.limits), sql=measurement.sql)
             if self._replay.find(stored, terms) is not None:
                 return stored

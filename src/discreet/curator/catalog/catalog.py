@@ -17,7 +17,15 @@ from discreet.check import Number
 from discreet.curator.catalog.declarations import End, columns_of, declaration, declare, key_block
 from discreet.curator.catalog.declared_limits import DeclaredLimits, limits_in, limits_of, missing_limits
 from discreet.curator.catalog.public_tables import Keys, Unique, public_schema, resolve_keys
-from discreet.curator.catalog.unit_of_privacy import UnitLike, account_of, owner, relation_of
+from discreet.curator.catalog.unit_of_privacy import (
+    UnitLike,
+    account_of,
+    in_periods,
+    limits_of_all_rows,
+    owner,
+    relation_of,
+    row_schedule,
+)
 from discreet.dataclass import dataclass
 from discreet.engines.abstract_engine import Engine
 from discreet.engines.duckdb.sources import files_of
@@ -29,6 +37,7 @@ from discreet.ledger.stewardship import DataOrigin, require_one_budget
 from discreet.measurement.probes.magnitudes import supposing
 from discreet.plan.analysis.join_rows import cut_rows, with_cuts
 from discreet.plan.analysis.relation_schema import add_source, describe
+from discreet.plan.analysis.row_periods import name_all_periods, name_row_periods
 from discreet.plan.analysis.value_bounds import bounds
 from discreet.plan.model.nodes import Question, Relation, expressions_in
 from discreet.plan.model.relations import UnitAggregation, WindowedRelation, children, tables
@@ -76,6 +85,7 @@ class BoundQuestion:
         schemas: all tables that there are, by name.
         account: of the people whom it is about; it pays.
         sql: its text as it was asked, for the ledger; nothing if it was asked as a plan.
+        periods: whose rows it may count, where rows have budgets by period.
     """
 
     plan: Question
@@ -83,6 +93,7 @@ class BoundQuestion:
     schemas: Mapping[str, TableSchema]
     account: str
     sql: str = ""
+    periods: tuple[str, ...] = ()
 
 
 class Catalog:
@@ -147,10 +158,16 @@ class Catalog:
         columns = columns_of(self._engine, source, types)
         whose = owner(name, unit, columns, self._protected)
         account = account_of(name, account, whose)
+        opened = self._ledger.account(account) if account in self._ledger.accounts() else None
+        by_rows = row_schedule(opened, budget)
+        if by_rows is not None:
+            whose = in_periods(name, whose, by_rows, columns)
         held = limits_of(limits, limits_epsilon, max_groups, max_rows)
         if held is None and whose.unit is not None:
             held = self._known_limits(name, account, budget)
         fixed, searched = held or (Limits(), None)
+        if by_rows is not None and searched is not None:
+            raise limits_of_all_rows(by_rows)
         schema = declare(
             name,
             columns,
@@ -230,6 +247,8 @@ class Catalog:
         who = Unit.row() if schema.unit is None else Unit(account, _ID)
         if schema.parts:
             who = Unit(account, [f"{_ID} {place}" for place in range(1, len(schema.parts) + 1)])
+        if schema.period is not None:
+            who = Unit(account, [_ID, f"{schema.period.per} of {schema.period.column}"])
         if schema.reach is not None:
             who = self._ledger.account(account).unit
         self._ledger.stewardship.open_account(account, unit=who, neighbours=schema.neighbours, budget=budget)
@@ -410,7 +429,8 @@ class Catalog:
             self.schema(unknown.name)
             raise
         self._check_readable(rows.schema.name, rows.relation, (rows.relation, rows.columns))
-        return replace(rows, relation=cut_rows(rows.relation, self.schemas))
+        relation, periods = name_row_periods(rows.relation, self.schemas, self.today)
+        return replace(rows, relation=cut_rows(relation, self.schemas), periods=periods)
 
     def bind(self, plan: Question) -> BoundQuestion:
         """Returns a question with what is declared about its tables, and the account that pays.
@@ -425,10 +445,12 @@ class Catalog:
         for one in (plan, *plan.beside):
             self._check_readable(one.table, one.source, (one.source, one.where, one.keys, one.aggregates))
         schemas = self.schemas
+        plan, periods = name_all_periods(plan, schemas, self.today)
         if plan.source is not None or plan.beside:
             plan = with_cuts(plan, schemas)
         rows = self._protected[plan.table] if plan.source is None else describe(plan.source, schemas)
-        return BoundQuestion(plan=plan, rows=rows, schemas=schemas, account=self._accounts[rows.name])
+        account = self._accounts[rows.name]
+        return BoundQuestion(plan=plan, rows=rows, schemas=schemas, account=account, periods=periods)
 
     def _check_readable(self, table: str, source: Relation | None, computed: tuple[object, ...]) -> None:
         """Refuses what the engine cannot compute, whatever the rows are, and tables that were declared anew since."""

@@ -139,6 +139,8 @@ def declare(
         account=account,
         most_rows=None if most_rows is None else check.integer(most_rows=most_rows, at_least=1, at_most=10**12),
         sample=None if sample_of is None else _sample(sample_of, described),
+        person=whose.person,
+        period=whose.period,
     )
 
 
@@ -270,6 +272,8 @@ def declaration(schema: TableSchema) -> str:
     files = {column.name: str(column.files) for column in columns if column.files is not None}
     if files:  # other declarations are written as they always were
         rest["files"] = files
+    if schema.period is not None:
+        rest["periods"] = {"of": schema.period.column, "per": schema.period.per}
     if schema.sample is not None:
         rest["sample"] = _written_sample(schema.sample)
     lists = {column.name: _write_keys(IdentityKey(column.keys)) for column in columns if column.keys is not None}
@@ -353,7 +357,7 @@ def _unit(schema: TableSchema) -> str | list[str] | None:
     """Returns the unit of a declaration: a column; several; or a way, as a list of one."""
     if schema.reach is not None:
         return [f"{schema.reach.column} {ARROW} {schema.reach.link}"]
-    return list(schema.parts) if schema.parts else schema.unit
+    return list(schema.parts) if schema.parts else schema.person or schema.unit
 
 
 def _text(value: Value) -> str | int | bool | None:

@@ -7,11 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
+from discreet.hint_text import Hint
+from discreet.ledger import Account
 from discreet.plan.analysis.relation_schema import name_units, part_link, unit_column
 from discreet.plan.model.nodes import UNIT
+from discreet.plan.model.row_period import RowPeriod
 from discreet.plan.model.schema import ColumnSchema, TableSchema, UnitLink
 from discreet.plan.model.types import Type
-from discreet.privacy import Neighbours
+from discreet.privacy import AnyBudget, Neighbours, RenewalSchedule
+from discreet.privacy.budget import split
 
 ARROW = "->"
 _STEP = re.compile(r"\s*(?:(?P<own>[^.,>]+)\.)?(?P<column>[^.,>]+?)\s*->\s*(?P<table>[^.,>]+?)\.(?P<key>[^.,>]+?)\s*")
@@ -33,6 +37,8 @@ class Owner:
         column: the id, where it is no column of the table.
         people: what units are called, where no column says it.
         target: the table that a way leads to, at its end or at once.
+        person: the column of ids, where a unit is one person's rows of one period.
+        period: the periods of the rows then.
     """
 
     unit: str | None
@@ -41,6 +47,8 @@ class Owner:
     column: ColumnSchema | None = None
     people: str = ""
     target: TableSchema | None = None
+    person: str = ""
+    period: RowPeriod | None = None
 
     def link(self, column: str) -> str:
         """Returns what a column has in common with columns of other tables."""
@@ -70,6 +78,48 @@ def owner(name: str, unit: UnitLike, columns: Mapping[str, Type], known: Schemas
         return _on_a_way(name, unit, columns, known)
     _check_column(name, unit, columns)
     return Owner(unit=unit)
+
+
+def in_periods(name: str, whose: Owner, schedule: RenewalSchedule, columns: Mapping[str, Type]) -> Owner:
+    """Returns the rule of a table whose rows have a budget for each period of their dates.
+
+    Its unit is one person's rows of one period. No column of its own is that, so that nothing may be joined by it or
+    put together for each person: a person's rows of two periods are two units' rows.
+
+    Raises:
+        InvalidParameter: if the table has no such dates, or its unit is not one column of ids.
+    """
+    if whose.unit is None or whose.unit not in columns or whose.target is not None:
+        told = f"to be one column of ids of {name!r}, because each {schedule.per} of {schedule.of} has its own budget"
+        raise InvalidParameter("unit", whose.unit if whose.parts == () else whose.parts, told)
+    kind = columns.get(schedule.of)
+    if kind not in (Type.DATE, Type.TIMESTAMP) or schedule.of == whose.unit:
+        dates = [column for column, one in columns.items() if one in (Type.DATE, Type.TIMESTAMP)]
+        hint = Hint(f"Its columns of dates are: {', '.join(dates) or 'none'}. Declare their types with {{types}}.")
+        raise InvalidParameter("budget.of", schedule.of, f"to name a column of dates of {name!r}", hint)
+    people = f"{whose.unit} and {schedule.per} of {schedule.of}"
+    return Owner(
+        unit=UNIT,
+        column=ColumnSchema(name=UNIT, type=Type.TEXT),
+        people=people,
+        person=whose.unit,
+        period=RowPeriod(schedule.of, kind, schedule.per),
+    )
+
+
+def row_schedule(opened: Account | None, budget: AnyBudget | None) -> RenewalSchedule | None:
+    """Returns by which dates rows have budgets, as the account was opened or is to be; None if all rows share one."""
+    if opened is not None:
+        return opened.rows
+    schedule = None if budget is None else split(budget)[1]
+    return schedule if schedule is not None and schedule.of else None
+
+
+def limits_of_all_rows(schedule: RenewalSchedule) -> InvalidParameter:
+    """Returns the refusal of limits that are found by looking at all rows."""
+    hint = Hint(f"Declare how many rows of one person and {schedule.per} count, such as {{max_rows:5}}.")
+    condition = "to be numbers, because the rows of each period have a budget"
+    return InvalidParameter("limits", "private", condition, hint)
 
 
 def account_of(name: str, account: str | None, whose: Owner) -> str:

@@ -231,13 +231,14 @@ def _budget_in_force(ledger: Ledger, account: str, declared: AnyBudget) -> AnyBu
 
 def _budgets_so_far(ledger: Ledger, account: str) -> tuple[list[Loss], list[RenewalSchedule | None]]:
     """Returns the amounts and the calendars that an account had, those in force last."""
-    amounts, schedules = [ledger.account(account).budget], list[RenewalSchedule | None]()
+    opened = ledger.account(account)
+    amounts, schedules = [opened.budget], list[RenewalSchedule | None]()
     for entry in ledger.history(account):
         content = entry.content
         if entry.kind in ("amend", "renew"):
             amounts.append(read_loss(content["budget"]))
         if entry.kind == "open" or "renews" in content:
-            schedules.append(RenewalSchedule.read(content["renews"]) if "renews" in content else None)
+            schedules.append(RenewalSchedule.read(content["renews"]) if "renews" in content else opened.rows)
     return amounts, [None if one is not None and one.per == "never" else one for one in schedules]
 
 

@@ -410,7 +410,7 @@ _TOP: Mapping[str, Read] = {
 }
 _BUDGET: Mapping[str, Read] = {
     **dict.fromkeys(("epsilon", "delta", "rho"), _amount),
-    **dict.fromkeys(("per", "zone"), _text),
+    **dict.fromkeys(("per", "zone", "of"), _text),
     "start": lambda _, value: value,  # a date, or a text: `Budget` reads both
 }
 _TABLE: Mapping[str, Read] = {

@@ -28,7 +28,7 @@ from discreet.curator.streams.stream_plan import (
     tells_period,
     without_period,
 )
-from discreet.errors import InvalidParameter, StreamError
+from discreet.errors import InvalidParameter, StreamError, UnsupportedQuery
 from discreet.hint_text import Hint
 from discreet.ledger import OWNER, Caller, Ledger, Receipt
 from discreet.ledger.account import AccountState
@@ -125,7 +125,7 @@ class Streams:
             StreamError: if another process has the stream, or its state is lost or an old copy.
         """
         chance = check.probability(confidence=confidence)
-        bound = self._catalog.read(question)
+        bound = _refuse_periods(self._catalog.read(question))
         account = self._ledger.admit(bound.account, analyst, project)
         budget = _budget(epsilon, delta, rho, account.budget)
         if limits is None and describe_counted_rows(bound.plan, bound.schemas).private_limits is not None:
@@ -335,6 +335,13 @@ class Streams:
         for stream in self._open.values():
             stream.close()
         self._open = {}
+
+
+def _refuse_periods(bound: BoundQuestion) -> BoundQuestion:
+    if bound.periods:
+        reason = "A stream goes on, and here the rows of each period have a budget of their own."
+        raise UnsupportedQuery(reason, "Ask about one period at a time, with a condition on its dates.")
+    return bound
 
 
 def _require_usable(path: Path | None, account: AccountState, reserve: str | None) -> None:

@@ -128,6 +128,7 @@ class LinkedPlan:
             terms="",
             sql=f"{self.people.sql}; {self.events.sql}",
             asked=Fraction(self.people.generator.epsilon),
+            periods=tuple(sorted({*self.people.rows.periods, *self.events.rows.periods})),
         )
 
     @property

@@ -203,6 +203,7 @@ class SynthesisPlan:
             terms="",
             sql=self.sql,
             asked=Fraction(self.generator.epsilon),
+            periods=self.rows.periods,
         )
 
     @property

@@ -225,10 +225,12 @@ class Synthesizer:
         return self._price(plan, self._find_stored_table(plan, KeptTable), analyst=analyst, project=project)
 
     def _price(self, plan: AnyPlan, kept: object | None, *, analyst: str, project: str) -> SynthesisPrice:
-        account, state = self._ledger.account(plan.account), self._ledger.admit(plan.account, analyst)
+        account, periods = self._ledger.account(plan.account), plan.request.periods
+        state = self._ledger.admit(plan.account, analyst, periods=periods)
         free, refusal = kept is not None, None
         if not free:
-            refusal = self._ledger.refusal(account.name, plan.charge, analyst=analyst, project=project)
+            whose = {"analyst": analyst, "project": project}
+            refusal = self._ledger.refusal(account.name, plan.charge, periods=periods, **whose)
         return SynthesisPrice(
             generator=type(plan.generator).__name__,
             domain=plan.domain,

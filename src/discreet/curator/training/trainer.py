@@ -184,12 +184,13 @@ class FitExecutor:
         """Returns what a fit would release and cost; see `Curator.plan_fit`."""
         training, analyst, project = plan(epsilon), caller.analyst, caller.project
         account = self._ledger.account(training.account)
-        state = self._ledger.admit(account.name, analyst)
+        state = self._ledger.admit(account.name, analyst, periods=training.rows.periods)
         training.rehearse()
         learner = training.learner
         free, refusal = self._make_paid_fit(training).find() is not None, None
         if not free:
-            refusal = self._ledger.refusal(account.name, training.charge, analyst=analyst, project=project)
+            whose = {"analyst": analyst, "project": project}
+            refusal = self._ledger.refusal(account.name, training.charge, periods=training.rows.periods, **whose)
         if isinstance(refusal, InsufficientBudget):
             self._propose_epsilon(refusal, plan, caller)
         return FitPlan(

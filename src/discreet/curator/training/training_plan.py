@@ -243,6 +243,7 @@ class TrainingPlan:
             terms="",
             sql=self.sql,
             asked=self.asked,
+            periods=self.rows.periods,
         )
 
     @property

@@ -51,6 +51,9 @@ def _(relation: BaseTable, tables: Tables, declared: Declared) -> list[Row]:
     rows = tables[relation.name]
     if relation.unit is None:
         return list(rows)
+    if relation.period is not None:
+        first_day = relation.period.first_day
+        return [{**row, UNIT: put_together([row[str(relation.unit)], evaluate(first_day, row)])} for row in rows]
     if isinstance(relation.unit, tuple):
         return [{**row, UNIT: put_together([row[name] for name in relation.unit])} for row in rows]
     return [{**row, UNIT: normalize_id(row[relation.unit])} for row in rows]

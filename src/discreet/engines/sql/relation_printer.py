@@ -17,10 +17,10 @@ from typing import Any
 
 from discreet.dataclass import dataclass
 from discreet.engines.row_choice import P, Salt
-from discreet.engines.sql.contribution_bounds import unit_of, unit_of_parts
 from discreet.engines.sql.dialect import Dialect
 from discreet.engines.sql.group_ranks import print_rank_number
 from discreet.engines.sql.printer import Printer, Term, grid_steps, print_subquery, select
+from discreet.engines.sql.unit_terms import unit_of, unit_of_parts, unit_of_period
 from discreet.plan.model.nodes import UNIT, ColumnRef, Expression, Relation
 from discreet.plan.model.readings import Statistic
 from discreet.plan.model.relations import (
@@ -248,7 +248,9 @@ class RelationPrinter:
         stand = self.tables[relation.name]
         printer = Printer(self.dialect, stand.sql, stand.stored, stand.declared, parameters=self.parameters)
         terms = [printer.print(ColumnRef(name, kind)) for name, kind in stand.declared.items()]
-        if isinstance(relation.unit, tuple):
+        if relation.period is not None:
+            terms.append(unit_of_period(printer, str(relation.unit), relation.period))
+        elif isinstance(relation.unit, tuple):
             terms.append(unit_of_parts(printer, [(name, stand.declared[name]) for name in relation.unit]))
         elif relation.unit is not None:
             terms.append(unit_of(printer, relation.unit, stand.declared[relation.unit]))

@@ -129,6 +129,7 @@ CALENDARS = 6
 def needed_version(entry: Entry) -> int:
     """Returns the version of a ledger that may hold an entry; 0 if every version may."""
     dated = entry.kind in ("open", "amend", "renew", "appoint", "allot") and "renews" in entry.content
+    dated = dated or (entry.kind == "open" and "rows" in entry.content["account"])
     return CALENDARS if dated else VERSIONS.get(entry.kind, 0)
 
 

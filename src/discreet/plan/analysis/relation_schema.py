@@ -38,6 +38,8 @@ def own_rows(name: str, schemas: Schemas) -> Relation:
     schema = schemas[name]
     if schema.reach is not None:
         return LinkedTable(name, schema.reach.column, own_rows(schema.reach.table, schemas), schema.reach.key)
+    if schema.period is not None:
+        return BaseTable(name, schema.person, schema.period)
     return BaseTable(name, schema.parts or schema.unit)
 
 
@@ -69,7 +71,8 @@ def describe_table(schema: TableSchema, schemas: Schemas) -> TableSchema:
     }
     if schema.unit is None:
         return replace(schema, columns=columns)
-    for name in {*schema.parts, schema.unit} & columns.keys():  # rows without an id do not count
+    dated = () if schema.period is None else (schema.person, schema.period.column)
+    for name in {*schema.parts, *dated, schema.unit} & columns.keys():  # rows without an id do not count
         columns[name] = replace(columns[name], present=True)
     unit = replace(schema.columns[schema.unit], name=UNIT, bounds=None, keys=None, link="", present=True)
     owners = schema.ids - {UNIT}

@@ -25,6 +25,7 @@ from discreet.plan.model.nodes import (
     SortKey,
     WindowKind,
 )
+from discreet.plan.model.row_period import RowPeriod
 from discreet.plan.model.types import Type
 
 
@@ -35,10 +36,14 @@ class BaseTable(Relation):
     Several columns make an id together: the texts of their values, each after its length and a colon, in a row; NULL if
     one of them is. Rows that are units of their own may be computed, filtered and joined with one public row each, not
     put together or folded: each stays one.
+
+    With a `period` the id is of one column of ids and the first day of the row's period, put together in the same way:
+    a unit is one person's rows of one period.
     """
 
     name: str
     unit: str | tuple[str, ...] | None
+    period: RowPeriod | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,7 +310,8 @@ def _own(relation: BaseTable, declared: Declared) -> dict[str, Type]:
     own = dict(declared[relation.name])
     if relation.unit is None:
         return own
-    return {**own, UNIT: Type.TEXT if isinstance(relation.unit, tuple) else own[relation.unit]}
+    together = isinstance(relation.unit, tuple) or relation.period is not None
+    return {**own, UNIT: Type.TEXT if together else own[str(relation.unit)]}
 
 
 def _join_columns(left: dict[str, Type], right: dict[str, Type]) -> dict[str, Type]:
@@ -361,6 +367,8 @@ def _place(relation: Relation, expression: Expression, declared: Declared) -> in
         return None
     if expression.name == UNIT:
         return _WHOLE
+    if isinstance(relation, BaseTable) and relation.period is not None:
+        return None
     if isinstance(relation, BaseTable):
         parts = relation.unit if isinstance(relation.unit, tuple) else ()
         return _WHOLE if relation.unit == expression.name else _index(parts, expression.name)

@@ -13,6 +13,7 @@ from discreet.check import assign
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.plan.model.nodes import UNIT, Value
+from discreet.plan.model.row_period import RowPeriod
 from discreet.plan.model.sample import Sample
 from discreet.plan.model.types import Type
 from discreet.privacy import Neighbours
@@ -241,6 +242,8 @@ class TableSchema:
         unique: of a public table, columns in which no two rows agree, as was declared.
         private_limits: how its limits are found, if they are not declared.
         sample: which sample of a population its people are, if that was declared.
+        person: the column of ids, where a unit is one person's rows of one period.
+        period: the periods of its rows, where each has a budget of its own.
         private_groups: whether groups may be shown whose keys are not public: its account has a delta to pay with.
     """
 
@@ -263,6 +266,8 @@ class TableSchema:
     unique: tuple[tuple[str, ...], ...] = ()
     private_limits: PrivateLimits | None = None
     sample: Sample | None = None
+    person: str = ""
+    period: RowPeriod | None = None
 
     def is_declared_like(self, other: TableSchema) -> bool:
         """Returns whether two tables are declared alike, down to their keys."""

@@ -175,9 +175,8 @@ def _view(
 ) -> SpenderView:
     cap, spent, remaining = figures
     used = SpenderHistory(budget=balance.total) if spending is None else spending
-    ahead = (
-        None if cap == "none" else forecast(1 - used.remaining_share, used.remaining_share, since=used.first, now=now)
-    )
+    endless = cap == "none" or balance.rows  # rows of later periods come with budgets of their own
+    ahead = None if endless else forecast(1 - used.remaining_share, used.remaining_share, since=used.first, now=now)
     return SpenderView(
         name=name,
         kind=kind,

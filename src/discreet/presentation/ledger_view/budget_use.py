@@ -6,7 +6,8 @@ This is the one computation of a burn-down: the report and the page of a service
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
 from dataclasses import field
 from typing import Any
 
@@ -69,6 +70,8 @@ class SpenderHistory:
     opened: str = ""
     """The period of that calendar that the last charge was in."""
     curve: list[BudgetStep] = field(default_factory=list)
+    periods: dict[str, Tallies] = field(default_factory=dict)
+    """Of an account whose rows have budgets by period, what was spent on those of each."""
     _spent: Tallies | None = None
     _charges: int = 0  # steps of the curve that are charges
 
@@ -95,9 +98,20 @@ class SpenderHistory:
         self._spent = price.add_to(self._sums)
         self._step(time, is_charge=True)
 
+    def charge_periods(self, time: dt.datetime, price: ChargePrice, days: Iterable[str]) -> None:
+        """Adds a charge to what was spent on the rows of some periods; the curve is that of the fullest."""
+        self.questions += 1
+        if not self.curve:
+            self._step(time, is_charge=False)
+        self.first = self.first or time
+        for day in days:
+            self.periods[day] = price.add_to(self.periods.get(day, Tallies.zero(self.budget)))
+        self._step(time, is_charge=True)
+
     def begin(self, time: dt.datetime, budget: Loss) -> None:
         """Begins a period of the account: everything is left, but of a cap that renews by itself."""
         self.budget = budget
+        self.periods.clear()
         if not self.has_calendar:
             self.first, self._spent = None, None
             self._step(time, is_charge=False)
@@ -129,8 +143,14 @@ class SpenderHistory:
     def _sums(self) -> Tallies:
         return Tallies.zero(self.budget) if self._spent is None else self._spent
 
+    def _used(self, sums: Tallies) -> float:
+        used = share_used(sums, self.total)
+        return math.inf if used is None else float(used)
+
     def _step(self, time: dt.datetime, *, is_charge: bool) -> None:
-        self.curve.append(BudgetStep(time, self.total, self._sums, is_charge))
+        sums = [self._sums + period for period in self.periods.values()] or [self._sums]
+        fullest = max(sums, key=self._used)
+        self.curve.append(BudgetStep(time, self.total, fullest, is_charge))
         self._charges += is_charge
         if self._charges > 2 * MOST_STEPS:
             self.curve = _thin_curve(self.curve, 2)

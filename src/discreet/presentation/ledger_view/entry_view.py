@@ -129,6 +129,8 @@ def _budget(content: Mapping[str, Any]) -> str:
 def _calendar(content: Mapping[str, Any]) -> str:
     """Returns the calendar by which a budget or cap renews from an entry on, and the period that it opens."""
     told = content.get("renews")
+    if "rows" in content:
+        return f" {RenewalSchedule.read(content['rows'])}"
     if told is None or told["per"] == "never":
         return "" if told is None else ", which renews no longer"
     return f" {RenewalSchedule.read(told)}, for the period from {told['opened']}"

@@ -14,6 +14,7 @@ from typing import Any
 
 from discreet.dataclass import dataclass
 from discreet.ledger import Entry, Ledger
+from discreet.ledger.caps.row_periods import KIND as ROWS
 from discreet.ledger.changes import makes_anchor_again
 from discreet.ledger.serialization import parse_canonical, read_loss, read_unit
 from discreet.ledger.tallies import ChargePrice, Tallies
@@ -277,10 +278,12 @@ def _count_charge(account: AccountHistory, entry: Entry, project: str) -> None:
     """Adds a charge to all that it counts against; one from a reserve is part of what the account has spent."""
     time, price = _time(entry), Tallies.read(parse_canonical(entry.price))
     once, caps, reserve = ChargePrice(price), entry.content.get("caps", ()), ""
+    days = [name for kind, name, _ in caps if kind == ROWS]
     spenders = _spenders(account, entry.who, project)
     for kind, name, opened in caps:
         if kind == "reserve":
             reserve = name
+        if kind in ("reserve", ROWS):
             continue
         account.capped(kind, name).open_period(time, opened)
         if kind == "team":
@@ -290,6 +293,8 @@ def _count_charge(account: AccountHistory, entry: Entry, project: str) -> None:
             promise, spent = account.reserves[reserve]
             account.reserves[reserve] = promise, spent + price
             spender.questions += 1
+        elif spender is account.own and days:
+            spender.charge_periods(time, once, days)
         else:
             spender.charge(time, once)
 

@@ -210,7 +210,7 @@ class RequestModel(StrictModel):
 
 
 class BudgetModel(StrictModel):
-    """A budget: epsilon, epsilon and delta, or rho with a delta; per, zone and start say when it renews."""
+    """A budget: epsilon, epsilon and delta, or rho with a delta; per, zone, start and of say for how long."""
 
     epsilon: Amount | None = None
     delta: Amount | None = None
@@ -218,6 +218,7 @@ class BudgetModel(StrictModel):
     per: Name | None = None
     zone: Name | None = None
     start: Name | None = None
+    of: Name | None = None
 
 
 def _choose_type(arg: Arg) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
 from typing import Any
@@ -153,19 +153,19 @@ class LedgerGateway:
 
     # --------------------------------------------------------------------------------------------------------- reading
 
-    def admit(self, account: str) -> str:
+    def admit(self, account: str, periods: Sequence[str] = ()) -> str:
         """Returns the state of an account if the caller may ask; without appointed analysts only the owner may."""
-        return require_listed(self._ledger, self._analyst, account, self._project).write()
+        return require_listed(self._ledger, self._analyst, account, self._project, periods).write()
 
     def is_charged(self) -> bool:
         """Returns whether the request's key was charged before."""
         return self._key is not None and self._ledger.is_charged(self._analyst, self._key)
 
-    def refusal(self, account: str, event: str) -> Any:
+    def refusal(self, account: str, event: str, periods: Sequence[str] = ()) -> Any:
         """Returns the error with which a charge would be refused."""
         priced = events.from_json(event)
         whose = {"analyst": self._analyst, "project": self._project, "reserve": self._reserve}
-        found = self._ledger.refusal(account, priced, **whose)
+        found = self._ledger.refusal(account, priced, periods=periods, **whose)
         return None if found is None else error_document(found)
 
     def read_answers(self, replay_key: str) -> list[Any]:
@@ -228,6 +228,7 @@ class LedgerGateway:
         terms: str | None,
         sql: str = "",
         asked: str = "",
+        periods: Sequence[str] = (),
     ) -> dict[str, Any]:
         """Charges all accounts or none, in the name that was proven; returns the receipt that the answer belongs to."""
         priced = {account: events.from_json(event) for account, event in events_by_account.items()}
@@ -245,6 +246,7 @@ class LedgerGateway:
             sql=sql,
             asked=asked,
             reserve=self._reserve,
+            periods=periods,
         )
         return self._noted(receipt)
 

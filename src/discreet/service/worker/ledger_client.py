@@ -57,9 +57,15 @@ class LedgerClient(Ledger):
     def close(self) -> None:
         """Does nothing, since the owner keeps the ledger open."""
 
-    def admit(self, account: str, analyst: str, project: str = "") -> AccountState:  # noqa: ARG002 - the owner knows who
+    def admit(
+        self,
+        account: str,
+        analyst: str,  # noqa: ARG002 - the owner knows who
+        project: str = "",  # noqa: ARG002
+        periods: Sequence[str] = (),
+    ) -> AccountState:
         """Returns the state of an account if the caller may ask on it."""
-        return AccountState.read(self.call("admit", account=account))
+        return AccountState.read(self.call("admit", account=account, periods=[*periods]))
 
     def is_charged(self, analyst: str, key: str) -> bool:  # noqa: ARG002 - the owner knows who
         """Returns whether the request's idempotency key was charged before."""
@@ -79,6 +85,7 @@ class LedgerClient(Ledger):
         restart: str = "",  # noqa: ARG002 - of streams, which no worker runs
         asked: str = "",
         reserve: str = "",  # noqa: ARG002
+        periods: Sequence[str] = (),
     ) -> tuple[Receipt, ...]:
         """Charges all accounts or none; the owner returns only the receipt that the answer will belong to."""
         told = {"question": question, "replay_key": replay_key, "terms": terms, "sql": sql, "asked": asked}
@@ -86,7 +93,7 @@ class LedgerClient(Ledger):
             (account,) = events_by_account
             return (read_receipt(self.call("charge_limits", account=account, key=key, **told)),)
         written = {account: events.to_json(event) for account, event in events_by_account.items()}
-        return (read_receipt(self.call("charge", events_by_account=written, **told)),)
+        return (read_receipt(self.call("charge", events_by_account=written, periods=[*periods], **told)),)
 
     def refusal(
         self,
@@ -96,9 +103,10 @@ class LedgerClient(Ledger):
         analyst: str,  # noqa: ARG002 - the owner knows who, and from which reserve
         project: str = "",  # noqa: ARG002
         reserve: str = "",  # noqa: ARG002
+        periods: Sequence[str] = (),
     ) -> DiscreetError | None:
         """Returns the error with which a charge would be refused now; None if it would pass."""
-        found = self.call("refusal", account=account, event=events.to_json(event))
+        found = self.call("refusal", account=account, event=events.to_json(event), periods=[*periods])
         return None if found is None else read_error(found)
 
     def claim(self, receipt: Receipt, *, wait: float = 0.0) -> Receipt | None:  # noqa: ARG002 - the owner knows better

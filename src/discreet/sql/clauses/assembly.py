@@ -285,8 +285,8 @@ class _Builder:
 
 
 def _is_read_by_name(relation: Relation | None) -> bool:
-    """Returns whether a reading of the table by its name alone reads the same rows: its unit is one column, or none."""
-    return isinstance(relation, BaseTable) and not isinstance(relation.unit, tuple)
+    """Returns whether a reading of the table by its name alone reads the same rows: its unit is a column, or none."""
+    return isinstance(relation, BaseTable) and not isinstance(relation.unit, tuple) and relation.period is None
 
 
 def number(piece: QueryFragment, outputs: int) -> int | None:
