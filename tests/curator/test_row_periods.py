@@ -109,6 +109,7 @@ def test_explain_says_what_the_answer_costs() -> None:
         told = curator.explain(sql, epsilon="0.25")
         answer = curator.ask(sql, epsilon="0.25")
         assert str(told.cost) == str(answer.cost)
+        assert told.cost.share is not None
         assert told.remaining.share - told.cost.share == answer.remaining.share
 
 

@@ -22,7 +22,7 @@ from tests.engines.tables import Bench
 
 TODAY = dt.date(2026, 11, 19)
 ROWS_AND_UNITS = (Statistic(kind="rows"), Statistic(kind="units"))
-DAYS = [dt.date(2026, month, day) for month in (1, 2, 3) for day in (1, 15, 28)]
+DAYS: list[dt.date | None] = [dt.date(2026, month, day) for month in (1, 2, 3) for day in (1, 15, 28)]
 DAYS += [dt.date(2025, 12, 31), dt.date(2026, 4, 1), dt.date(1, 1, 1), dt.date(9999, 12, 31), None]
 PEOPLE = ["Zoë", " Zoë", "b", None, ""]
 

@@ -61,7 +61,7 @@ class ApprovalRequest(DisplayMixin):
             "query": f"{self.sql} (epsilon={decimal(Fraction(self.asked))})" if self.asked else self.sql,
             "reason": self.reason,
             "state": f"{self.state}; {len(self.approved_by)} of {self.needed} approvals",
-            **({"until": self.until} if self.until else {}),
+            **({"until": f"{self.until[:16].replace('T', ' ')} UTC"} if self.until else {}),
         }
         return Display(columns=("", ""), rows=list(told.items()))
 
