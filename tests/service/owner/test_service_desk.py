@@ -181,7 +181,8 @@ def check_nothing_lost(ledger: Ledger, answer: dict[str, Any]) -> None:
 @pytest.mark.slow
 def test_a_table_is_protected_while_others_are_served(folder: Path) -> None:
     (folder / "beds.csv").write_text("bed,days\n1,3\n2,4\n")
-    declared = {"path": str(folder / "beds.csv"), "name": "beds", "types": {"bed": "int", "days": "int"}, "unit": "bed"}
+    types = {"bed": "int", "days": "int"}
+    declared = {"path": str(folder / "beds.csv"), "name": "beds", "types": types, "unit": "bed", "max_rows": 1}
 
     async def protecting() -> None:
         async with desk(folder) as (made, ledger):
