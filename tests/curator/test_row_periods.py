@@ -18,6 +18,7 @@ from discreet.errors import DiscreetError, InsufficientBudget, InvalidParameter,
 from discreet.learn import GaussianNB
 from discreet.noise import SeededBits
 from discreet.plan.analysis.row_periods import name_all_periods
+from discreet.sql.examples import Examples
 
 TODAY = dt.date(2026, 11, 19)
 MONTHLY = Budget(epsilon=1, delta="1e-6", per="month", of="day")
@@ -252,3 +253,14 @@ def test_neighbours_differ_by_one_persons_month() -> None:
 
     found = audit.query(make, [JANUARY, BOTH, MARCH], rows(12), neighbours=12)
     assert found.passed, found.summary()
+
+
+def test_examples_in_refusals_name_a_month() -> None:
+    curator = clinic()
+    schema = curator._catalog.schemas["visits"]
+    names = [name for name, kind in vars(Examples).items() if isinstance(kind, property) and name != "table"]
+    for name in names:
+        curator.explain(Examples(schema).in_one_period(getattr(Examples(schema), name)), epsilon="0.1")
+    with pytest.raises(UnsupportedQuery) as refused:
+        curator.ask("SELECT STRING_AGG(ward) AS w FROM visits", epsilon="0.1")
+    assert "WHERE day >= DATE '2026-01-01' AND day < DATE '2026-02-01'" in str(refused.value.hint)

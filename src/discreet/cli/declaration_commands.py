@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
@@ -19,6 +20,7 @@ from discreet.errors import InvalidParameter
 from discreet.lazy import rich_console, rich_table
 from discreet.ledger.cost import meaning
 from discreet.privacy import AnyBudget
+from discreet.privacy.budget import split
 from discreet.report.display import printable
 from discreet.sql.examples import quote_name
 
@@ -62,8 +64,20 @@ def protect(*, yes: Yes = False, config: ConfigFile = HERE) -> None:
 def _first_question(declared: Config) -> str:
     """Returns a question about the first table, quoted for a shell."""
     first = quote_name(printable(declared.tables[0].name)) if declared.tables else "..."
-    question = shlex.quote(f"SELECT COUNT(*) AS n FROM {first}")  # noqa: S608 - is printed, and never run here
+    question = shlex.quote(f"SELECT COUNT(*) AS n FROM {first}{_dates(declared)}")  # noqa: S608 - printed, never run
     return f"discreet ask {question} --epsilon 0.1"
+
+
+def _dates(declared: Config) -> str:
+    """Returns the condition of a question about the first table that its budget needs; empty if it needs none."""
+    table = declared.tables[0] if declared.tables else None
+    budget = None if table is None else declared.budgets.get(table.account or table.name)
+    schedule = None if budget is None else split(budget)[1]
+    if schedule is None or not schedule.of:
+        return ""
+    this = schedule.period_of(dt.date.today())
+    column = quote_name(printable(schedule.of))
+    return f" WHERE {column} >= DATE '{this}' AND {column} < DATE '{schedule.after(this)}'"
 
 
 def _show(changes: Sequence[TableChange]) -> None:

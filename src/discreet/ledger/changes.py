@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from discreet.errors import LedgerTampered
 from discreet.ledger.account import Account, AccountMember, AccountState, Role
-from discreet.ledger.caps import approvals, row_periods, teams
+from discreet.ledger.caps import approvals, period_budgets, teams
 from discreet.ledger.entry import Entry
 from discreet.ledger.redeclaration import is_of_same_people, named_keys
 from discreet.ledger.renewal.open_period import OpenPeriod
@@ -174,12 +174,12 @@ def charge(
             team = _known(teams.find_team(states, account, name, before), "a team")
             spenders.append((kind, name, teams.place_of_team(account, name), team))
     reserve = next((name for kind, name, _ in caps if kind == "reserve"), "")
-    days = [day for kind, day, _ in caps if kind == row_periods.KIND]
+    days = [day for kind, day, _ in caps if kind == period_budgets.KIND]
     opened_as = _opened(states, account)
     if days or (opened_as.rows is not None and price.spent_under(before.budget) != before.budget * 0):
         if opened_as.rows is None or not days:
             raise LedgerTampered(entry, "it does not name the periods of rows that it is charged to")
-        written = row_periods.add_row_charge(states, opened_as, before, days, price, reserve).written
+        written = period_budgets.add_row_charge(states, opened_as, before, days, price, reserve).written
     else:
         after = before.with_reserved_charge(reserve, once) if reserve else before.with_charge(once)
         written = [(("standing", account), after)]

@@ -19,8 +19,8 @@ from discreet.hint_text import Hint
 from discreet.ledger import changes, policy
 from discreet.ledger.account import Account, AccountMember, AccountState
 from discreet.ledger.caps.approvals import find_approval, used_request
+from discreet.ledger.caps.period_budgets import add_row_charge, place_of_period, require_periods
 from discreet.ledger.caps.reserves import amounts_refused, require_reserve
-from discreet.ledger.caps.row_periods import add_row_charge, place_of_period, require_periods
 from discreet.ledger.caps.teams import place_of_membership
 from discreet.ledger.cost import Cost
 from discreet.ledger.entry import Entry, digest

@@ -10,7 +10,7 @@ from discreet.errors import AccountLocked, DiscreetError, InsufficientBudget, Le
 from discreet.ledger import changes, charges, outcomes, policy, standings
 from discreet.ledger.account import Account, AccountState, Balance, Role
 from discreet.ledger.acts.cap_actions import CapActions
-from discreet.ledger.caps import row_periods
+from discreet.ledger.caps import period_budgets
 from discreet.ledger.charges import Receipt
 from discreet.ledger.entry import Entry, Head
 from discreet.ledger.journal import Journal
@@ -125,7 +125,11 @@ class Ledger:
             now = policy.present_account(rows, account)
             if who != policy.OWNER:
                 policy.require_asking(rows, account, who, changes.member(rows, account, who, now), now)
-            return row_periods.fullest(now, row_periods.find_periods(rows, account, now, periods)) if periods else now
+            return (
+                period_budgets.fullest(now, period_budgets.find_periods(rows, account, now, periods))
+                if periods
+                else now
+            )
 
     def is_charged(self, analyst: str, key: str) -> bool:
         """Returns whether an idempotency key was charged; `charge` then gives its receipt, or refuses it."""

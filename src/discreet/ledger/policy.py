@@ -23,7 +23,7 @@ from discreet.dataclass import dataclass
 from discreet.errors import AccountLocked, InvalidParameter, NotPermitted
 from discreet.ledger import changes
 from discreet.ledger.account import NO_FAILURES, SHARED, Account, AccountMember, AccountState, Balance, Failures, Role
-from discreet.ledger.caps import row_periods, teams
+from discreet.ledger.caps import period_budgets, teams
 from discreet.ledger.renewal.open_period import OpenPeriod
 from discreet.ledger.serialization import parse_canonical, quoted, write_loss
 from discreet.ledger.store.ledger_store import Place, StateStore, Transaction
@@ -241,9 +241,9 @@ def balance(
 
 def _balance_by_rows(rows: Transaction, opened: Account, now: AccountState, found: Failures) -> Balance:
     """Returns the figures of the fullest period of rows, and what is spent of each."""
-    periods = row_periods.all_periods(rows, opened.name, now)
-    whole = Balance.of(row_periods.fullest(now, periods), found)
-    return dataclasses.replace(whole, rows=str(opened.rows), periods=row_periods.describe_periods(now, periods))
+    periods = period_budgets.all_periods(rows, opened.name, now)
+    whole = Balance.of(period_budgets.fullest(now, periods), found)
+    return dataclasses.replace(whole, rows=str(opened.rows), periods=period_budgets.describe_periods(now, periods))
 
 
 def _balance_of(

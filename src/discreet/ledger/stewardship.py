@@ -362,7 +362,7 @@ def _clock_of(opened: Account, schedule: RenewalSchedule | None) -> RenewalSched
         return None
     told = "per never" if opened.rows is None else str(opened.rows)
     hint = "Which rows share a budget is fixed when an account is opened. Open another account."
-    raise InvalidParameter("budget.of", schedule.of or None, f"to be counted {told}", hint)
+    raise InvalidParameter("budget", str(schedule), f"to be counted {told}", hint)
 
 
 def _same_account(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from collections.abc import Mapping
 
@@ -14,11 +15,13 @@ from discreet.plan.expressions.calls import call
 from discreet.plan.model.nodes import ColumnRef, Expression, Literal
 from discreet.plan.model.schema import ColumnSchema, TableSchema
 from discreet.plan.model.types import Type
+from discreet.privacy import RenewalSchedule
 
 DIALECT = Dialect.get_or_raise("duckdb")
 """The dialect that questions are read in."""
 
 
+_SOME_DAY = dt.date(2026, 1, 1)
 _SIMPLE = re.compile(r"[a-z_][a-z0-9_]*")
 
 
@@ -82,6 +85,16 @@ class Examples:
     def count(self) -> str:
         """Returns a query for the number of rows."""
         return f"SELECT COUNT(*) AS n FROM {self.table}"
+
+    def in_one_period(self, question: str) -> str:
+        """Returns a query about the rows of one period, where each has a budget of its own."""
+        if self.schema.period is None:
+            return question
+        column, schedule = quote_name(self.schema.period.column), RenewalSchedule(self.schema.period.per)
+        dates = f"{column} >= DATE '{_SOME_DAY}' AND {column} < DATE '{schedule.after(schedule.period_of(_SOME_DAY))}'"
+        before, told, after = question.partition(f" FROM {self.table}")
+        rest = f" AND {after.removeprefix(' WHERE ')}" if after.startswith(" WHERE ") else after
+        return f"{before}{told} WHERE {dates}{rest}"
 
     @property
     def units(self) -> str:
@@ -275,7 +288,7 @@ def fill_examples(template: str, examples: Examples | None) -> str:
     """
     if examples is None:
         return "Declare a table first, with protect."
-    return _PLACE.sub(lambda place: different(getattr(examples, place[1])), template)
+    return _PLACE.sub(lambda place: different(examples.in_one_period(getattr(examples, place[1]))), template)
 
 
 _NAMES = (

@@ -50,6 +50,7 @@ UNPROFILED = (
     "How much limits and bounds leave out is unknown. To measure it, buy a profile (curator.profile, or discreet "
     "profile)."
 )
+UNMEASURED = "How much limits and bounds leave out is unknown."
 _ABOUT = {NOISE: "what was counted", POPULATION: "the population"}
 _LARGEST = (1 << 63) - 1  # of the integers that every frame can hold
 
@@ -135,7 +136,9 @@ class Answer(DisplayMixin):
         if profile is not None and interval == NOISE:
             rows, more = complete_rows(result.released, profile, confidence, rows)
         unknown = profile is None and not {one.name for one in program.question.aggregates} <= program.whole
-        own = (*notes(program), *([UNPROFILED] if unknown else []), *result.facts.remarks)
+        dated = any(table.period is not None for table in (schemas or {}).values())  # no profile can be bought then
+        left_out = [UNMEASURED if dated else UNPROFILED] if unknown else []
+        own = (*notes(program), *left_out, *result.facts.remarks)
         covered = None if profile is None else coverage(program, profile, confidence)
         return cls(
             columns=answer_columns(program.question),

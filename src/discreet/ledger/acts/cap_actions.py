@@ -10,7 +10,7 @@ from discreet.errors import InternalError, InvalidParameter, NotPermitted
 from discreet.hint_text import Hint
 from discreet.ledger import changes, charges, policy
 from discreet.ledger.account import Balance, same_currency
-from discreet.ledger.caps import approvals, row_periods
+from discreet.ledger.caps import approvals, period_budgets
 from discreet.ledger.caps.approvals import ApprovalRequest
 from discreet.ledger.caps.teams import LASTS, find_team, groups_of, members_of, membership
 from discreet.ledger.journal import Journal
@@ -168,8 +168,8 @@ class CapActions:
             rules(amount)
             promise = reserve_price(amount, opened.budget, opened.neighbours)
             after = now.with_reserve(Reserve(called, person, promise, promise * 0))
-            periods = [] if opened.rows is None else row_periods.all_periods(rows, account, now)
-            seen = [row_periods.fullest(one, periods) for one in (now, after)]  # it counts in every period of rows
+            periods = [] if opened.rows is None else period_budgets.all_periods(rows, account, now)
+            seen = [period_budgets.fullest(one, periods) for one in (now, after)]  # it counts in every period of rows
             charges.require_room(opened, seen[0], seen[1], amount)
             rows.require_version(VERSIONS["reserve"])
             body = {

@@ -14,7 +14,7 @@ from typing import Any
 
 from discreet.dataclass import dataclass
 from discreet.ledger import Entry, Ledger
-from discreet.ledger.caps.row_periods import KIND as ROWS
+from discreet.ledger.caps.period_budgets import KIND as ROWS
 from discreet.ledger.changes import makes_anchor_again
 from discreet.ledger.serialization import parse_canonical, read_loss, read_unit
 from discreet.ledger.tallies import ChargePrice, Tallies

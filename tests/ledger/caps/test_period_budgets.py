@@ -17,7 +17,7 @@ from discreet.errors import (
 )
 from discreet.ledger import AnchoredLedger, Ledger
 from discreet.ledger.anchor.recovery import restore_anchored
-from discreet.ledger.caps import row_periods
+from discreet.ledger.caps import period_budgets
 from discreet.ledger.tallies import Tallies, prices, share_used
 from discreet.privacy import ApproxDP, Budget, Loss, Neighbours, PureDP, RenewingBudget, Unit, events
 from tests.ledger.dice import Dice
@@ -240,15 +240,15 @@ def test_each_month_of_rows_spends_one_amount_in_ten_thousand_charges(tmp_path: 
 
 def test_a_ledger_that_forgets_periods_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A mutant that charges the first period alone."""
-    honest = row_periods.find_periods
-    monkeypatch.setattr(row_periods, "find_periods", lambda *told: honest(*told)[:1])
+    honest = period_budgets.find_periods
+    monkeypatch.setattr(period_budgets, "find_periods", lambda *told: honest(*told)[:1])
     with pytest.raises(AssertionError):
         check_play(str(tmp_path / "ledger"), 150, 1)
 
 
 def test_a_ledger_that_forgets_what_is_set_aside_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """A mutant in which an amount that is set aside counts in no period."""
-    monkeypatch.setattr(row_periods, "as_seen_by", lambda now, period: now._replace(spent=period.state.spent))
+    monkeypatch.setattr(period_budgets, "as_seen_by", lambda now, period: now._replace(spent=period.state.spent))
     with pytest.raises(pytest.fail.Exception):
         test_what_is_set_aside_counts_in_every_period()
 

@@ -39,7 +39,7 @@ MOST_PERIODS = 1000
 _CURRENCY = {kind: currency for currency, kind in CURRENCIES.items()}
 
 
-class RowPeriod(NamedTuple):
+class PeriodSums(NamedTuple):
     """The rows of one period, and what was charged for them.
 
     Attributes:
@@ -86,27 +86,27 @@ def _is_period(schedule: RenewalSchedule, day: str) -> bool:
         return False
 
 
-def find_periods(states: StateStore, account: str, now: AccountState, days: Iterable[str]) -> list[RowPeriod]:
+def find_periods(states: StateStore, account: str, now: AccountState, days: Iterable[str]) -> list[PeriodSums]:
     """Returns what was spent on the rows of some periods."""
     found = []
     for day in days:
         known = states.read(place_of_period(account, day), AccountMember.read)
-        found.append(RowPeriod(day, AccountMember.of(now) if known is None else known.in_period(now)))
+        found.append(PeriodSums(day, AccountMember.of(now) if known is None else known.in_period(now)))
     return found
 
 
-def all_periods(rows: Transaction, account: str, now: AccountState) -> list[RowPeriod]:
+def all_periods(rows: Transaction, account: str, now: AccountState) -> list[PeriodSums]:
     """Returns the periods on whose rows anything was spent, in their order."""
     places = [place.split("\n", 1) for _, place, _ in rows.states(KIND)]
     return find_periods(rows, account, now, sorted(day for name, day in places if name == account))
 
 
-def as_seen_by(now: AccountState, period: RowPeriod) -> AccountState:
+def as_seen_by(now: AccountState, period: PeriodSums) -> AccountState:
     """Returns the account with what counts in one period as what is spent."""
     return now._replace(spent=now.spent + period.state.spent)
 
 
-def fullest(now: AccountState, periods: Sequence[RowPeriod]) -> AccountState:
+def fullest(now: AccountState, periods: Sequence[PeriodSums]) -> AccountState:
     """Returns the account as the period sees it that has the largest share spent; as it is where there is none."""
     return max((as_seen_by(now, period) for period in periods), key=_share, default=now)
 
@@ -168,7 +168,7 @@ def _amounts(amount: Loss) -> Amounts:
     return tuple(getattr(amount, name).as_integer_ratio() for name in NAMES[type(amount)])
 
 
-def describe_periods(now: AccountState, periods: Sequence[RowPeriod]) -> tuple[tuple[str, str], ...]:
+def describe_periods(now: AccountState, periods: Sequence[PeriodSums]) -> tuple[tuple[str, str], ...]:
     """Returns how much of the budget of each period is spent, by its first day."""
     shares = ((period.first_day, share_used((now.spent + period.state.spent), now.budget)) for period in periods)
     return tuple((day, "not bounded" if share is None else share_spent(share)) for day, share in shares)
