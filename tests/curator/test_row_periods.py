@@ -162,6 +162,8 @@ def test_declarations_that_do_not_fit_are_refused() -> None:
         clinic(unit=["patient", "ward"])
     with pytest.raises(InvalidParameter, match="to be numbers"):
         clinic(max_rows=None, max_groups=None, limits="private")
+    with pytest.raises(InvalidParameter, match="sample_of"):
+        clinic(sample_of={"population": 100, "size": 30})
     curator = clinic()
     labs = [{"who": "p1", "day": dt.date(2026, 1, 1)}, {"who": "p1", "day": dt.date(2026, 2, 1)}]
     told: dict[str, Any] = {"name": "labs", "unit": "who", "account": "visits", "max_rows": 1}

@@ -12,6 +12,8 @@ import pytest
 
 from discreet.errors import InvalidParameter
 from discreet.noise import SeededBits, uniform_below
+from discreet.privacy import RenewalSchedule
+from discreet.privacy.budget import BUDGET_PARTS
 from discreet.service.api.http_responses import status_of
 from discreet.service.page import file_sources
 from discreet.service.page.file_sources import from_path, list_files, resolve
@@ -209,6 +211,34 @@ def test_a_path_is_declared_and_protected(clinic: Clinic) -> None:
     assert sue.post("/protect/declare", wider | seen).status_code == 409  # looked at, and not confirmed
     assert "is protected" in sue.post("/protect/declare", wider | seen | {"change": "yes"}).text
     assert clinic.desk.done[-1][1].arguments["change"] == seen["seen"]
+
+
+def test_a_budget_is_given_by_month(clinic: Clinic) -> None:
+    (clinic.settings.roots[0] / "days.csv").write_text("person,day\n1,2026-01-02\n")
+    sue = clinic.browser("sue")
+    place = sue.post("/protect/path", {"path": "days.csv"}).headers["location"]
+    page = sue.get(place).text
+    assert all(f'name="{part}"' in page for part in BUDGET_PARTS)
+    form = {
+        "source": "root/0/days.csv",
+        "name": "days",
+        "whose": "column",
+        "unit": "person",
+        "limits": "",
+        "max_rows": "1",
+        "epsilon": "1",
+        "per": "month",
+        "of": "day",
+        "column": ["person", "day"],
+        "column-type": ["int", "date"],
+        "column-low": ["", ""],
+        "column-high": ["", ""],
+        "column-keys": ["", ""],
+    }
+    refused = sue.post("/protect/declare", form | {"act": "protect", "of": "person"})
+    assert "a column of dates" in refused.text
+    assert "is protected" in sue.post("/protect/declare", form | {"act": "protect"}).text
+    assert clinic.curator._ledger.account("days").rows == RenewalSchedule("month", of="day")
 
 
 _FILE = b'--b\r\nContent-Disposition: form-data; name="file"; filename="a.csv"\r\n\r\na\n1\n\r\n--b--\r\n'

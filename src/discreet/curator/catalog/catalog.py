@@ -21,8 +21,8 @@ from discreet.curator.catalog.unit_of_privacy import (
     UnitLike,
     account_of,
     in_periods,
-    limits_of_all_rows,
     owner,
+    refuse_for_periods,
     relation_of,
     row_schedule,
 )
@@ -166,8 +166,8 @@ class Catalog:
         if held is None and whose.unit is not None:
             held = self._known_limits(name, account, budget)
         fixed, searched = held or (Limits(), None)
-        if by_rows is not None and searched is not None:
-            raise limits_of_all_rows(by_rows)
+        if by_rows is not None:
+            refuse_for_periods(by_rows, searched=searched is not None, sampled=sample_of is not None)
         schema = declare(
             name,
             columns,

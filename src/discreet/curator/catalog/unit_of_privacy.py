@@ -115,11 +115,20 @@ def row_schedule(opened: Account | None, budget: AnyBudget | None) -> RenewalSch
     return schedule if schedule is not None and schedule.of else None
 
 
-def limits_of_all_rows(schedule: RenewalSchedule) -> InvalidParameter:
-    """Returns the refusal of limits that are found by looking at all rows."""
-    hint = Hint(f"Declare how many rows of one person and {schedule.per} count, such as {{max_rows:5}}.")
-    condition = "to be numbers, because the rows of each period have a budget"
-    return InvalidParameter("limits", "private", condition, hint)
+def refuse_for_periods(schedule: RenewalSchedule, *, searched: bool, sampled: bool) -> None:
+    """Refuses declarations about all rows of a person, of a table whose rows have budgets by period.
+
+    Raises:
+        InvalidParameter: for private limits, which look at all rows; and for a sample of people, since people are what
+            is drawn, and here one counts as a unit for each period.
+    """
+    if searched:
+        hint = Hint(f"Declare how many rows of one person and {schedule.per} count, such as {{max_rows:5}}.")
+        condition = "to be numbers, because the rows of each period have a budget"
+        raise InvalidParameter("limits", "private", condition, hint)
+    if sampled:
+        condition = f"to be left out, because the rows of each {schedule.per} have a budget"
+        raise InvalidParameter("sample_of", "a sample of people", condition, "Intervals cover noise alone then.")
 
 
 def account_of(name: str, account: str | None, whose: Owner) -> str:
