@@ -220,7 +220,8 @@ def request(
     if key is not None:
         sign, mark = name(key=key), _mark(orders, told, replay_key, terms)
     project = name(project=project) if project else ""
-    named = tuple(sorted({day for order in orders for day in require_periods(order.account, periods)}))
+    dated = [order.account for order in orders if order.account.rows is not None]
+    named = tuple(sorted({day for account in dated for day in require_periods(account, periods)}))
     words = text(sql=sql), text(restart=restart), text(asked=asked), name(reserve=reserve) if reserve else "", named
     return _new(PricedRequest, (orders, who, quoted(told), sign, mark, project, 0, replay_key, terms, *words))
 

@@ -22,7 +22,6 @@ from discreet.curator.catalog.unit_of_privacy import (
     account_of,
     in_periods,
     owner,
-    refuse_for_periods,
     relation_of,
     row_schedule,
 )
@@ -158,16 +157,13 @@ class Catalog:
         columns = columns_of(self._engine, source, types)
         whose = owner(name, unit, columns, self._protected)
         account = account_of(name, account, whose)
-        opened = self._ledger.account(account) if account in self._ledger.accounts() else None
-        by_rows = row_schedule(opened, budget)
-        if by_rows is not None:
-            whose = in_periods(name, whose, by_rows, columns)
         held = limits_of(limits, limits_epsilon, max_groups, max_rows)
         if held is None and whose.unit is not None:
             held = self._known_limits(name, account, budget)
         fixed, searched = held or (Limits(), None)
+        by_rows = row_schedule(self._ledger.account(account) if account in self._ledger.accounts() else None, budget)
         if by_rows is not None:
-            refuse_for_periods(by_rows, searched=searched is not None, sampled=sample_of is not None)
+            whose = in_periods(name, whose, by_rows, columns, searched=searched is not None, sample=sample_of)
         schema = declare(
             name,
             columns,
@@ -429,8 +425,13 @@ class Catalog:
             self.schema(unknown.name)
             raise
         self._check_readable(rows.schema.name, rows.relation, (rows.relation, rows.columns))
-        relation, periods = name_row_periods(rows.relation, self.schemas, self.today)
-        return replace(rows, relation=cut_rows(relation, self.schemas), periods=periods)
+        known, relation = self.schemas, rows.relation
+        relation, periods = name_row_periods(relation, known, self.today) if self._has_periods else (relation, ())
+        return replace(rows, relation=cut_rows(relation, known), periods=periods)
+
+    @property
+    def _has_periods(self) -> bool:
+        return any(schema.period is not None for schema in self._protected.values())
 
     def bind(self, plan: Question) -> BoundQuestion:
         """Returns a question with what is declared about its tables, and the account that pays.
@@ -445,7 +446,7 @@ class Catalog:
         for one in (plan, *plan.beside):
             self._check_readable(one.table, one.source, (one.source, one.where, one.keys, one.aggregates))
         schemas = self.schemas
-        plan, periods = name_all_periods(plan, schemas, self.today)
+        plan, periods = name_all_periods(plan, schemas, self.today) if self._has_periods else (plan, ())
         if plan.source is not None or plan.beside:
             plan = with_cuts(plan, schemas)
         rows = self._protected[plan.table] if plan.source is None else describe(plan.source, schemas)

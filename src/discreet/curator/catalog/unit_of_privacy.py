@@ -80,15 +80,32 @@ def owner(name: str, unit: UnitLike, columns: Mapping[str, Type], known: Schemas
     return Owner(unit=unit)
 
 
-def in_periods(name: str, whose: Owner, schedule: RenewalSchedule, columns: Mapping[str, Type]) -> Owner:
+def in_periods(
+    name: str,
+    whose: Owner,
+    schedule: RenewalSchedule,
+    columns: Mapping[str, Type],
+    *,
+    searched: bool = False,
+    sample: object = None,
+) -> Owner:
     """Returns the rule of a table whose rows have a budget for each period of their dates.
 
     Its unit is one person's rows of one period. No column of its own is that, so that nothing may be joined by it or
     put together for each person: a person's rows of two periods are two units' rows.
 
     Raises:
-        InvalidParameter: if the table has no such dates, or its unit is not one column of ids.
+        InvalidParameter: if the table has no such dates, or its unit is not one column of ids; for private limits,
+            which look at all rows; and for a sample of people, who are drawn with their rows of all periods.
     """
+    if searched:
+        hint = Hint(f"Declare how many rows of one person and {schedule.per} count, such as {{max_rows:5}}.")
+        raise InvalidParameter(
+            "limits", "private", "to be numbers, because the rows of each period have a budget", hint
+        )
+    if sample is not None:
+        condition = f"to be left out, because the rows of each {schedule.per} have a budget"
+        raise InvalidParameter("sample_of", "a sample of people", condition, "Intervals cover noise alone then.")
     if whose.unit is None or whose.unit not in columns or whose.target is not None:
         told = f"to be one column of ids of {name!r}, because each {schedule.per} of {schedule.of} has its own budget"
         raise InvalidParameter("unit", whose.unit if whose.parts == () else whose.parts, told)
@@ -113,22 +130,6 @@ def row_schedule(opened: Account | None, budget: AnyBudget | None) -> RenewalSch
         return opened.rows
     schedule = None if budget is None else split(budget)[1]
     return schedule if schedule is not None and schedule.of else None
-
-
-def refuse_for_periods(schedule: RenewalSchedule, *, searched: bool, sampled: bool) -> None:
-    """Refuses declarations about all rows of a person, of a table whose rows have budgets by period.
-
-    Raises:
-        InvalidParameter: for private limits, which look at all rows; and for a sample of people, since people are what
-            is drawn, and here one counts as a unit for each period.
-    """
-    if searched:
-        hint = Hint(f"Declare how many rows of one person and {schedule.per} count, such as {{max_rows:5}}.")
-        condition = "to be numbers, because the rows of each period have a budget"
-        raise InvalidParameter("limits", "private", condition, hint)
-    if sampled:
-        condition = f"to be left out, because the rows of each {schedule.per} have a budget"
-        raise InvalidParameter("sample_of", "a sample of people", condition, "Intervals cover noise alone then.")
 
 
 def account_of(name: str, account: str | None, whose: Owner) -> str:

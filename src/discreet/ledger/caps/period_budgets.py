@@ -58,7 +58,7 @@ def place_of_period(account: str, first_day: str) -> Place:
 
 
 def require_periods(account: Account, periods: Sequence[str]) -> tuple[str, ...]:
-    """Returns the periods that a charge names, each once; none on an account whose rows share one budget.
+    """Returns the periods that a charge names, each once; of an account whose rows share one budget none.
 
     Raises:
         InvalidParameter: if rows have budgets by period and the charge names none: whatever it is for reads all rows.

@@ -52,8 +52,6 @@ def name_all_periods(question: Question, schemas: Schemas, today: dt.date) -> tu
     Raises:
         UnsupportedQuery: if the conditions of one name no periods, or too many.
     """
-    if all(schema.period is None for schema in schemas.values()):
-        return question, ()
     made = [name_periods(one, schemas, today) for one in (question, *question.beside)]
     named = {day for _, days in made for day in days}
     return replace(made[0][0], beside=tuple(one for one, _ in made[1:])), tuple(sorted(named))
