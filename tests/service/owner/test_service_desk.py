@@ -13,6 +13,7 @@ import pytest
 from discreet.errors import (
     DeclarationChanged,
     DiscreetError,
+    InsufficientBudget,
     InvalidParameter,
     KeyConflict,
     NotPermitted,
@@ -207,6 +208,34 @@ def test_a_table_is_protected_while_others_are_served(folder: Path) -> None:
             ledger.verify()
 
     run(protecting())
+
+
+@pytest.mark.ci
+def test_rows_of_each_month_have_a_budget(folder: Path) -> None:
+    (folder / "days.csv").write_text("bed,day\n" + "".join(f"{bed},2026-0{1 + bed % 2}-03\n" for bed in range(20)))
+    declared = {"path": str(folder / "days.csv"), "name": "days", "types": {"bed": "int", "day": "date"}, "unit": "bed"}
+    by_month = declared | {"max_rows": 1, "budget": {"epsilon": "1", "per": "month", "of": "day"}}
+    january = "SELECT COUNT(*) AS n FROM days WHERE day = '2026-01-03'"
+
+    async def asking() -> None:
+        async with desk(folder) as (made, ledger):
+            ledger.stewardship.appoint("stella", "steward")
+            await made.perform(STELLA, JobRequest(operation=OPERATIONS["protect"], arguments=by_month))
+            ledger.stewardship.appoint("ana", "analyst", account="days")
+            told = await made.perform(
+                ANA, JobRequest(operation=OPERATIONS["explain"], arguments={"sql": january, "epsilon": "0.6"})
+            )
+            answer = await made.perform(ANA, ask(january, epsilon="0.6"))
+            assert told["cost"]["text"] == answer["cost"]["text"] == "epsilon=0.6, 60 % of the budget"
+            assert isinstance(await refused(made, ANA, ask(january + " AND bed > 3", epsilon="0.6")), InsufficientBudget)
+            both = "SELECT COUNT(*) AS n FROM days WHERE day IN ('2026-02-03', '2026-03-03')"
+            await made.perform(ANA, ask(both, epsilon="0.6"))
+            shares = {"2026-01-01": "60 %", "2026-02-01": "60 %", "2026-03-01": "60 %"}
+            assert dict(ledger.balance("days").periods) == shares
+            assert isinstance(await refused(made, ANA, ask("SELECT COUNT(*) AS n FROM days")), UnsupportedQuery)
+            ledger.verify()
+
+    run(asking())
 
 
 async def check_declaring_anew(made: WorkerExecutor, ledger: Ledger, wider: dict[str, Any]) -> None:
