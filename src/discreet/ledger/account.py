@@ -351,6 +351,8 @@ class Failures:
     ...     Failures({"ana": 3, "ben": 3, "cid": 2, "dan": 1}).stopped_names,
     ... )
     (('ana',), False, ('ana', 'ben', 'cid', 'dan'))
+    >>> Failures({"ana": 3, "ben": 3, "cid": 2, "dan": 1}).used_credits == FAILURE_CEILING
+    True
     """
 
     counts: Mapping[str, int]
