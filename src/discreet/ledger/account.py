@@ -45,7 +45,11 @@ FAILURE_CREDITS = 3
 """Failed questions until a name is stopped (`AccountLocked`): each failure reveals one bit about the data for free."""
 
 FAILURE_CEILING = 3 * FAILURE_CREDITS
-"""Credits of all names together, until all names with a failure are stopped: see `Ledger.fail`."""
+"""Credits of all names together, until all names with a failure are stopped: see `Ledger.fail`.
+
+>>> Failures({"ana": 3, "ben": 3, "cid": 2, "dan": 1}).used_credits == FAILURE_CEILING
+True
+"""
 
 
 class Role(Enum):
@@ -351,8 +355,6 @@ class Failures:
     ...     Failures({"ana": 3, "ben": 3, "cid": 2, "dan": 1}).stopped_names,
     ... )
     (('ana',), False, ('ana', 'ben', 'cid', 'dan'))
-    >>> Failures({"ana": 3, "ben": 3, "cid": 2, "dan": 1}).used_credits == FAILURE_CEILING
-    True
     """
 
     counts: Mapping[str, int]
