@@ -227,7 +227,9 @@ def test_rows_of_each_month_have_a_budget(folder: Path) -> None:
             )
             answer = await made.perform(ANA, ask(january, epsilon="0.6"))
             assert told["cost"]["text"] == answer["cost"]["text"] == "epsilon=0.6, 60 % of the budget"
-            assert isinstance(await refused(made, ANA, ask(january + " AND bed > 3", epsilon="0.6")), InsufficientBudget)
+            assert isinstance(
+                await refused(made, ANA, ask(january + " AND bed > 3", epsilon="0.6")), InsufficientBudget
+            )
             both = "SELECT COUNT(*) AS n FROM days WHERE day IN ('2026-02-03', '2026-03-03')"
             await made.perform(ANA, ask(both, epsilon="0.6"))
             shares = {"2026-01-01": "60 %", "2026-02-01": "60 %", "2026-03-01": "60 %"}
