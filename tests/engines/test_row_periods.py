@@ -58,6 +58,7 @@ def counted(source: Relation, most: int) -> Reading:
     return Reading(table="t", source=source, bounding=bounding, statistics=ROWS_AND_UNITS)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("kind", [Type.DATE, Type.TIMESTAMP], ids=str)
 @pytest.mark.parametrize("per", ["day", "week", "month", "quarter", "year"])
 def test_units_are_people_in_periods(bench: Bench, per: str, kind: Type) -> None:
@@ -70,6 +71,7 @@ def test_units_are_people_in_periods(bench: Bench, per: str, kind: Type) -> None
     assert len(inside) == {"week": 11, "year": 10}.get(per, 9)  # weeks and years reach beyond the quarter
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("kind", [Type.DATE, Type.TIMESTAMP], ids=str)
 def test_limits_hold_for_each_person_and_month(bench: Bench, kind: Type) -> None:
     bench.load(rows(kind), {"u": Type.TEXT, "d": kind})

@@ -16,7 +16,7 @@ from discreet.ledger.store.ledger_store import Store
 from discreet.ledger.store.sqlite import MEMORY
 from discreet.postgres_url import is_postgres, without
 from tests.ledger import test_accounts, test_answers, test_chain, test_failures, test_money, test_projects
-from tests.ledger.caps import test_approvals, test_reserves, test_teams
+from tests.ledger.caps import test_approvals, test_period_budgets, test_reserves, test_teams
 from tests.ledger.renewal import test_renewals
 from tests.ledger.renewal.test_renewals import machine
 from tests.ledger.test_chain import path
@@ -28,7 +28,7 @@ QUICK = {test_projects}
 
 MODULES = (
     *(test_accounts, test_answers, test_chain, test_failures, test_money, test_projects),
-    *(test_approvals, test_renewals, test_reserves, test_teams),
+    *(test_approvals, test_period_budgets, test_renewals, test_reserves, test_teams),
 )
 
 MOST_OPEN = 20  # ledgers at once: a server takes only so many connections, and a property opens one for each example
@@ -56,6 +56,10 @@ FILES = {
     "test_three_years_of_wrong_clocks_and_kills",
     "test_fewer_charges_in_three_years",
     "test_a_renewal_that_believes_any_clock_is_seen",
+    "test_an_entry_that_hides_a_period_is_found",  # looks into the file
+    "test_sums_of_periods_are_sealed",
+    "test_what_a_lost_ledger_had_spent_counts_in_every_period",
+    "test_each_month_of_rows_spends_one_amount_in_ten_thousand_charges",
 }
 """Tests of ledger files alone; what they show of PostgreSQL is in test_postgres.py."""
 
