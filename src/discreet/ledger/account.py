@@ -439,7 +439,7 @@ class Balance(DisplayMixin):
         return {
             "total": f"{self.total} {self.rows}".strip(),
             **({"renews": self.renews} if self.renews else {}),
-            "spent of the fullest" if self.rows else "spent": describe_share(self.spent_share),
+            "spent of the fullest period" if self.rows else "spent": describe_share(self.spent_share),
             **{f"set aside for {purpose}": used for purpose, used in self.reserved},
             **{f"spent on rows from {day}": spent for day, spent in self.periods},
             "remaining": str(self.remaining),
