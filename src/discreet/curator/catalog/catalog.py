@@ -14,7 +14,7 @@ from typing import Any
 
 from discreet import check
 from discreet.check import Number
-from discreet.curator.catalog.declarations import End, columns_of, declaration, declare, key_block
+from discreet.curator.catalog.declarations import End, columns_of, declaration, declare, key_block, recorded_columns
 from discreet.curator.catalog.declared_limits import DeclaredLimits, limits_in, limits_of, missing_limits
 from discreet.curator.catalog.public_tables import Keys, Unique, public_schema, resolve_keys
 from discreet.curator.catalog.unit_of_privacy import UnitLike, account_of, owner, relation_of
@@ -144,7 +144,8 @@ class Catalog:
         """
         self._check_name(name, others=self._public)
         check.label(version=version)
-        columns = columns_of(self._engine, source, types)
+        recorded = None if replacing else recorded_columns(source, types, self._ledger.declaration(name))
+        columns = recorded or columns_of(self._engine, source, types)
         whose = owner(name, unit, columns, self._protected)
         account = account_of(name, account, whose)
         held = limits_of(limits, limits_epsilon, max_groups, max_rows)
