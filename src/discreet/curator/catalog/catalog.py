@@ -20,7 +20,7 @@ from discreet.curator.catalog.public_tables import Keys, Unique, public_schema, 
 from discreet.curator.catalog.unit_of_privacy import UnitLike, account_of, owner, relation_of
 from discreet.dataclass import dataclass
 from discreet.engines.abstract_engine import Engine
-from discreet.engines.duckdb.sources import files_of
+from discreet.engines.duckdb.sources import files_of, named_table
 from discreet.engines.folders.folder import Folder
 from discreet.errors import DeclarationChanged, InvalidParameter, UnknownTable, UnsupportedQuery
 from discreet.ledger import Ledger
@@ -104,8 +104,17 @@ class Catalog:
 
     # ------------------------------------------------------------------------------------------------- declarations
 
-    def public(self, source: Any, *, name: str, types: Mapping[str, str] | None = None, unique: Unique = ()) -> None:
+    def public(
+        self,
+        source: Any,
+        *,
+        name: str,
+        types: Mapping[str, str] | None = None,
+        unique: Unique = (),
+        table: str | None = None,
+    ) -> None:
         """Registers a public table; see `Curator.public`."""
+        source = named_table(source, table)
         self._check_name(name, others=self._protected)
         if name in self._ledger.tables():
             raise InvalidParameter("name", name, "not to be a protected table", "Give the public table another name.")
@@ -136,12 +145,14 @@ class Catalog:
         most_rows: int | None = None,
         domain: Mapping[str, tuple[End, End]] | None = None,
         sample_of: Sample | Mapping[str, Any] | None = None,
+        table: str | None = None,
         replacing: str | None = None,
     ) -> None:
         """Puts a table under an account; see `Curator.protect`.
 
         The declaration in the ledger may be replaced if it is `replacing`, the one that the steward has seen.
         """
+        source = named_table(source, table)
         self._check_name(name, others=self._public)
         check.label(version=version)
         recorded = None if replacing else recorded_columns(source, types, self._ledger.declaration(name))

@@ -21,6 +21,7 @@ from discreet.curator.catalog.unit_of_privacy import owner as owner_of
 from discreet.engines.abstract_engine import Engine
 from discreet.engines.duckdb.sources import ArrowFrame, Csv, source_of
 from discreet.engines.sources.file_set import FileSet
+from discreet.engines.sources.sqlite_table import SqliteTable
 from discreet.errors import InvalidParameter
 from discreet.lazy import Module
 from discreet.ledger.redeclaration import LONGEST_LIST
@@ -121,6 +122,8 @@ def untyped_columns(source: Any) -> tuple[str, ...]:
         return ()
     if isinstance(kind, FileSet):
         return tuple(name for name, told in file_parts.describe_files(kind).items() if told is None)
+    if isinstance(kind, SqliteTable):
+        return kind.columns()
     return kind.header if isinstance(kind, Csv) else kind.texts if isinstance(kind, ArrowFrame) else ()
 
 

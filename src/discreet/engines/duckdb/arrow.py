@@ -92,7 +92,7 @@ def ipc_schema(path: Path) -> Any:
         InvalidParameter: if it is none.
     """
     try:
-        with _opened(path) as reader:
+        with _open_reader(path) as reader:
             return reader.schema
     except (OSError, pa.ArrowException):
         raise InvalidParameter("source", "an Arrow file", "to be readable", "Write it again.") from None
@@ -103,14 +103,14 @@ def ipc_files(paths: Sequence[Path]) -> PlainBatchStream:
 
     def batches() -> Iterator[Any]:
         for path in paths:
-            with _opened(path) as reader:
+            with _open_reader(path) as reader:
                 yield from _record_batches(reader)
 
     return PlainBatchStream(ipc_schema(paths[0]), batches, counted=True)
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[Any]:
+def _open_reader(path: Path) -> Iterator[Any]:
     with pa.OSFile(str(path)) as file:
         is_file = file.read(len(_FILE)) == _FILE
         file.seek(0)

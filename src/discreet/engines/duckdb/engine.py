@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -19,8 +19,9 @@ import duckdb
 
 from discreet import check
 from discreet.engines.abstract_engine import Engine, check_columns
+from discreet.engines.duckdb.declared_columns import declared_columns
 from discreet.engines.duckdb.dialect import DIALECT, ID_FUNCTION
-from discreet.engines.duckdb.file_parts import declared_columns, describe_files, union_of_files
+from discreet.engines.duckdb.file_parts import describe_files, union_of_files
 from discreet.engines.duckdb.source_tables import (
     FATAL,
     Readable,
@@ -33,22 +34,25 @@ from discreet.engines.duckdb.source_tables import (
 )
 from discreet.engines.duckdb.sources import (
     ArrowFrame,
+    ComposedTable,
     Csv,
     DuckDBColumn,
     FileTable,
     Parquet,
     Source,
-    UnionOfFiles,
     source_of,
 )
+from discreet.engines.duckdb.stored_tables import attached_table, copied_table, is_locked
 from discreet.engines.sources.file_set import PACKINGS, FileSet, Listing
 from discreet.engines.sources.query_view import QueryView, query_view
+from discreet.engines.sources.sqlite_table import SqliteSnapshot, SqliteTable
 from discreet.engines.sql.dialect import Dialect
 from discreet.engines.sql.printer import Access
 from discreet.engines.sql.relation_printer import StoredTable
 from discreet.engines.sql.statement import Fetched, FetchedRows, FetchedTable, Statement, translate_reading
-from discreet.errors import InternalError, InvalidParameter
+from discreet.errors import InternalError, InvalidParameter, UnsupportedQuery
 from discreet.plan.model.group_columns import GroupColumns
+from discreet.plan.model.nodes import Expression
 from discreet.plan.model.readings import Reading
 from discreet.plan.model.relations import tables
 from discreet.plan.model.types import Type
@@ -58,7 +62,9 @@ from discreet.progress import stoppable
 _FEW, _MANY, _BYTES_A_PLACE = 12, 22, 64
 _BYTES_KEPT = 1 << 29  # of a text file, whose cells take eight times as much at most where they are kept
 _UNPACKED = 16  # how much longer a packed file may be
-_TIMES_AS_LONG = {Parquet: 2, FileTable: 2}  # how much longer numbers may be than where they are stored
+_FOUND_BY_QUERY = (FileSet, FileTable, SqliteTable)
+"""Sources that each query finds as they are then: which files there are, and what a database holds."""
+
 _PLACES = 1_000_000  # among which DuckDB looks up a number by its place
 _FEW_ROWS = 10_000  # are not worth another statement
 _NUMBERED, _SPREAD = 1.1, 4  # at most so many rows for each number up to the largest one, and numbers for each row
@@ -127,12 +133,21 @@ class DuckDB(Engine):
     def schema_of(self, source: Any) -> dict[str, Type]:
         """Returns the columns whose types Parquet, Arrow or the database carries; CSV and object columns carry none."""
         kind = source_of(source)
-        if isinstance(kind, Csv):
+        if isinstance(kind, Csv | SqliteTable):
             return {}
         if isinstance(kind, FileSet):
             return {name: told for name, told in describe_files(kind).items() if told is not None}
         untyped = kind.texts if isinstance(kind, ArrowFrame) else ()
         return {name: column.type for name, column in describe_source(kind).items() if name not in untyped}
+
+    def check(self, names: Collection[str], expressions: Collection[Expression]) -> None:
+        """Refuses tables of a database that another program writes to: reading would fail after the charge."""
+        del expressions
+        for name in names:
+            source = self._tables[name].source if name in self._tables else None
+            if isinstance(source, FileTable) and is_locked(source):
+                reason = f"The database of table {name!r} cannot be opened: another program may be writing to it."
+                raise UnsupportedQuery(reason, "Ask again when it has closed the database.")
 
     def close(self) -> None:
         """Closes the database; running questions end with `QueryFailed`."""
@@ -143,8 +158,11 @@ class DuckDB(Engine):
 
     def _attach(self, name: str, source: Any, columns: Mapping[str, Type]) -> None:
         kind = source_of(source)
-        known = declared_columns(columns) if isinstance(kind, FileSet) else describe_source(kind)
+        known = declared_columns(columns) if isinstance(kind, FileSet | SqliteTable) else describe_source(kind)
+        if isinstance(kind, SqliteTable):  # whose cells are read as whatever they are declared
+            known = {column: known[column] for column in columns if column in kind.columns()}
         check_columns(name, {column: each.type for column, each in known.items()}, columns, hint=_UNREADABLE)
+        known = declared_columns(columns) if isinstance(kind, _FOUND_BY_QUERY) else known
         with self._lock:
             self._tables[name] = _Table(kind, {column: known[column] for column in columns})
             self._close_shared_database()  # the open database is locked; the next question opens another
@@ -178,7 +196,7 @@ class DuckDB(Engine):
         span = most - least + 1
         numbered = _FEW_ROWS < rows < span * _NUMBERED and span < min(rows * _SPREAD, _MOST_BITS)
         return Access(
-            is_slow=(isinstance(source, Csv) or (isinstance(source, UnionOfFiles) and source.is_slow))
+            is_slow=(isinstance(source, Csv) or (isinstance(source, ComposedTable) and source.is_slow))
             and _is_short(source),
             is_kept=_is_short(source),
             is_dense=many and 0 < span <= _PLACES + 1,
@@ -225,22 +243,27 @@ class DuckDB(Engine):
     def _database(self, view: QueryView, asked: Mapping[str, _Table]) -> _Database:
         """Returns a database with the tables that are asked: the shared one, or one of this query.
 
-        Files of a set are listed once for each query, whatever tables its stages ask.
+        What a source holds is found once for each query, whatever tables its stages ask.
         """
-        sets = {name: table.source for name, table in asked.items() if isinstance(table.source, FileSet)}
-        if not sets:
+        if not any(isinstance(table.source, _FOUND_BY_QUERY) for table in asked.values()):
             return self._shared_database()
-        listings = {name: view.once((id(self), name), files.list_files, Listing.close) for name, files in sets.items()}
-        return view.once(
-            (id(self), frozenset(asked)), lambda: self._database_of_query(asked, listings), _close_database
-        )
 
-    def _database_of_query(self, asked: Mapping[str, _Table], listings: Mapping[str, Listing]) -> _Database:
-        readable: dict[str, Readable] = {name: (table.source, table.columns) for name, table in asked.items()}
-        for name, listing in listings.items():
-            declared = {column: each.type for column, each in asked[name].columns.items()}
-            readable[name] = (union_of_files(name, listing, declared), asked[name].columns)
-        return self._open_sealed_database(readable, deadline=self._deadline)
+        def open_found() -> _Database:
+            readable = {name: (self._find_source(view, name, table), table.columns) for name, table in asked.items()}
+            return self._open_sealed_database(readable, deadline=self._deadline)
+
+        return view.once((id(self), frozenset(asked)), open_found, _close_database)
+
+    def _find_source(self, view: QueryView, name: str, table: _Table) -> Source:
+        """Returns a source as this query finds it."""
+        source, declared = table.source, {column: each.type for column, each in table.columns.items()}
+        if isinstance(source, FileSet):
+            listing = view.once((id(self), name), source.list_files, Listing.close)
+            return union_of_files(name, listing, declared)
+        if isinstance(source, SqliteTable):
+            snapshot = view.once((id(self), name), lambda: SqliteSnapshot(source), SqliteSnapshot.close)
+            return copied_table(name, source, snapshot, declared)
+        return attached_table(name, source, declared) if isinstance(source, FileTable) else source
 
     def _shared_database(self) -> _Database:
         with self._lock:
@@ -250,7 +273,7 @@ class DuckDB(Engine):
                     {
                         name: (table.source, table.columns)
                         for name, table in named.items()
-                        if not isinstance(table.source, FileSet)
+                        if not isinstance(table.source, _FOUND_BY_QUERY)
                     }
                 )
             return self._open
@@ -296,7 +319,9 @@ def _size(
     places, and where there are about as many rows as numbers, they most likely number the rows.
     """
     source, columns = database.readable[table]
-    if (columns[unit].type, declared) != (Type.INT, Type.INT) or isinstance(source, Csv | UnionOfFiles):
+    if (columns[unit].type, declared) != (Type.INT, Type.INT) or isinstance(source, Csv):
+        return _UNKNOWN
+    if isinstance(source, ComposedTable) and not source.is_measured:
         return _UNKNOWN
     if (table, unit) not in database.sizes:
         column = DIALECT.quote_name(unit)
@@ -317,7 +342,7 @@ def _bits(source: Source) -> int:
     Places for a million people are ten times faster than a hash table where there are ten million rows, and ten times
     slower where there are a thousand: a place for every so many bytes of a file is little next to reading it.
     """
-    size = source.size if isinstance(source, UnionOfFiles) else sum(path.stat().st_size for path in paths_of(source))
+    size = source.size if isinstance(source, ComposedTable) else sum(path.stat().st_size for path in paths_of(source))
     return min(max((size // _BYTES_A_PLACE).bit_length(), _FEW), _MANY)
 
 
@@ -326,9 +351,9 @@ def _is_short(source: Source) -> bool:
 
     What lies in memory can be held there once more.
     """
-    if isinstance(source, UnionOfFiles):
-        return source.size * _UNPACKED <= _BYTES_KEPT  # files of any kind, perhaps packed
-    factor = _TIMES_AS_LONG.get(type(source), 1)
+    if isinstance(source, ComposedTable):
+        return source.size * source.unpacked <= _BYTES_KEPT
+    factor = 2 if isinstance(source, Parquet) else 1  # numbers may be longer than where they are stored
     sizes = (
         path.stat().st_size * (_UNPACKED if path.suffix.lower() in PACKINGS else factor) for path in paths_of(source)
     )

@@ -15,27 +15,27 @@ from pathlib import Path
 from typing import Any
 
 from discreet.dataclass import dataclass
-from discreet.engines.abstract_engine import READS
 from discreet.engines.duckdb import arrow
 from discreet.engines.duckdb.csv_header import first_record, split_header
+from discreet.engines.duckdb.declared_columns import select_declared
 from discreet.engines.duckdb.dialect import DIALECT
 from discreet.engines.duckdb.source_tables import PLACE, describe_source, footers, from_text
 from discreet.engines.duckdb.sources import (
     STORED,
     ArrowFrame,
+    ComposedTable,
     Csv,
     DuckDBColumn,
     JsonLines,
     Parquet,
-    UnionOfFiles,
 )
 from discreet.engines.sources.file_set import FileSet, ListedFile, Listing
-from discreet.engines.sql.printer import Printer
 from discreet.errors import InvalidParameter
-from discreet.plan.model.nodes import ColumnRef
 from discreet.plan.model.types import Type
 
 Columns = Mapping[str, DuckDBColumn]
+
+_UNPACKED = 16  # how much longer a packed file may be
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +144,7 @@ FORMATS: Mapping[str, FileFormat] = {
 """Formats that files of one table may have, by the names that `file_set.format_of` gives them."""
 
 
-def _grouped(files: Sequence[ListedFile], names: Collection[str], *, split: bool) -> Iterator[FileGroup]:
+def _group_files(files: Sequence[ListedFile], names: Collection[str], *, split: bool) -> Iterator[FileGroup]:
     """Yields groups of files that one scan can read; where they are split, all values of partitions are the same."""
     for name, kind in FORMATS.items():
         chosen = [file for file in files if file.format == name]
@@ -170,8 +170,8 @@ def describe_files(source: FileSet) -> dict[str, Type | None]:
         InvalidParameter: if a file cannot be read.
     """
     found = dict[str, Type | None]()
-    with _listed(source) as listing:
-        for group in _grouped(listing.files, (), split=False):
+    with _list_for_steward(source) as listing:
+        for group in _group_files(listing.files, (), split=False):
             for name, column in group.columns.items():
                 kind = None if isinstance(group.source, Csv) else column.type
                 found[name] = kind if found.get(name, kind) is kind else None
@@ -179,12 +179,7 @@ def describe_files(source: FileSet) -> dict[str, Type | None]:
     return found
 
 
-def declared_columns(columns: Mapping[str, Type]) -> dict[str, DuckDBColumn]:
-    """Returns the declared columns, of the declared types, whatever columns the files have."""
-    return {name: DuckDBColumn(DIALECT.types[kind], kind, DIALECT.quote_name(name)) for name, kind in columns.items()}
-
-
-def _listed(source: FileSet) -> Listing:
+def _list_for_steward(source: FileSet) -> Listing:
     try:
         return source.list_files()
     except OSError:
@@ -194,7 +189,7 @@ def _listed(source: FileSet) -> Listing:
 # -------------------------------------------------------------------------------------------------------------- reading
 
 
-def union_of_files(name: str, listing: Listing, columns: Mapping[str, Type]) -> UnionOfFiles:
+def union_of_files(name: str, listing: Listing, columns: Mapping[str, Type]) -> ComposedTable:
     """Returns the listed files as one table with these columns.
 
     Args:
@@ -208,45 +203,33 @@ def union_of_files(name: str, listing: Listing, columns: Mapping[str, Type]) -> 
     return _union(name, listing, columns, careful=False)
 
 
-def _union(name: str, listing: Listing, columns: Mapping[str, Type], *, careful: bool) -> UnionOfFiles:
-    queries, copied = list[str](), dict[str, tuple[Any, Columns]]()
-    for group in _grouped(listing.files, tuple(columns), split=careful):
+def _union(name: str, listing: Listing, columns: Mapping[str, Type], *, careful: bool) -> ComposedTable:
+    queries, parts = list[str](), dict[str, tuple[Any, Columns]]()
+    for group in _group_files(listing.files, tuple(columns), split=careful):
         source, chosen = group.source, {n: column for n, column in group.columns.items() if n in columns}
         if isinstance(source, Csv) and not source.header:  # an empty file
             continue
         if isinstance(source, ArrowFrame) or (careful and isinstance(source, Parquet)):
             kind = type(source)
             # counted by kind: frames that were copied are found again, with care, under the same names
-            count = sum(isinstance(known, kind) for known, _ in copied.values())
+            count = sum(isinstance(known, kind) for known, _ in parts.values())
             part = f"{name}_{kind.__name__.lower()}{count}"
-            copied[part] = (source, chosen)
-            chosen = {n: DuckDBColumn("", c.type, DIALECT.quote_name(n)) for n, c in chosen.items()}
-            queries.append(_query(group, part, chosen, columns))
+            parts[part] = (source, chosen)
+            stored = {n: (c.type, DIALECT.quote_name(n)) for n, c in chosen.items()}
         else:
-            queries.append(_query(group, from_text(source), chosen, columns))
-    return UnionOfFiles(
+            part = from_text(source)
+            stored = {n: (c.type, c.sql) for n, c in chosen.items()}
+        stored |= {n: (Type.TEXT, _partition(group.files, n)) for n in group.partitions & columns.keys()}
+        queries.append(select_declared(part, stored, columns))
+    return ComposedTable(
         sql=" UNION ALL ".join(queries) or _empty(columns),
-        copied=copied,
+        parts=parts,
         careful=partial(_union, name, listing, columns, careful=True),
         paths=_paths(listing.files),
         size=listing.size,
+        unpacked=_UNPACKED,
         is_slow=any(FORMATS[file.format].is_slow for file in listing.files),
     )
-
-
-def _query(group: FileGroup, source: str, chosen: Columns, columns: Mapping[str, Type]) -> str:
-    """Writes a query for the declared columns of a group of files."""
-    stored = {name: (column.type, column.sql) for name, column in chosen.items()}
-    stored |= {name: (Type.TEXT, _partition(group.files, name)) for name in group.partitions & columns.keys()}
-    printer = Printer(dialect=DIALECT, source=source, columns=stored, declared=columns)
-    cells = {
-        name: printer.print(ColumnRef(name, kind)).sql
-        if name in stored and (stored[name][0], kind) in READS
-        else DIALECT.cast("NULL", kind)
-        for name, kind in columns.items()
-    }
-    shown = ", ".join(f"{cell} AS {DIALECT.quote_name(name)}" for name, cell in cells.items())
-    return f"SELECT {shown} FROM {printer.rows(cells.values())}"
 
 
 def _partition(files: Sequence[ListedFile], name: str) -> str:

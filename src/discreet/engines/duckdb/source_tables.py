@@ -22,13 +22,13 @@ from discreet.engines.duckdb import arrow
 from discreet.engines.duckdb.dialect import DIALECT
 from discreet.engines.duckdb.sources import (
     ArrowFrame,
+    ComposedTable,
     Csv,
     DuckDBColumn,
     FileTable,
     JsonLines,
     Parquet,
     Source,
-    UnionOfFiles,
     columns_of,
     csv_columns,
 )
@@ -63,7 +63,7 @@ def open_database(**settings: Any) -> duckdb.DuckDBPyConnection:
     return connection
 
 
-def _describer() -> duckdb.DuckDBPyConnection:
+def describer() -> duckdb.DuckDBPyConnection:
     """Returns the database that describes frames and files: one for each process, since opening it costs most.
 
     What is registered there is seen by no other caller, and nothing is read from it. It is never closed: after a fork
@@ -83,7 +83,7 @@ def describe_source(source: Source) -> dict[str, DuckDBColumn]:
     """
     if isinstance(source, Csv):  # which was found readable with its header; to open a database takes much longer
         return csv_columns(source)
-    with open_database() if isinstance(source, FileTable) else _describer() as connection:
+    with open_database() if isinstance(source, FileTable) else describer() as connection:
         try:
             if isinstance(source, Parquet):
                 return _described_parquet(connection, source)
@@ -103,13 +103,13 @@ def _check_is_table(connection: duckdb.DuckDBPyConnection, source: FileTable) ->
     sql = "SELECT count(*) FROM duckdb_views() WHERE lower(schema_name) = lower(?) AND lower(view_name) = lower(?)"
     row = connection.execute(f"{sql} AND database_name = 't0_file'", [source.schema, source.table]).fetchone()
     if row != (0,):
-        hint = "Store what it computes: CREATE TABLE ... AS SELECT * FROM the view."
+        hint = "Store it as a table, then protect it: CREATE TABLE ... AS SELECT * FROM the view."
         raise InvalidParameter("source", source.table, "to be a table, not a view", hint)
 
 
 def paths_of(source: Source) -> tuple[Path, ...]:
     """Returns the files that a source is read from; what lies in memory has none."""
-    if isinstance(source, Parquet | Csv | UnionOfFiles):
+    if isinstance(source, Parquet | Csv | ComposedTable):
         return source.paths
     return (source.path,) if isinstance(source, FileTable) else ()
 
@@ -122,9 +122,9 @@ def write_select_list(chosen: Iterable[tuple[str, DuckDBColumn]]) -> str:
 def put(connection: duckdb.DuckDBPyConnection, readable: Readable, name: str) -> None:
     """Makes columns readable under a name: a frame is copied, everything else stays where it is."""
     source, columns = readable
-    if isinstance(source, UnionOfFiles):
-        for part, copied in source.copied.items():
-            put(connection, copied, part)
+    if isinstance(source, ComposedTable):
+        for part, readable_part in source.parts.items():
+            put(connection, readable_part, part)
         connection.execute(f"CREATE VIEW {name} AS {source.sql}")
         return
     text = _PREPARE[type(source)](connection, source, name)
@@ -181,14 +181,14 @@ def twice(connection: duckdb.DuckDBPyConnection, asked: Mapping[str, Readable], 
     for name, (source, columns) in asked.items():
         if isinstance(source, Parquet):
             take_care(connection, source, columns, name)
-        elif isinstance(source, UnionOfFiles):
+        elif isinstance(source, ComposedTable) and source.careful is not None:
             _take_care_of_files(connection, source.careful(), name)
     return read()
 
 
-def _take_care_of_files(connection: duckdb.DuckDBPyConnection, careful: UnionOfFiles, name: str) -> None:
+def _take_care_of_files(connection: duckdb.DuckDBPyConnection, careful: ComposedTable, name: str) -> None:
     """Puts temporary views in the place of a table of many files, and of each of its parts."""
-    for part, (source, columns) in careful.copied.items():
+    for part, (source, columns) in careful.parts.items():
         if isinstance(source, Parquet) and not take_care(connection, source, columns, part):
             shown = write_select_list(columns.items())
             connection.execute(f"CREATE TEMP VIEW {part} AS SELECT {shown} FROM {from_text(source)}")
@@ -226,18 +226,18 @@ def csv_scan(source: Csv, options: str = _TOLERANT) -> str:
     """Writes what comes after FROM to read text files; the options say what becomes of faulty lines."""
     columns = ", ".join(f"{DIALECT.text_literal(column)}: 'VARCHAR'" for column in source.header)
     return (
-        f"read_csv({_listed(source.paths)}, "
+        f"read_csv({_write_list(source.paths)}, "
         f"auto_detect = false, header = true, delim = {DIALECT.text_literal(source.delimiter)}, "
         f"quote = '\"', escape = '\"', columns = {{{columns}}}, nullstr = '', allow_quoted_nulls = true, "
-        f"{_packed(source.packing)}{options})"
+        f"{_write_packing(source.packing)}{options})"
     )
 
 
-def _listed(paths: Iterable[Path]) -> str:
+def _write_list(paths: Iterable[Path]) -> str:
     return f"[{', '.join(DIALECT.text_literal(str(path)) for path in paths)}]"
 
 
-def _packed(packing: str) -> str:
+def _write_packing(packing: str) -> str:
     return f"compression = '{packing}', " if packing else ""
 
 
@@ -249,9 +249,9 @@ def _json_scan(source: JsonLines) -> str:
     that is in no valid JSON.
     """
     lines = (
-        f"read_csv({_listed(source.paths)}, "
+        f"read_csv({_write_list(source.paths)}, "
         "auto_detect = false, header = false, delim = '\x01', quote = '', escape = '', "
-        f"columns = {{'line': 'VARCHAR'}}, {_packed(source.packing)}{_TOLERANT})"
+        f"columns = {{'line': 'VARCHAR'}}, {_write_packing(source.packing)}{_TOLERANT})"
     )
     pointers = (DIALECT.text_literal("/" + name.replace("~", "~0").replace("/", "~1")) for name in source.names)
     found = f"json_extract_string(line, [{', '.join(pointers)}]::VARCHAR[])"
@@ -326,7 +326,7 @@ class _Leaf:
 
 def scan(paths: Iterable[Path], utf8: str = "strict") -> str:
     """Writes what comes after FROM to read files."""
-    return f"read_parquet({_listed(paths)}, hive_partitioning = false, utf8_validation = '{utf8}')"
+    return f"read_parquet({_write_list(paths)}, hive_partitioning = false, utf8_validation = '{utf8}')"
 
 
 def _described_parquet(connection: duckdb.DuckDBPyConnection, source: Parquet) -> dict[str, DuckDBColumn]:
@@ -434,8 +434,8 @@ def footers(paths: Sequence[Path]) -> dict[str, tuple[tuple[Any, ...], ...]]:
     described = "name, num_children, duckdb_type, type, type_length, precision, scale, converted_type, logical_type"
     found: dict[str, list[tuple[Any, ...]]] = {str(path): [] for path in paths}
     try:
-        with _describer() as connection:
-            sql = f"SELECT file_name, {described} FROM parquet_schema({_listed(map(Path, found))})"
+        with describer() as connection:
+            sql = f"SELECT file_name, {described} FROM parquet_schema({_write_list(map(Path, found))})"
             for path, *facts in connection.execute(sql).fetchall():
                 found[path].append(tuple(facts))
     except duckdb.Error:

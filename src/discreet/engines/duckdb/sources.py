@@ -21,6 +21,7 @@ from discreet.engines.duckdb.csv_header import first_record, read_header, split_
 from discreet.engines.duckdb.dialect import DIALECT
 from discreet.engines.folders.folder import Folder
 from discreet.engines.sources.file_set import FileSet, format_of
+from discreet.engines.sources.sqlite_table import SqliteTable
 from discreet.errors import InternalError, InvalidParameter
 from discreet.lazy import nw
 from discreet.plan.model.types import Type
@@ -93,27 +94,31 @@ class RowStream:
 
 
 @dataclass(frozen=True, slots=True)
-class UnionOfFiles:
-    """The files that one query reads, as one table.
+class ComposedTable:
+    """What one query reads as one table, as it is found after the charge.
 
     Args:
-        sql: the query that puts them together; it uses the tables in `copied`.
-        copied: files that are copied into memory first, by the names of the tables that they become.
-        careful: returns what takes the place of both where reading fails on a value.
+        sql: the query that puts it together; it uses the tables in `parts`.
+        parts: what is copied or attached first, by the names of the tables that it becomes.
+        careful: returns what takes the place of both where reading fails on a value; None if it cannot.
         paths: what DuckDB opens.
         size: the bytes of all files.
-        is_slow: whether some are texts.
+        unpacked: how much longer rows may be in memory.
+        is_slow: whether cells are texts.
+        is_measured: whether it says how many rows there are without being read.
     """
 
     sql: str
-    copied: Mapping[str, tuple[Any, Mapping[str, DuckDBColumn]]]
-    careful: Callable[[], UnionOfFiles]
+    parts: Mapping[str, tuple[Any, Mapping[str, DuckDBColumn]]]
+    careful: Callable[[], ComposedTable] | None
     paths: tuple[Path, ...]
     size: int
-    is_slow: bool
+    unpacked: int
+    is_slow: bool = False
+    is_measured: bool = False
 
 
-Source = Parquet | Csv | JsonLines | ArrowFrame | FileTable | FileSet | UnionOfFiles
+Source = Parquet | Csv | JsonLines | ArrowFrame | FileTable | SqliteTable | FileSet | ComposedTable
 
 
 def source_of(given: Any) -> Source:
@@ -126,11 +131,52 @@ def source_of(given: Any) -> Source:
         return FileTable(path=existing(given.path), table=given.table, schema=given.schema)
     if isinstance(given, FileSet):
         return given
+    if isinstance(given, SqliteTable):
+        return SqliteTable(path=existing(given.path), table=given.table)
+    if isinstance(given, str | Path) and is_database(given):
+        hint = 'It has tables. Name one: table="visits", or table="schema.visits" in DuckDB.'
+        raise InvalidParameter("table", None, "to be given for a database", hint)
     if isinstance(given, str | Path):
         return FileSet.of_place(given) or _file(existing(given))
     if isinstance(given, Sequence) and given and all(isinstance(path, str | Path) for path in given):
         return FileSet.of_paths(given) if len(given) > 1 else _file(existing(given[0]))
     return _frame(given)
+
+
+_DATABASES: Mapping[bytes, tuple[int, str]] = {b"SQLite format 3\0": (0, "sqlite"), b"DUCK": (8, "duckdb")}
+"""How files of databases begin, and where; their endings are not of one kind."""
+
+
+def is_database(path: str | Path) -> bool:
+    """Returns whether a file is called as databases are."""
+    return Path(path).suffix.lower() in (".duckdb", ".ddb", ".sqlite", ".sqlite3", ".db")
+
+
+def named_table(source: Any, table: str | None) -> Any:
+    """Returns the table of a database in a file; a source of another kind stays as it is.
+
+    Args:
+        source: what a steward gives; a path if a table is named.
+        table: its name, perhaps after the name of a schema and a point.
+
+    Raises:
+        InvalidParameter: if a table is named and there is no such file, or it is no database.
+    """
+    if table is None:
+        return source
+    if not isinstance(source, str | Path) or not is_database(source):
+        hint = "Leave it out: only a database in a file (.duckdb, .sqlite or .db) has tables to choose from."
+        raise InvalidParameter("table", table, "to come with a database in a file", hint)
+    path = existing(source)
+    with path.open("rb") as file:
+        start = file.read(32)
+    kind = next((kind for sign, (place, kind) in _DATABASES.items() if start[place:].startswith(sign)), None)
+    if kind is None:
+        raise InvalidParameter("source", path.name, "to be a DuckDB or SQLite database", "Name another file.")
+    if kind == "sqlite":
+        return SqliteTable(path=path, table=table)
+    schema, point, name = table.rpartition(".")
+    return FileTable(path=path, table=name, schema=schema) if point else FileTable(path=path, table=table)
 
 
 def existing(path: str | Path) -> Path:
@@ -225,8 +271,9 @@ def files_of(source: Any) -> dict[str, str]:
         return source.origins
     if isinstance(source, FileSet):
         return source.origins
-    if isinstance(source, FileTable):
-        table = f"#{source.schema}.{source.table}".casefold()  # DuckDB does not tell letter cases apart
+    if isinstance(source, FileTable | SqliteTable):
+        schema = f"{source.schema}." if isinstance(source, FileTable) else ""
+        table = f"#{schema}{source.table}".casefold()  # neither tells letter cases apart
         return {f"{path}{table}": f"{file}{table}" for path, file in _identify_files([source.path]).items()}
     if isinstance(source, str | Path):
         many = FileSet.of_place(source)

@@ -175,7 +175,7 @@ class FileSet:
             for path, named in self._paths():
                 known = format_of(path.name, named=named)
                 if known is not None:
-                    found.append(self._listed(path, known, descriptors))
+                    found.append(self._describe_file(path, known, descriptors))
         except BaseException:
             Listing((), descriptors).close()
             raise
@@ -189,7 +189,7 @@ class FileSet:
         named = self.pattern[-1].lower().endswith((_NAMED_ONLY, *(f"{_NAMED_ONLY}{one}" for one in PACKINGS)))
         yield from ((path, named) for path in sorted(set(_matching(self.root, self.pattern))))
 
-    def _listed(self, path: Path, known: tuple[str, str], descriptors: list[int]) -> ListedFile:
+    def _describe_file(self, path: Path, known: tuple[str, str], descriptors: list[int]) -> ListedFile:
         state = path.stat(follow_symlinks=False)
         if not stat.S_ISREG(state.st_mode):
             raise OSError
@@ -215,11 +215,11 @@ def partitions_of(folders: Sequence[str]) -> dict[str, str | None]:
     {'ward': 'A/B', 'day': None}
     """
     pairs = (folder.partition("=") for folder in folders)
-    named = ((_unquoted(name), _unquoted(value)) for name, sign, value in pairs if sign)
+    named = ((_decode_name(name), _decode_name(value)) for name, sign, value in pairs if sign)
     return {name: None if value in _NO_VALUE else value for name, value in named if name}
 
 
-def _unquoted(text: str) -> str | None:
+def _decode_name(text: str) -> str | None:
     """Returns a text as Hive and Spark write it into names of folders; None if it is not Unicode."""
     try:
         found = unquote(text, errors="strict")
