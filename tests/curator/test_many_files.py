@@ -277,10 +277,12 @@ def test_columns_stay_as_they_were_declared(tmp_path: Path) -> None:
 def test_the_same_files_have_one_budget(tmp_path: Path) -> None:
     lake = scattered(ROWS, tmp_path / "lake", "parquet")
     with clinic(lake) as curator:
-        for again in (lake, f"{lake}/*.parquet", lake / "part1.parquet", [*lake.iterdir()], tmp_path):
+        (tmp_path / "link.parquet").hardlink_to(lake / "part1.parquet")
+        links = [tmp_path / "link.parquet", lake / "part1.parquet", [*lake.iterdir()]]
+        for again in (lake, f"{lake}/*.parquet", tmp_path, *links):
             with pytest.raises(InvalidParameter, match="has a budget"):
                 curator.protect(again, name="again", unit="patient", budget=Budget(epsilon=1), max_rows=1, max_groups=1)
-    with clinic(lake / "part1.parquet") as curator:
+    with clinic(tmp_path / "link.parquet") as curator:
         for again in (lake, f"{lake}/*.parquet", [*lake.iterdir()]):
             with pytest.raises(InvalidParameter, match="has a budget"):
                 curator.protect(again, name="again", unit="patient", budget=Budget(epsilon=1), max_rows=1, max_groups=1)

@@ -20,8 +20,10 @@ from discreet.engines.sources.query_view import query_view
 from discreet.errors import InvalidParameter, QueryFailed
 from discreet.plan.model.readings import Reading, Statistic
 from discreet.plan.model.types import Type
+from discreet.presentation.inspection.file_check import check_file, mend_file
+from tests.engines.lakes import WRITERS, scattered
 from tests.engines.raw_arrow import text_array
-from tests.engines.tables import D, F, N, S, T, col, witnesses
+from tests.engines.tables import B, D, F, N, S, T, call, col, lit, witnesses
 from tests.open_groups import unsealed
 
 ROWS = Reading(table="t", statistics=(Statistic(kind="rows"),))
@@ -339,3 +341,47 @@ def test_a_folder_that_cannot_be_read_is_no_empty_table(tmp_path: Path) -> None:
         for table in ("t", "s"):
             with pytest.raises(QueryFailed):
                 unsealed(engine.read(Reading(table=table, statistics=ROWS.statistics)))
+
+
+# ---------------------------------------------------------------------------------------------- what a steward is shown
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv", "csv.zst", "ndjson", "jsonl.gz", "feather"])
+def test_a_steward_looks_into_a_folder_as_into_a_file(tmp_path: Path, ending: str) -> None:
+    rows = [
+        {"patient": place, "ward": "AB"[place % 2], "age": 20 + place, "charge": 0.5, "kind": "x"} for place in range(9)
+    ]
+    lake = scattered(rows, tmp_path / "lake", ending, 2)
+    for source, count in {lake: 9, lake / f"part0.{ending}": 5}.items():
+        found = check_file(source)
+        assert found.types == {"patient": "int", "ward": "text", "age": "int", "charge": "float", "kind": "text"}
+        assert found.rows == count
+    with pytest.raises(InvalidParameter):
+        mend_file(lake, tmp_path / "copy.csv")
+
+
+def test_partitions_and_names_in_json_are_shown_to_a_steward(tmp_path: Path) -> None:
+    written(tmp_path / "day=2024-01-01" / "[a].parquet", n=1)
+    (tmp_path / "day=2024-01-02").mkdir()
+    (tmp_path / "day=2024-01-02" / "b.ndjson").write_text('{"n": 2}\n{"s": "x"}\nnone\n')
+    assert check_file(tmp_path).types == {"n": "int", "day": "date", "s": "text"}
+
+
+# --------------------------------------------------------------------------------------------------- files without rows
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv", "csv.gz", "ndjson", "jsonl.gz", "feather"])
+def test_files_without_rows_do_not_shift_partitions(tmp_path: Path, ending: str) -> None:
+    """A row knows its partition by the place of its file among all files of a scan, those without rows included."""
+    for ward in "ABCDE":
+        rows = [{"patient": 1, "age": ord(ward), "charge": 1.0, "kind": ward}] if ward in "BD" else []
+        (tmp_path / f"ward={ward}").mkdir()
+        WRITERS[ending](rows, tmp_path / f"ward={ward}" / "part", ["patient", "age", "charge", "kind"])
+    columns = {"ward": T, "kind": T, "age": N}
+    with DuckDB(threads=1) as engine, query_view():
+        engine.register("t", tmp_path, columns)
+        for name in ("ward", "kind"):
+            assert unsealed(engine.read(by(name))) == {("B",): (1,), ("D",): (1,)}
+        for where in (call("equal", B, col("ward", T), lit("D", T)), call("equal", B, col("age", N), lit(ord("D"), N))):
+            asked = Reading(table="t", where=where, keys=(col("ward", T),), statistics=ROWS.statistics)
+            assert unsealed(engine.read(asked)) == {("D",): (1,)}

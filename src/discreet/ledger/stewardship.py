@@ -66,6 +66,10 @@ class DataOrigin:
             **({"identity": self.identity} if self.identity else {}),
         }
 
+    def with_files(self, files: Mapping[str, str]) -> DataOrigin:
+        """Returns the origin with files that it has now, for a comparison."""
+        return DataOrigin({**self.files, **files}, self.identity)
+
     def is_told(self, told: TableRecord) -> bool:
         """Returns whether the ledger says all of it already."""
         return self.files.items() <= told.get("files", {}).items() and self.identity in ("", told.get("identity"))

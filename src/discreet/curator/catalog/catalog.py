@@ -20,7 +20,7 @@ from discreet.curator.catalog.public_tables import Keys, Unique, public_schema, 
 from discreet.curator.catalog.unit_of_privacy import UnitLike, account_of, owner, relation_of
 from discreet.dataclass import dataclass
 from discreet.engines.abstract_engine import Engine
-from discreet.engines.duckdb.sources import files_of, named_table
+from discreet.engines.duckdb.sources import files_of, named_table, present_files
 from discreet.engines.folders.folder import Folder
 from discreet.errors import DeclarationChanged, InvalidParameter, UnknownTable, UnsupportedQuery
 from discreet.ledger import Ledger
@@ -274,16 +274,18 @@ class Catalog:
             InvalidParameter: otherwise.
         """
         origin = DataOrigin.of(self._files(source), identity)
+        present = origin.with_files(present_files(source))  # hard links to files of a folder too
         for table, (public, files) in self._published.items():
-            if public is source or origin.is_origin_of(files.fields):
+            if public is source or present.is_origin_of(files.with_files(present_files(public)).fields):
                 hint = "A table is either public or protected. Declare it once."
                 raise InvalidParameter(
                     "source", self._describe_source(source), f"not to be the public table {table!r}", hint
                 )
-        require_one_budget(self._ledger.origins(), name, account, origin)
+        require_one_budget(self._ledger.origins(), name, account, present)
         again = name in self._sources and self._sources[name][0] is source
         for table, (known, _) in self._sources.items():
-            if known is source and self._accounts[table] != account and not (identity or again):
+            alike = known is source or {*present_files(known).values()} & {*present.files.values()}
+            if alike and self._accounts[table] != account and not (identity or again):
                 hint = f"Pass account={self._accounts[table]!r} to share its budget."
                 condition = f"not to be the data of table {table!r}, which has a budget"
                 raise InvalidParameter("source", self._describe_source(source), condition, hint)
@@ -296,8 +298,9 @@ class Catalog:
             InvalidParameter: naming the table that they are.
         """
         origin = DataOrigin.of(self._files(source), None)
+        present = origin.with_files(present_files(source))
         held = [table for table, (known, _) in self._sources.items() if known is source]
-        held += [table for table, told in self._ledger.origins().items() if origin.is_origin_of(told)]
+        held += [table for table, told in self._ledger.origins().items() if present.is_origin_of(told)]
         if held:
             hint = "Write the part that may be published into a separate file."
             raise InvalidParameter(

@@ -176,6 +176,5 @@ def open_unpacked(path: Path, packing: str | None = None) -> BinaryIO:
     """Opens a file to read its bytes, unpacked."""
     packed = PACKINGS.get(path.suffix.lower(), "") if packing is None else packing
     if packed == "zstd":
-        opened: BinaryIO = pa.input_stream(str(path), compression="zstd")
-        return opened
+        return cast("BinaryIO", io.BufferedReader(pa.input_stream(str(path), compression="zstd")))
     return cast("BinaryIO", gzip.open(path)) if packed == "gzip" else path.open("rb")

@@ -145,7 +145,7 @@ class DuckDB(Engine):
         del expressions
         for name in names:
             source = self._tables[name].source if name in self._tables else None
-            if isinstance(source, FileTable) and is_locked(source):
+            if isinstance(source, FileTable | SqliteTable) and is_locked(source):
                 reason = f"The database of table {name!r} cannot be opened: another program may be writing to it."
                 raise UnsupportedQuery(reason, "Ask again when it has closed the database.")
 

@@ -19,7 +19,7 @@ from discreet.engines.duckdb import arrow
 from discreet.engines.duckdb.csv_header import first_record, split_header
 from discreet.engines.duckdb.declared_columns import select_declared
 from discreet.engines.duckdb.dialect import DIALECT
-from discreet.engines.duckdb.source_tables import PLACE, describe_source, footers, from_text
+from discreet.engines.duckdb.source_tables import PLACE, describe_source, footers, from_text, json_names
 from discreet.engines.duckdb.sources import (
     STORED,
     ArrowFrame,
@@ -177,6 +177,22 @@ def describe_files(source: FileSet) -> dict[str, Type | None]:
                 found[name] = kind if found.get(name, kind) is kind else None
             found |= dict.fromkeys(group.partitions)
     return found
+
+
+def steward_table(name: str, source: FileSet) -> tuple[Listing, ComposedTable, dict[str, Type]]:
+    """Returns the files that are there now as one table, with all their columns, for their steward.
+
+    A column without a type is a text. The names in lines of JSON are looked for: this is content, which no query sees.
+
+    Raises:
+        InvalidParameter: if a file cannot be read.
+    """
+    columns = {name: told or Type.TEXT for name, told in describe_files(source).items()}
+    listing = _list_for_steward(source)
+    for packing in sorted({file.packing for file in listing.files if file.format == "ndjson"}):
+        lines = [file for file in listing.files if (file.format, file.packing) == ("ndjson", packing)]
+        columns = dict.fromkeys(json_names(_paths(lines), packing or "none"), Type.TEXT) | columns
+    return listing, union_of_files(name, listing, columns), columns
 
 
 def _list_for_steward(source: FileSet) -> Listing:

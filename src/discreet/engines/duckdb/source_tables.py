@@ -241,6 +241,28 @@ def _write_packing(packing: str) -> str:
     return f"compression = '{packing}', " if packing else ""
 
 
+def _line_scan(paths: Iterable[Path], packing: str) -> str:
+    return (
+        f"read_csv({_write_list(paths)}, "
+        "auto_detect = false, header = false, delim = '\x01', quote = '', escape = '', "
+        f"columns = {{'line': 'VARCHAR'}}, {_write_packing(packing)}{_TOLERANT})"
+    )
+
+
+def json_names(paths: Sequence[Path], packing: str) -> list[str]:
+    """Returns the names that objects in lines of JSON have, for a steward: no query looks at content for names.
+
+    Raises:
+        InvalidParameter: if a file cannot be read.
+    """
+    objects = f"SELECT line FROM {_line_scan(paths, packing)} WHERE json_valid(line)"
+    keys = f"SELECT unnest(CASE WHEN json_type(line) = 'OBJECT' THEN json_keys(line) END) AS name FROM ({objects})"
+    with describer() as connection, suppress(duckdb.Error):
+        found = connection.execute(f"SELECT DISTINCT name FROM ({keys}) ORDER BY name").fetchall()
+        return [name for (name,) in found]
+    raise InvalidParameter("source", "an NDJSON file", "to be readable to its end", "Write it again.")
+
+
 def _json_scan(source: JsonLines) -> str:
     """Writes what comes after FROM to read lines of JSON as texts, one column for each name that is asked for.
 
@@ -248,11 +270,7 @@ def _json_scan(source: JsonLines) -> str:
     where a whole number is declared. So lines are read as a text with one column, which has no quotes and a delimiter
     that is in no valid JSON.
     """
-    lines = (
-        f"read_csv({_write_list(source.paths)}, "
-        "auto_detect = false, header = false, delim = '\x01', quote = '', escape = '', "
-        f"columns = {{'line': 'VARCHAR'}}, {_write_packing(source.packing)}{_TOLERANT})"
-    )
+    lines = _line_scan(source.paths, source.packing)
     pointers = (DIALECT.text_literal("/" + name.replace("~", "~0").replace("/", "~1")) for name in source.names)
     found = f"json_extract_string(line, [{', '.join(pointers)}]::VARCHAR[])"
     # an array has no names: its first element is not the column "0"

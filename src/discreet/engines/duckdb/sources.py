@@ -143,13 +143,19 @@ def source_of(given: Any) -> Source:
     return _frame(given)
 
 
-_DATABASES: Mapping[bytes, tuple[int, str]] = {b"SQLite format 3\0": (0, "sqlite"), b"DUCK": (8, "duckdb")}
-"""How files of databases begin, and where; their endings are not of one kind."""
+_DATABASES: Mapping[str, str] = {
+    **dict.fromkeys((".duckdb", ".ddb"), "duckdb"),
+    **dict.fromkeys((".sqlite", ".sqlite3"), "sqlite"),
+    ".db": "",  # of either kind
+}
+"""Kinds of databases, by the ends of their names."""
+
+_BEGINNING = b"SQLite format 3\0"
 
 
 def is_database(path: str | Path) -> bool:
     """Returns whether a file is called as databases are."""
-    return Path(path).suffix.lower() in (".duckdb", ".ddb", ".sqlite", ".sqlite3", ".db")
+    return Path(path).suffix.lower() in _DATABASES
 
 
 def named_table(source: Any, table: str | None) -> Any:
@@ -168,15 +174,20 @@ def named_table(source: Any, table: str | None) -> Any:
         hint = "Leave it out: only a database in a file (.duckdb, .sqlite or .db) has tables to choose from."
         raise InvalidParameter("table", table, "to come with a database in a file", hint)
     path = existing(source)
-    with path.open("rb") as file:
-        start = file.read(32)
-    kind = next((kind for sign, (place, kind) in _DATABASES.items() if start[place:].startswith(sign)), None)
-    if kind is None:
-        raise InvalidParameter("source", path.name, "to be a DuckDB or SQLite database", "Name another file.")
-    if kind == "sqlite":
+    if (_DATABASES[path.suffix.lower()] or _kind_by_content(path)) == "sqlite":
         return SqliteTable(path=path, table=table)
     schema, point, name = table.rpartition(".")
     return FileTable(path=path, table=name, schema=schema) if point else FileTable(path=path, table=table)
+
+
+def _kind_by_content(path: Path) -> str:
+    with path.open("rb") as file:
+        start = file.read(32)
+    if start.startswith(_BEGINNING):
+        return "sqlite"
+    if start[8:12] != b"DUCK":
+        raise InvalidParameter("source", path.name, "to be a DuckDB or SQLite database", "Name another file.")
+    return "duckdb"
 
 
 def existing(path: str | Path) -> Path:
@@ -281,6 +292,21 @@ def files_of(source: Any) -> dict[str, str]:
     if isinstance(source, Sequence) and source and all(isinstance(path, str | Path) for path in source):
         return _identify_files(source)
     return {}
+
+
+def present_files(source: Any) -> dict[str, str]:
+    """Returns the files that a folder, a pattern or a list has now, as `files_of` does; {} of other sources.
+
+    For a comparison while a steward protects something. It is never kept: which files there are is private.
+    """
+    try:
+        kind = source_of(source)
+        if not isinstance(kind, FileSet):
+            return {}
+        with kind.list_files() as listing:
+            return {f"{kind.root}/#{place}": file.inode for place, file in enumerate(listing.files)}
+    except (InvalidParameter, OSError):  # what cannot be listed is refused elsewhere, or is another engine's
+        return {}
 
 
 def _identify_files(paths: Sequence[str | Path]) -> dict[str, str]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import count
 from typing import Any
 
@@ -25,8 +27,13 @@ _AT_ONCE = 10_000  # rows of a batch
 _TYPES = dict(zip(CELL_TYPES, (Type.INT, Type.FLOAT, Type.TEXT), strict=True))
 
 
-def is_locked(source: FileTable) -> bool:
+def is_locked(source: FileTable | SqliteTable) -> bool:
     """Returns whether a database cannot be opened now; what DuckDB says of it names the path and the other process."""
+    if isinstance(source, SqliteTable):
+        with suppress(sqlite3.Error):
+            SqliteSnapshot(source).close()
+            return False
+        return True
     tried = f"tried{next(_TRIALS)}"  # other threads may try at the same time
     with describer() as connection:
         try:

@@ -194,7 +194,7 @@ class FileSet:
         if not stat.S_ISREG(state.st_mode):
             raise OSError
         place = str(path)
-        if _ODD & set(place) or not is_unicode(place):
+        if _is_odd(place):
             descriptors.append(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC))
             place = f"/dev/fd/{descriptors[-1]}"
         folders = path.parent.parts if self.paths else path.parent.relative_to(self.root).parts
@@ -246,6 +246,11 @@ def _matching(folder: Path, pattern: Sequence[str]) -> Iterator[Path]:
             yield path
 
 
+def _is_odd(place: str) -> bool:
+    """Returns whether DuckDB would take a path for a pattern, or cannot be given it."""
+    return bool(_ODD & set(place)) or not is_unicode(place)
+
+
 def _is_hidden(name: str) -> bool:
     return name.startswith(".") or (name.startswith("_") and "=" not in name)
 
@@ -267,6 +272,9 @@ def _checked_folder(root: Path) -> Path:
     """
     if root == Path(root.anchor):
         raise InvalidParameter("source", str(root), "to be a folder of files", _HINT)
+    if _is_odd(str(root)):  # each of its files would have to stay open
+        hint = "Rename the folder, or what it is in."
+        raise InvalidParameter("source", str(root), "to have a path without the signs * ? [ {", hint)
     iceberg = any(name.name.endswith(".metadata.json") for name in _names(root / "metadata"))
     for kind, found in (("Delta", (root / "_delta_log").is_dir()), ("Iceberg", iceberg)):
         if found:

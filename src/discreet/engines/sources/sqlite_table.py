@@ -48,7 +48,7 @@ class SqliteSnapshot:
 
     def __init__(self, table: SqliteTable) -> None:
         self._table = table
-        address = f"file:{quote(str(table.path))}?mode=ro"
+        address = f"file:{quote(bytes(table.path))}?mode=ro"
         self._connection = sqlite3.connect(
             address, uri=True, timeout=_PATIENCE, isolation_level=None, check_same_thread=False
         )
