@@ -163,7 +163,7 @@ ACCESSES = (Access(), Access(is_kept=True, is_dense=True), Access(is_kept=True, 
 def accessed(engine: DuckDB, access: Access) -> DuckDB:
     """An engine as it would be if it read its tables in another way."""
     other = copy.copy(engine)
-    vars(other)["_access"] = lambda _reading, _cursor: access
+    vars(other)["_access"] = lambda *_: access
     return other
 
 

@@ -83,10 +83,10 @@ def test_a_dialect_of_its_own_agrees_and_needs_no_parameters(monkeypatch: pytest
     memory.register("t", TABLE, COLUMNS)
     groups = DuckDB._groups
 
-    def noted(self: DuckDB, made: Statement, asked: Any, best: Callable[[Any], Statement]) -> GroupColumns:
-        def best_noted(cursor: Any) -> Statement:
-            passed.append(best(cursor).parameters)
-            return best(cursor)
+    def noted(self: DuckDB, made: Statement, asked: Any, best: Callable[..., Statement]) -> GroupColumns:
+        def best_noted(*opened: Any) -> Statement:
+            passed.append(best(*opened).parameters)
+            return best(*opened)
 
         return groups(self, made, asked, best_noted)
 

@@ -182,13 +182,17 @@ def test_a_moment_that_needs_care_changes_no_other_cell(specimen: Specimen, tmp_
             assert unsealed(engine.read(asked)) == unsealed(memory.read(asked))
 
 
-def test_files_of_different_types_are_refused(tmp_path: Path) -> None:
-    """The second one's values would be converted to the first one's type, and some would fail."""
-    paths = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
-    for path, kind in zip(paths, (pa.int32(), pa.int64()), strict=True):
-        pq.write_table(pa.table({"n": pa.array([1], kind)}), path)
-    with pytest.raises(InvalidParameter, match="same columns and types"):
-        DuckDB().schema_of(paths)
+def test_files_of_different_types_are_each_read_by_their_own(tmp_path: Path) -> None:
+    """DuckDB would convert the second one's values to the first one's type, and fail at some."""
+    paths = [tmp_path / "a.parquet", tmp_path / "b.parquet", tmp_path / "c.parquet"]
+    for path, cell in zip(paths, (pa.array([1], pa.int32()), pa.array([1 << 40]), pa.array(["x"])), strict=True):
+        pq.write_table(pa.table({"n": cell}), path)
+    assert DuckDB().schema_of(paths[:2]) == {"n": N}
+    assert DuckDB().schema_of(paths) == {}  # it must be declared
+    with DuckDB(threads=1) as engine:
+        engine.register("t", paths, {"n": N})
+        asked = Reading(table="t", keys=(col("n", N),), statistics=ROWS.statistics)
+        assert unsealed(engine.read(asked)).keys() == {(1,), (1 << 40,), (None,)}
 
 
 def test_a_view_of_a_file_is_refused(tmp_path: Path) -> None:

@@ -109,16 +109,16 @@ def test_some_rows_are_not_taken_for_all(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_ctrl_c_while_a_frame_is_copied_leaves_the_engine_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
-    fill, copying = DuckDB._fill, threading.Event()
+    fill, copying = duckdb._fill, threading.Event()
 
-    def slow(engine: DuckDB, connection: Any) -> None:
+    def slow(*opened: Any) -> None:
         copying.wait(0.3)  # longer than until Ctrl-C is pressed
-        fill(engine, connection)
+        fill(*opened)
 
     with DuckDB(threads=1) as engine:
         engine.register("t", pa.table({"n": [1, 2]}), {"n": N})
         with monkeypatch.context() as patch:
-            patch.setattr(DuckDB, "_fill", slow)
+            patch.setattr(duckdb, "_fill", slow)
             press()
             with pytest.raises(KeyboardInterrupt):
                 unsealed(engine.read(BY_NUMBER))

@@ -360,13 +360,21 @@ class Curator(Verbs):
         """Builds the same questions step by step: ``curator.table("visits").agg(n=count()).ask(epsilon=0.1)``."""
         return curated_frame.CuratedFrame(schema=supposing(self._catalog.schema(name)), curator=self)
 
-    def public(self, source: Any, *, name: str, types: Mapping[str, str] | None = None, unique: Unique = ()) -> None:
+    def public(
+        self,
+        source: Any,
+        *,
+        name: str,
+        types: Mapping[str, str] | None = None,
+        unique: Unique = (),
+        table: str | None = None,
+    ) -> None:
         """Registers a public table: it has no account, and gives group keys to protected tables.
 
-        Types are those that the format does not carry; no two rows agree in `unique` columns. Data that are protected
-        are refused.
+        Types are those that the format does not carry; no two rows agree in `unique` columns; `table` is one of a
+        database in a file. Data that are protected are refused.
         """
-        self._catalog.public(source, name=name, types=types, unique=unique)
+        self._catalog.public(source, name=name, types=types, unique=unique, table=table)
 
     def protect(
         self,
@@ -389,6 +397,7 @@ class Curator(Verbs):
         most_rows: int | None = None,
         domain: Mapping[str, tuple[End, End]] | None = None,
         sample_of: Sample | Mapping[str, Any] | None = None,
+        table: str | None = None,
         change: bool = False,
     ) -> None:
         """Puts a table under an account; doing it again with the same declarations changes nothing.
@@ -397,7 +406,8 @@ class Curator(Verbs):
         bounds, keys and limits may be declared anew with `change`; who is protected never (`ledger.redeclaration`).
 
         Args:
-            source: what the engine can read: a path, a frame, a `Folder` of files, the address of a table of a server.
+            source: what the engine can read: a file, a folder, a pattern or a list of files, a frame, a `Folder` of
+                pictures or texts, the address of a table of a server.
             name: how questions call it.
             unit: the column of ids of those who are protected; several, such as ``("person", "day")``; a way to a table
                 that says whose rows they are, such as ``"order_id -> orders.id"``; None if each row is one person.
@@ -419,6 +429,7 @@ class Curator(Verbs):
             domain: a fact of the same kind: all values of a column lie in it; bounds around it clip nothing.
             sample_of: the design by which the people were drawn, `discreet.Sample(population=100_000, size=5_000)`;
                 intervals can then cover sampling as well.
+            table: of a database in a file (DuckDB or SQLite) its name, perhaps after a schema and a point.
             change: whether other declarations than those in the ledger take their place, as an entry of their own.
 
         Raises:
@@ -427,7 +438,7 @@ class Curator(Verbs):
         """
         facts: dict[str, Any] = {"unit": unit, "account": account, "budget": budget, "types": types, "bounds": bounds}
         facts |= {"keys": keys, "domain": domain, "max_groups": max_groups, "max_rows": max_rows, "version": version}
-        facts |= {"limits": limits, "limits_epsilon": limits_epsilon}
+        facts |= {"limits": limits, "limits_epsilon": limits_epsilon, "table": table}
         facts |= {"sample_of": sample_of, "most_rows": most_rows, "neighbours": neighbours, "identity": identity}
         self._catalog.protect(source, name=name, replacing=self._ledger.declaration(name) if change else None, **facts)
 

@@ -27,6 +27,7 @@ import numpy as np
 
 from discreet.accounting.composition import terms
 from discreet.dataclass import dataclass
+from discreet.engines.sources.query_view import query_view
 from discreet.errors import DiscreetError, InternalError, QueryFailed
 from discreet.ledger import Account, Caller, Ledger, Receipt, RemainingBudget
 from discreet.ledger.cost import Cost
@@ -352,7 +353,8 @@ def run_charge(ledger: Ledger, receipt: Receipt, name: str, execute: Callable[[]
 
     Formal guarantee: until this returns, only the name of the run is reported. Stages inside of it are not,
     since how many there are, and when they begin, can depend on what was drawn; numerical warnings are not given; and
-    causes of a failure are dropped. What it returns is to be stored before it is shown.
+    causes of a failure are dropped. What it returns is to be stored before it is shown. Files are listed once for all
+    that is read here.
 
     Args:
         ledger: where the charge is.
@@ -364,7 +366,7 @@ def run_charge(ledger: Ledger, receipt: Receipt, name: str, execute: Callable[[]
         None if anything went wrong. It uses up one failure credit.
     """
     result: Result | None = None
-    with suppress(Exception), sealed_stage(name), np.errstate(all="ignore"):
+    with suppress(Exception), sealed_stage(name), np.errstate(all="ignore"), query_view():
         result = execute()
     if result is None:
         ledger.fail(receipt)

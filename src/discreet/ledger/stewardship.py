@@ -10,7 +10,7 @@ versions have no files, and nothing is compared until a table of theirs is prote
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from discreet.dataclass import dataclass
@@ -66,14 +66,28 @@ class DataOrigin:
             **({"identity": self.identity} if self.identity else {}),
         }
 
+    def with_files(self, files: Mapping[str, str]) -> DataOrigin:
+        """Returns the origin with files that it has now, for a comparison."""
+        return DataOrigin({**self.files, **files}, self.identity)
+
     def is_told(self, told: TableRecord) -> bool:
         """Returns whether the ledger says all of it already."""
         return self.files.items() <= told.get("files", {}).items() and self.identity in ("", told.get("identity"))
 
     def is_origin_of(self, told: TableRecord) -> bool:
-        """Returns whether a table was read from one of these paths, or one of these files wherever they were then."""
+        """Returns whether a table was read from one of these paths, or one of these files wherever they were then.
+
+        A path that ends in a slash is a folder whose files are one table: all below it belong to it.
+        """
         theirs: Mapping[str, str] = told.get("files", {})
-        return bool(self.files.keys() & theirs.keys() or set(self.files.values()) & set(theirs.values()))
+        if self.files.keys() & theirs.keys() or set(self.files.values()) & set(theirs.values()):
+            return True
+        return _is_below(self.files, theirs) or _is_below(theirs, self.files)
+
+
+def _is_below(places: Iterable[str], folders: Iterable[str]) -> bool:
+    above = tuple(folder for folder in folders if folder.endswith("/"))
+    return any(place.startswith(above) for place in places) if above else False
 
 
 NOWHERE = DataOrigin({}, "")

@@ -14,7 +14,7 @@ from typing import Any
 
 from discreet import check
 from discreet.check import Number
-from discreet.curator.catalog.declarations import End, columns_of, declaration, declare, key_block
+from discreet.curator.catalog.declarations import End, columns_of, declaration, declare, key_block, recorded_columns
 from discreet.curator.catalog.declared_limits import DeclaredLimits, limits_in, limits_of, missing_limits
 from discreet.curator.catalog.public_tables import Keys, Unique, public_schema, resolve_keys
 from discreet.curator.catalog.unit_of_privacy import (
@@ -27,7 +27,7 @@ from discreet.curator.catalog.unit_of_privacy import (
 )
 from discreet.dataclass import dataclass
 from discreet.engines.abstract_engine import Engine
-from discreet.engines.duckdb.sources import files_of
+from discreet.engines.duckdb.sources import files_of, named_table, present_files
 from discreet.engines.folders.folder import Folder
 from discreet.errors import DeclarationChanged, InvalidParameter, UnknownTable, UnsupportedQuery
 from discreet.ledger import Ledger
@@ -114,8 +114,17 @@ class Catalog:
 
     # ------------------------------------------------------------------------------------------------- declarations
 
-    def public(self, source: Any, *, name: str, types: Mapping[str, str] | None = None, unique: Unique = ()) -> None:
+    def public(
+        self,
+        source: Any,
+        *,
+        name: str,
+        types: Mapping[str, str] | None = None,
+        unique: Unique = (),
+        table: str | None = None,
+    ) -> None:
         """Registers a public table; see `Curator.public`."""
+        source = named_table(source, table)
         self._check_name(name, others=self._protected)
         if name in self._ledger.tables():
             raise InvalidParameter("name", name, "not to be a protected table", "Give the public table another name.")
@@ -146,15 +155,18 @@ class Catalog:
         most_rows: int | None = None,
         domain: Mapping[str, tuple[End, End]] | None = None,
         sample_of: Sample | Mapping[str, Any] | None = None,
+        table: str | None = None,
         replacing: str | None = None,
     ) -> None:
         """Puts a table under an account; see `Curator.protect`.
 
         The declaration in the ledger may be replaced if it is `replacing`, the one that the steward has seen.
         """
+        source = named_table(source, table)
         self._check_name(name, others=self._public)
         check.label(version=version)
-        columns = columns_of(self._engine, source, types)
+        recorded = None if replacing else recorded_columns(source, types, self._ledger.declaration(name))
+        columns = recorded or columns_of(self._engine, source, types)
         whose = owner(name, unit, columns, self._protected)
         account = account_of(name, account, whose)
         held = limits_of(limits, limits_epsilon, max_groups, max_rows)
@@ -277,16 +289,18 @@ class Catalog:
             InvalidParameter: otherwise.
         """
         origin = DataOrigin.of(self._files(source), identity)
+        present = origin.with_files(present_files(source))  # hard links to files of a folder too
         for table, (public, files) in self._published.items():
-            if public is source or origin.is_origin_of(files.fields):
+            if public is source or present.is_origin_of(files.with_files(present_files(public)).fields):
                 hint = "A table is either public or protected. Declare it once."
                 raise InvalidParameter(
                     "source", self._describe_source(source), f"not to be the public table {table!r}", hint
                 )
-        require_one_budget(self._ledger.origins(), name, account, origin)
+        require_one_budget(self._ledger.origins(), name, account, present)
         again = name in self._sources and self._sources[name][0] is source
         for table, (known, _) in self._sources.items():
-            if known is source and self._accounts[table] != account and not (identity or again):
+            alike = known is source or {*present_files(known).values()} & {*present.files.values()}
+            if alike and self._accounts[table] != account and not (identity or again):
                 hint = f"Pass account={self._accounts[table]!r} to share its budget."
                 condition = f"not to be the data of table {table!r}, which has a budget"
                 raise InvalidParameter("source", self._describe_source(source), condition, hint)
@@ -299,8 +313,9 @@ class Catalog:
             InvalidParameter: naming the table that they are.
         """
         origin = DataOrigin.of(self._files(source), None)
+        present = origin.with_files(present_files(source))
         held = [table for table, (known, _) in self._sources.items() if known is source]
-        held += [table for table, told in self._ledger.origins().items() if origin.is_origin_of(told)]
+        held += [table for table, told in self._ledger.origins().items() if present.is_origin_of(told)]
         if held:
             hint = "Write the part that may be published into a separate file."
             raise InvalidParameter(

@@ -13,14 +13,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from hashlib import sha256
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from discreet import check
 from discreet.curator.catalog.unit_of_privacy import ARROW, Owner
 from discreet.curator.catalog.unit_of_privacy import owner as owner_of
 from discreet.engines.abstract_engine import Engine
 from discreet.engines.duckdb.sources import ArrowFrame, Csv, source_of
+from discreet.engines.sources.file_set import FileSet
+from discreet.engines.sources.sqlite_table import SqliteTable
 from discreet.errors import InvalidParameter
+from discreet.lazy import Module
 from discreet.ledger.redeclaration import LONGEST_LIST
 from discreet.ledger.serialization import LONGEST_TEXT, canonical
 from discreet.plan.expressions.functions.date_functions import day_number
@@ -30,6 +33,11 @@ from discreet.plan.model.schema import ColumnBounds, ColumnSchema, IdentityKey, 
 from discreet.plan.model.types import Type
 from discreet.plan.validation import are_plainly, check_value
 from discreet.privacy import Neighbours
+
+if TYPE_CHECKING:
+    from discreet.engines.duckdb import file_parts
+else:  # DuckDB, which is loaded with the first curator that reads files
+    file_parts = Module("discreet.engines.duckdb.file_parts")
 
 End = check.Number | dt.date
 """An end of a column's bounds: a number, or a day or moment, which may be written as a text."""
@@ -53,7 +61,11 @@ def columns_of(engine: Engine, source: Any, types: Mapping[str, str] | None) -> 
             control characters: names are printed.
     """
     columns = engine.schema_of(source)
-    missing = [] if types else [name for name in untyped_columns(source) if name not in columns]
+    untyped = untyped_columns(source)
+    missing = [] if types else [name for name in untyped if name not in columns]
+    if not columns and not untyped and not types and _is_many_files(source):
+        hint = 'No file has columns yet, or they are JSON. Declare them, e.g. types={"age": "int", "ward": "text"}.'
+        raise InvalidParameter("types", None, "to be given", hint)
     if missing:
         proposed = ", ".join(f'{json.dumps(name, ensure_ascii=False)}: "text"' for name in missing)
         hint = (
@@ -69,8 +81,35 @@ def columns_of(engine: Engine, source: Any, types: Mapping[str, str] | None) -> 
     return declared
 
 
+def _is_many_files(source: Any) -> bool:
+    """Returns whether a source is files that each query lists anew."""
+    try:
+        return isinstance(source_of(source), FileSet)
+    except InvalidParameter:
+        return False
+
+
+def recorded_columns(source: Any, types: Mapping[str, str] | None, recorded: str | None) -> dict[str, Type] | None:
+    """Returns the columns of many files as the ledger has them; None if they are to be found anew.
+
+    What was declared stays, though files with other columns have come since: else opening a curator again would fail.
+
+    Args:
+        source: what is protected.
+        types: the types that the steward declares; those that differ from the ledger's are a new declaration.
+        recorded: the declaration in the ledger; None if the table is new.
+    """
+    if recorded is None or not _is_many_files(source):
+        return None
+    known = {name: Type(column["type"]) for name, column in json.loads(recorded)["columns"].items()}
+    declared = {column: Type(kind) for column, kind in by_column("types", types or {}).items()}
+    return known if declared.items() <= known.items() else None
+
+
 def untyped_columns(source: Any) -> tuple[str, ...]:
     """Returns the columns to which the format of a source gives no type: all of CSV, objects of a frame, dicts.
+
+    Of many files, these are also partitions, and columns that two files store as different types.
 
     >>> untyped_columns([{"ward": "A", "age": 40}])
     ('ward', 'age')
@@ -81,6 +120,10 @@ def untyped_columns(source: Any) -> tuple[str, ...]:
         kind = source_of(source)
     except InvalidParameter:  # a table of another engine, which knows its types
         return ()
+    if isinstance(kind, FileSet):
+        return tuple(name for name, told in file_parts.describe_files(kind).items() if told is None)
+    if isinstance(kind, SqliteTable):
+        return kind.columns()
     return kind.header if isinstance(kind, Csv) else kind.texts if isinstance(kind, ArrowFrame) else ()
 
 

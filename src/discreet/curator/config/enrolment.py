@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from discreet.curator.catalog.catalog import Catalog
 from discreet.curator.catalog.public_tables import Unique
 from discreet.curator.config.toml_file import Analyst, Config, DeclaredTeam, ProtectedTable, PublicTable, load
-from discreet.engines.duckdb.sources import Csv, source_of
+from discreet.engines.duckdb.sources import Csv, named_table, source_of
 from discreet.engines.folders.folder import Folder
 from discreet.errors import DeclarationChanged, InvalidParameter, LedgerMissing
 from discreet.ledger import Ledger, Role, is_anchored, is_there, open_ledger, require_never_there, require_there
@@ -168,14 +168,24 @@ def enrol(
 class Registry(Protocol):
     """The protocol of what takes public tables: a catalog, or a curator."""
 
-    def public(self, source: Any, *, name: str, types: Mapping[str, str] | None = None, unique: Unique = ()) -> None:
+    def public(
+        self,
+        source: Any,
+        *,
+        name: str,
+        types: Mapping[str, str] | None = None,
+        unique: Unique = (),
+        table: str | None = None,
+    ) -> None:
         """Registers a public table, which has no account."""
 
 
 def register(registry: Registry, public: PublicTable) -> None:
     """Registers a public table of a file."""
     with naming(f"public.{public.name}"):
-        registry.public(str(public.source), name=public.name, types=public.types, unique=public.unique)
+        registry.public(
+            str(public.source), name=public.name, types=public.types, unique=public.unique, table=public.table
+        )
 
 
 def _protect(catalog: Catalog, table: ProtectedTable, budget: AnyBudget | None, replacing: str | None = None) -> None:
@@ -307,7 +317,8 @@ def _check_types(place: str, table: ProtectedTable | PublicTable, *, typed: bool
     with naming(place):
         if isinstance(table, ProtectedTable) and _folder(table) is not None:
             return
-        source = source_of(str(table.source))
+        named = table.declared.get("table") if isinstance(table, ProtectedTable) else table.table
+        source = source_of(named_table(str(table.source), named))
     if isinstance(source, Csv) and not typed:
         look = f"`discreet check {shlex.quote(str(from_here(source.paths[0])))} --write` reads the file and adds them"
         pasted = f"paste this under [{place}] and correct it:\n{types_line(source.header)}"

@@ -50,6 +50,7 @@ class PublicTable:
     source: Path | str
     types: Mapping[str, str] | None
     unique: Unique = ()
+    table: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -237,6 +238,7 @@ def _public(name: str, given: Mapping[str, Any], folder: Path | None) -> PublicT
         source=_locate_source(fields["source"], folder),
         types=fields.get("types"),
         unique=fields.get("unique", ()),
+        table=fields.get("table"),
     )
 
 
@@ -414,7 +416,7 @@ _BUDGET: Mapping[str, Read] = {
     "start": lambda _, value: value,  # a date, or a text: `Budget` reads both
 }
 _TABLE: Mapping[str, Read] = {
-    **dict.fromkeys(("source", "account", "limits", "neighbours", "version", "identity"), _text),
+    **dict.fromkeys(("source", "account", "limits", "neighbours", "version", "identity", "table"), _text),
     "limits_epsilon": _amount,
     "unit": _unit,
     **dict.fromkeys(("max_groups", "max_rows", "most_rows"), _count),
@@ -424,7 +426,7 @@ _TABLE: Mapping[str, Read] = {
     "files": _files,
     "sample_of": _sample,
 }
-_PUBLIC: Mapping[str, Read] = {"source": _text, "types": _texts, "unique": _unique}
+_PUBLIC: Mapping[str, Read] = {**dict.fromkeys(("source", "table"), _text), "types": _texts, "unique": _unique}
 _REQUIRED = {
     "source": 'Name the file, like source = "visits.csv", or a table, like "postgresql://db.example/clinic/visits".',
     "population": "Write how many people there are, like population = 100000, or by stratum in a table.",

@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import Protocol, TypeVar
 
 from discreet.curator.paid_release import NOTHING
+from discreet.engines.sources.query_view import query_view
 from discreet.errors import AccountLocked, QueryFailed
 from discreet.ledger import Ledger, Receipt
 from discreet.progress import stage
@@ -53,7 +54,7 @@ def release_step(ledger: Ledger, step: PaidStep[Result, Shown], receipt: Receipt
         _fail_step(ledger, receipt, question)
     stage(name)
     values: Result | None = None
-    with suppress(Exception):  # causes can depend on data: all are dropped
+    with suppress(Exception), query_view():  # causes can depend on data: all are dropped
         values = step.execute()
     if values is None:
         _fail_step(ledger, receipt, question)

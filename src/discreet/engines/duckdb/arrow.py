@@ -8,9 +8,11 @@ runs are written out. Columns of types that have no plain form, such as lists, b
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from discreet.errors import InvalidParameter
 from discreet.lazy import load, pa, pc, pq
 
 _ROWS = 1 << 16  # of a batch
@@ -21,19 +23,26 @@ Convert = Callable[[Any], Any]
 Batches = Callable[[], Iterable[Any]]
 
 
+ROWS = "#rows"
+"""A column of NULLs, which counts rows of which no other column is read."""
+
+
 class PlainBatchStream:
     """A stream of plain batches, made anew whenever it is asked for.
 
     Args:
         schema: of what is given.
         batches: reads what is given; not called before the first read.
+        counted: whether rows count that have no plain column: there is a column ROWS as well.
     """
 
-    def __init__(self, schema: Any, batches: Batches) -> None:
-        self._batches = batches
+    def __init__(self, schema: Any, batches: Batches, *, counted: bool = False) -> None:
+        self._batches, self._counted = batches, counted
         made = ((place, field.name, plain(field.type)) for place, field in enumerate(schema))
         self._kept = [(place, name, form) for place, name, form in made if form is not None]
         self.schema = pa.schema([(name, kind) for _, name, (kind, _) in self._kept])
+        if counted:
+            self.schema = self.schema.append(pa.field(ROWS, pa.bool_()))
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         reader = pa.RecordBatchReader.from_batches(self.schema, self._convert_batches())
@@ -42,6 +51,8 @@ class PlainBatchStream:
     def _convert_batches(self) -> Iterator[Any]:
         for batch in self._batches():
             arrays = [convert(batch.column(place)) for place, _, (_, convert) in self._kept]
+            if self._counted:
+                arrays.append(pa.nulls(batch.num_rows, pa.bool_()))
             yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
 
@@ -51,7 +62,7 @@ def stream_of(given: Any) -> PlainBatchStream:
     return PlainBatchStream(reader.schema, lambda: pa.RecordBatchReader.from_stream(given))
 
 
-def parquet(paths: Sequence[Path], names: Sequence[str]) -> PlainBatchStream:
+def parquet(paths: Sequence[Path], names: Sequence[str], *, counted: bool = False) -> PlainBatchStream:
     """Reads columns of Parquet files of the same schema, in batches."""
 
     def batches() -> Iterator[Any]:
@@ -62,7 +73,58 @@ def parquet(paths: Sequence[Path], names: Sequence[str]) -> PlainBatchStream:
 
     with pq.ParquetFile(paths[0]) as file:
         schema = file.schema_arrow
-    return PlainBatchStream(pa.schema([schema.field(name) for name in names]), batches)
+    return PlainBatchStream(pa.schema([schema.field(name) for name in names]), batches, counted=counted)
+
+
+def parquet_names(path: Path) -> list[str]:
+    """Returns the names of a file's columns."""
+    with pq.ParquetFile(path) as file:
+        return list(file.schema_arrow.names)
+
+
+_FILE = b"ARROW1"  # how a file of Arrow begins; a stream has no name
+
+
+def ipc_schema(path: Path) -> Any:
+    """Returns the schema of a file that Arrow or Feather wrote.
+
+    Raises:
+        InvalidParameter: if it is none.
+    """
+    try:
+        with _open_reader(path) as reader:
+            return reader.schema
+    except (OSError, pa.ArrowException):
+        raise InvalidParameter("source", "an Arrow file", "to be readable", "Write it again.") from None
+
+
+def ipc_files(paths: Sequence[Path]) -> PlainBatchStream:
+    """Reads files of Arrow with the same schema, in batches."""
+
+    def batches() -> Iterator[Any]:
+        for path in paths:
+            with _open_reader(path) as reader:
+                yield from _record_batches(reader)
+
+    return PlainBatchStream(ipc_schema(paths[0]), batches, counted=True)
+
+
+@contextmanager
+def _open_reader(path: Path) -> Iterator[Any]:
+    with pa.OSFile(str(path)) as file:
+        is_file = file.read(len(_FILE)) == _FILE
+        file.seek(0)
+        with pa.ipc.open_file(file) if is_file else pa.ipc.open_stream(file) as reader:
+            yield reader
+
+
+def _record_batches(reader: Any) -> Iterator[Any]:
+    """Yields the batches of a reader; what a damaged one would have DuckDB read beyond its bytes is refused."""
+    count = getattr(reader, "num_record_batches", None)
+    batches = reader if count is None else map(reader.get_batch, range(count))
+    for batch in batches:
+        batch.validate()
+        yield batch
 
 
 def pandas(frame: Any, texts: Callable[[Any], Any]) -> PlainBatchStream:

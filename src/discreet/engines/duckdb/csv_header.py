@@ -14,15 +14,16 @@ import unicodedata
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from io import BufferedIOBase
 from itertools import count, islice
 from pathlib import Path
+from typing import BinaryIO, cast
 
 from discreet.check import steers
 from discreet.dataclass import dataclass
+from discreet.engines.sources.file_set import PACKINGS
 from discreet.errors import InvalidParameter
+from discreet.lazy import pa
 
-PACKED = ".gz"  # after the suffix of a text file
 LONGEST = 1 << 20
 """Bytes of a header: far more than any table in use has."""
 
@@ -125,16 +126,20 @@ def split_header(record: str) -> Header:
     return Header(tuple(names), delimiter)
 
 
-def first_record(path: Path) -> str:
+def first_record(path: Path, packing: str | None = None) -> str:
     """Reads a text file up to the first line end outside of quotes.
+
+    Args:
+        path: of the file.
+        packing: how it is packed; None if its name says it.
 
     Raises:
         InvalidParameter: if it cannot be unpacked, or there is none within a megabyte.
     """
     try:
-        with open_unpacked(path) as file:
+        with open_unpacked(path, packing) as file:
             start = file.read(LONGEST)
-    except (OSError, EOFError, zlib.error):
+    except (OSError, EOFError, zlib.error):  # pyarrow's errors are among them
         raise InvalidParameter("source", path.name, "to be a file that can be read", "Compress it again.") from None
     text = start.decode("utf-8-sig", errors="replace")
     end = _end(text)
@@ -167,6 +172,9 @@ def _not_a_header(hint: str) -> InvalidParameter:
     return InvalidParameter("source", "a first line", "to hold the names of columns", f"{hint}.")
 
 
-def open_unpacked(path: Path) -> BufferedIOBase:
+def open_unpacked(path: Path, packing: str | None = None) -> BinaryIO:
     """Opens a file to read its bytes, unpacked."""
-    return gzip.open(path) if path.name.endswith(PACKED) else path.open("rb")
+    packed = PACKINGS.get(path.suffix.lower(), "") if packing is None else packing
+    if packed == "zstd":
+        return cast("BinaryIO", io.BufferedReader(pa.input_stream(str(path), compression="zstd")))
+    return cast("BinaryIO", gzip.open(path)) if packed == "gzip" else path.open("rb")

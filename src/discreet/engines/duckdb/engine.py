@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -19,8 +19,9 @@ import duckdb
 
 from discreet import check
 from discreet.engines.abstract_engine import Engine, check_columns
-from discreet.engines.duckdb.csv_header import PACKED
+from discreet.engines.duckdb.declared_columns import declared_columns
 from discreet.engines.duckdb.dialect import DIALECT, ID_FUNCTION
+from discreet.engines.duckdb.file_parts import describe_files, union_of_files
 from discreet.engines.duckdb.source_tables import (
     FATAL,
     Readable,
@@ -31,13 +32,27 @@ from discreet.engines.duckdb.source_tables import (
     paths_of,
     put,
 )
-from discreet.engines.duckdb.sources import ArrowFrame, Csv, DuckDBColumn, FileTable, Parquet, Source, source_of
+from discreet.engines.duckdb.sources import (
+    ArrowFrame,
+    ComposedTable,
+    Csv,
+    DuckDBColumn,
+    FileTable,
+    Parquet,
+    Source,
+    source_of,
+)
+from discreet.engines.duckdb.stored_tables import attached_table, copied_table, is_locked
+from discreet.engines.sources.file_set import PACKINGS, FileSet, Listing
+from discreet.engines.sources.query_view import QueryView, query_view
+from discreet.engines.sources.sqlite_table import SqliteSnapshot, SqliteTable
 from discreet.engines.sql.dialect import Dialect
 from discreet.engines.sql.printer import Access
 from discreet.engines.sql.relation_printer import StoredTable
 from discreet.engines.sql.statement import Fetched, FetchedRows, FetchedTable, Statement, translate_reading
-from discreet.errors import InternalError, InvalidParameter
+from discreet.errors import InternalError, InvalidParameter, UnsupportedQuery
 from discreet.plan.model.group_columns import GroupColumns
+from discreet.plan.model.nodes import Expression
 from discreet.plan.model.readings import Reading
 from discreet.plan.model.relations import tables
 from discreet.plan.model.types import Type
@@ -47,7 +62,9 @@ from discreet.progress import stoppable
 _FEW, _MANY, _BYTES_A_PLACE = 12, 22, 64
 _BYTES_KEPT = 1 << 29  # of a text file, whose cells take eight times as much at most where they are kept
 _UNPACKED = 16  # how much longer a packed file may be
-_TIMES_AS_LONG = {Parquet: 2, FileTable: 2}  # how much longer numbers may be than where they are stored
+_FOUND_BY_QUERY = (FileSet, FileTable, SqliteTable)
+"""Sources that each query finds as they are then: which files there are, and what a database holds."""
+
 _PLACES = 1_000_000  # among which DuckDB looks up a number by its place
 _FEW_ROWS = 10_000  # are not worth another statement
 _NUMBERED, _SPREAD = 1.1, 4  # at most so many rows for each number up to the largest one, and numbers for each row
@@ -65,6 +82,15 @@ class _Table:
     def stored_columns(self) -> dict[str, tuple[Type, str]]:
         """Returns columns as they are in the database, where their expressions have been applied."""
         return {name: (column.type, DIALECT.quote_name(name)) for name, column in self.columns.items()}
+
+
+@dataclass(frozen=True)
+class _Database:
+    """An open database, the tables in it, and what it says of their numbers."""
+
+    connection: duckdb.DuckDBPyConnection
+    readable: Mapping[str, Readable]
+    sizes: dict[tuple[str, str], tuple[int, int, int]]
 
 
 class DuckDB(Engine):
@@ -101,37 +127,45 @@ class DuckDB(Engine):
         self._settings = {"threads": threads, "memory_limit": memory_limit, "temp_directory": str(spill or "")}
         self._deadline = deadline
         self._tables: dict[str, _Table] = {}
-        self._sizes: dict[tuple[str, str], tuple[int, int, int]] = {}
-        self._open: duckdb.DuckDBPyConnection | None = None
+        self._open: _Database | None = None
         self._lock = threading.RLock()
 
     def schema_of(self, source: Any) -> dict[str, Type]:
         """Returns the columns whose types Parquet, Arrow or the database carries; CSV and object columns carry none."""
         kind = source_of(source)
-        if isinstance(kind, Csv):
+        if isinstance(kind, Csv | SqliteTable):
             return {}
+        if isinstance(kind, FileSet):
+            return {name: told for name, told in describe_files(kind).items() if told is not None}
         untyped = kind.texts if isinstance(kind, ArrowFrame) else ()
         return {name: column.type for name, column in describe_source(kind).items() if name not in untyped}
+
+    def check(self, names: Collection[str], expressions: Collection[Expression]) -> None:
+        """Refuses tables of a database that another program writes to: reading would fail after the charge."""
+        del expressions
+        for name in names:
+            source = self._tables[name].source if name in self._tables else None
+            if isinstance(source, FileTable | SqliteTable) and is_locked(source):
+                reason = f"The database of table {name!r} cannot be opened: another program may be writing to it."
+                raise UnsupportedQuery(reason, "Ask again when it has closed the database.")
 
     def close(self) -> None:
         """Closes the database; running questions end with `QueryFailed`."""
         with self._lock:
-            if self._open is not None:
-                self._open.close()
-            self._open = None
+            self._close_shared_database()
             self._tables.clear()
             self._columns.clear()
 
     def _attach(self, name: str, source: Any, columns: Mapping[str, Type]) -> None:
         kind = source_of(source)
-        known = describe_source(kind)
+        known = declared_columns(columns) if isinstance(kind, FileSet | SqliteTable) else describe_source(kind)
+        if isinstance(kind, SqliteTable):  # whose cells are read as whatever they are declared
+            known = {column: known[column] for column in columns if column in kind.columns()}
         check_columns(name, {column: each.type for column, each in known.items()}, columns, hint=_UNREADABLE)
+        known = declared_columns(columns) if isinstance(kind, _FOUND_BY_QUERY) else known
         with self._lock:
-            self._sizes.clear()
             self._tables[name] = _Table(kind, {column: known[column] for column in columns})
-            if self._open is not None:  # the open database is locked; the next question opens another
-                self._open.close()
-            self._open = None
+            self._close_shared_database()  # the open database is locked; the next question opens another
 
     def _prepare(self, reading: Reading) -> Callable[[], GroupColumns]:
         stored = {
@@ -143,106 +177,163 @@ class DuckDB(Engine):
         chosen = None if reading.source is not None or reading.bounding is None else partial(self._access, reading)
         asked = {reading.table, *(() if reading.source is None else tables(reading.source))}
         named = {f"t{place}": table for place, (name, table) in enumerate(self._tables.items()) if name in asked}
-        readable = {name: (table.source, table.columns) for name, table in named.items()}
         return lambda: self._groups(
-            made, readable, lambda cursor: made if chosen is None else translate(chosen(cursor))
+            made, named, lambda cursor, database: made if chosen is None else translate(chosen(cursor, database))
         )
 
-    def _access(self, reading: Reading, cursor: duckdb.DuckDBPyConnection) -> Access:
+    def _access(self, reading: Reading, cursor: duckdb.DuckDBPyConnection, database: _Database | None = None) -> Access:
         """Returns how the table of a reading is read best; to be asked within a read, since files may be gone."""
-        source, limits = self._tables[reading.table].source, reading.bounding
+        database = self._shared_database() if database is None else database
+        table, limits = f"t{list(self._tables).index(reading.table)}", reading.bounding
+        source = database.readable[table][0]
         if limits is None:
             raise InternalError("Rows are chosen where contributions are bounded.")
         many = _bits(source) > _FEW
         least, most, rows = _UNKNOWN
         if many or isinstance(source, ArrowFrame):
-            least, most, rows = self._size(reading.table, limits.unit, cursor)
+            declared = self._columns[reading.table][limits.unit]
+            least, most, rows = _size(database, table, limits.unit, declared, cursor)
         span = most - least + 1
         numbered = _FEW_ROWS < rows < span * _NUMBERED and span < min(rows * _SPREAD, _MOST_BITS)
         return Access(
-            is_slow=isinstance(source, Csv) and _is_short(source),
+            is_slow=(isinstance(source, Csv) or (isinstance(source, ComposedTable) and source.is_slow))
+            and _is_short(source),
             is_kept=_is_short(source),
             is_dense=many and 0 < span <= _PLACES + 1,
             ends=(least, most) if numbered else None,
         )
 
-    def _size(self, table: str, unit: str, cursor: duckdb.DuckDBPyConnection) -> tuple[int, int, int]:
-        """Returns the least and the largest of a column's numbers, and how many rows there are.
-
-        Files and tables say it without being read. Only time rests on it: numbers close together are found by their
-        places, and where there are about as many rows as numbers, they most likely number the rows.
-        """
-        kinds = (self._tables[table].columns[unit].type, self._columns[table][unit])
-        if kinds != (Type.INT, Type.INT) or isinstance(self._tables[table].source, Csv):
-            return _UNKNOWN
-        if (table, unit) not in self._sizes:
-            place, column = list(self._tables).index(table), DIALECT.quote_name(unit)
-            sql = f"SELECT min({column}), max({column}), count(*) FROM t{place}"
-            try:
-                ((least, most, rows),) = cursor.execute(sql).fetchall()
-            except FATAL:
-                raise
-            except duckdb.Error:  # at what a file says of another column, such as milliseconds that are no microseconds
-                return _UNKNOWN
-            self._sizes[table, unit] = _UNKNOWN if least is None else (least, most, rows)
-        return self._sizes[table, unit]
-
     def _groups(
         self,
         made: Statement,
-        asked: Mapping[str, Readable],
-        best: Callable[[duckdb.DuckDBPyConnection], Statement],
+        asked: Mapping[str, _Table],
+        best: Callable[[duckdb.DuckDBPyConnection, _Database], Statement],
     ) -> GroupColumns:
         """Returns the groups of a statement, read by the best one that finds the same."""
-        cursor = self._cursor()
+        with query_view() as view:
+            database = self._database(view, asked)
+            cursor = self._cursor(database)
+            readable = {name: database.readable[name] for name in asked}
 
-        def read(stopped: threading.Event) -> Fetched:
-            with cursor:
-                try:
-                    chosen = best(cursor)
-                    if chosen.is_long:
-                        return FetchedTable(fetched_table(cursor, asked, chosen.sql, chosen.parameters, stopped))
-                    return FetchedRows(fetch_rows(cursor, asked, chosen.sql, chosen.parameters, stopped))
-                except FATAL:
-                    self._forget()
-                    raise
+            def read(stopped: threading.Event) -> Fetched:
+                with cursor:
+                    try:
+                        chosen = best(cursor, database)
+                        if chosen.is_long:
+                            return FetchedTable(fetched_table(cursor, readable, chosen.sql, chosen.parameters, stopped))
+                        return FetchedRows(fetch_rows(cursor, readable, chosen.sql, chosen.parameters, stopped))
+                    except FATAL:
+                        self._forget()
+                        raise
 
-        return made.groups(stoppable(read, cursor.interrupt, deadline=self._deadline))
+            return made.groups(stoppable(read, cursor.interrupt, deadline=self._deadline))
 
     def _forget(self) -> None:
         with self._lock:
             self._open = None
 
-    def _cursor(self) -> duckdb.DuckDBPyConnection:
+    def _close_shared_database(self) -> None:
+        if self._open is not None:
+            self._open.connection.close()
+        self._open = None
+
+    def _cursor(self, database: _Database | None = None) -> duckdb.DuckDBPyConnection:
+        return (self._shared_database() if database is None else database).connection.cursor()
+
+    def _database(self, view: QueryView, asked: Mapping[str, _Table]) -> _Database:
+        """Returns a database with the tables that are asked: the shared one, or one of this query.
+
+        What a source holds is found once for each query, whatever tables its stages ask.
+        """
+        if not any(isinstance(table.source, _FOUND_BY_QUERY) for table in asked.values()):
+            return self._shared_database()
+
+        def open_found() -> _Database:
+            readable = {name: (self._find_source(view, name, table), table.columns) for name, table in asked.items()}
+            return self._open_sealed_database(readable, deadline=self._deadline)
+
+        return view.once((id(self), frozenset(asked)), open_found, _close_database)
+
+    def _find_source(self, view: QueryView, name: str, table: _Table) -> Source:
+        """Returns a source as this query finds it."""
+        source, declared = table.source, {column: each.type for column, each in table.columns.items()}
+        if isinstance(source, FileSet):
+            listing = view.once((id(self), name), source.list_files, Listing.close)
+            return union_of_files(name, listing, declared)
+        if isinstance(source, SqliteTable):
+            snapshot = view.once((id(self), name), lambda: SqliteSnapshot(source), SqliteSnapshot.close)
+            return copied_table(name, source, snapshot, declared)
+        return attached_table(name, source, declared) if isinstance(source, FileTable) else source
+
+    def _shared_database(self) -> _Database:
         with self._lock:
             if self._open is None:
-                self._open = self._open_sealed_database()
-            return self._open.cursor()
+                named = {f"t{place}": table for place, table in enumerate(self._tables.values())}
+                self._open = self._open_sealed_database(
+                    {
+                        name: (table.source, table.columns)
+                        for name, table in named.items()
+                        if not isinstance(table.source, _FOUND_BY_QUERY)
+                    }
+                )
+            return self._open
 
-    def _open_sealed_database(self) -> duckdb.DuckDBPyConnection:
-        """Returns a database that holds the registered tables and can reach nothing else."""
+    def _open_sealed_database(self, readable: Mapping[str, Readable], *, deadline: float | None = None) -> _Database:
+        """Returns a database that holds these tables and can reach nothing else."""
         settings = {name: value for name, value in self._settings.items() if value is not None}
-        settings["perfect_ht_threshold"] = max((_bits(table.source) for table in self._tables.values()), default=_FEW)
+        settings["perfect_ht_threshold"] = max((_bits(source) for source, _ in readable.values()), default=_FEW)
         connection = open_database(**settings)
         connection.create_function(ID_FUNCTION, id_text, ["VARCHAR"], "VARCHAR")
 
-        def fill_connection(_stopped: threading.Event) -> duckdb.DuckDBPyConnection:
+        def fill_connection(_stopped: threading.Event) -> _Database:
             try:
-                self._fill(connection)
+                _fill(connection, readable)
             except BaseException:
                 connection.close()
                 raise
-            return connection
+            return _Database(connection, readable, {})
 
-        return stoppable(fill_connection, connection.interrupt)
+        return stoppable(fill_connection, connection.interrupt, deadline=deadline)
 
-    def _fill(self, connection: duckdb.DuckDBPyConnection) -> None:
-        paths = sorted({str(path) for table in self._tables.values() for path in paths_of(table.source)})
-        connection.execute(f"SET allowed_paths = [{', '.join(DIALECT.text_literal(path) for path in paths)}]")
-        for place, table in enumerate(self._tables.values()):
-            put(connection, (table.source, table.columns), f"t{place}")
-        connection.execute("SET enable_external_access = false")
-        connection.execute("SET lock_configuration = true")
+
+def _fill(connection: duckdb.DuckDBPyConnection, readable: Mapping[str, Readable]) -> None:
+    """Makes tables readable, and then everything else unreachable."""
+    paths = sorted({str(path) for source, _ in readable.values() for path in paths_of(source)})
+    connection.execute(f"SET allowed_paths = [{', '.join(DIALECT.text_literal(path) for path in paths)}]")
+    for name, table in readable.items():
+        put(connection, table, name)
+    connection.execute("SET enable_external_access = false")
+    connection.execute("SET lock_configuration = true")
+
+
+def _close_database(database: _Database) -> None:
+    database.connection.close()
+
+
+def _size(
+    database: _Database, table: str, unit: str, declared: Type, cursor: duckdb.DuckDBPyConnection
+) -> tuple[int, int, int]:
+    """Returns the least and the largest of a column's numbers, and how many rows there are.
+
+    Files and tables say it without being read. Only time rests on it: numbers close together are found by their
+    places, and where there are about as many rows as numbers, they most likely number the rows.
+    """
+    source, columns = database.readable[table]
+    if (columns[unit].type, declared) != (Type.INT, Type.INT) or isinstance(source, Csv):
+        return _UNKNOWN
+    if isinstance(source, ComposedTable) and not source.is_measured:
+        return _UNKNOWN
+    if (table, unit) not in database.sizes:
+        column = DIALECT.quote_name(unit)
+        try:
+            found = cursor.execute(f"SELECT min({column}), max({column}), count(*) FROM {table}").fetchall()
+        except FATAL:
+            raise
+        except duckdb.Error:  # at what a file says of another column, such as milliseconds that are no microseconds
+            return _UNKNOWN
+        ((least, most, rows),) = found
+        database.sizes[table, unit] = _UNKNOWN if least is None else (least, most, rows)
+    return database.sizes[table, unit]
 
 
 def _bits(source: Source) -> int:
@@ -251,7 +342,7 @@ def _bits(source: Source) -> int:
     Places for a million people are ten times faster than a hash table where there are ten million rows, and ten times
     slower where there are a thousand: a place for every so many bytes of a file is little next to reading it.
     """
-    size = sum(path.stat().st_size for path in paths_of(source))
+    size = source.size if isinstance(source, ComposedTable) else sum(path.stat().st_size for path in paths_of(source))
     return min(max((size // _BYTES_A_PLACE).bit_length(), _FEW), _MANY)
 
 
@@ -260,6 +351,10 @@ def _is_short(source: Source) -> bool:
 
     What lies in memory can be held there once more.
     """
-    factor = _TIMES_AS_LONG.get(type(source), 1)
-    sizes = (path.stat().st_size * (_UNPACKED if path.name.endswith(PACKED) else factor) for path in paths_of(source))
+    if isinstance(source, ComposedTable):
+        return source.size * source.unpacked <= _BYTES_KEPT
+    factor = 2 if isinstance(source, Parquet) else 1  # numbers may be longer than where they are stored
+    sizes = (
+        path.stat().st_size * (_UNPACKED if path.suffix.lower() in PACKINGS else factor) for path in paths_of(source)
+    )
     return sum(sizes) <= _BYTES_KEPT

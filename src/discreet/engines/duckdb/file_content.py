@@ -16,9 +16,12 @@ import duckdb
 
 from discreet.dataclass import dataclass
 from discreet.engines.duckdb.cell_forms import IS_MARK, CellFormat, Mend, form_of, mend_cell, reads, strip_signs
+from discreet.engines.duckdb.declared_columns import declared_columns
 from discreet.engines.duckdb.dialect import DIALECT, ID_FUNCTION
+from discreet.engines.duckdb.file_parts import steward_table
 from discreet.engines.duckdb.source_tables import csv_scan, describe_source, fetch_rows, open_database, put
-from discreet.engines.duckdb.sources import Csv, rename_columns, source_of
+from discreet.engines.duckdb.sources import Csv, Source, rename_columns, source_of
+from discreet.engines.sources.file_set import FileSet, Listing
 from discreet.errors import InvalidParameter
 from discreet.plan.model.types import Type
 from discreet.plan.model.unit_ids import id_text
@@ -89,7 +92,7 @@ class FileContent:
     """A file that a steward looks into; to be closed after use.
 
     Args:
-        path: CSV or Parquet.
+        path: of a file, a folder of files, or a pattern.
         most_columns: how many columns it may have; None for any number.
         names: of the columns of CSV, where they are called otherwise than in the header.
 
@@ -98,10 +101,15 @@ class FileContent:
     """
 
     def __init__(self, path: Path, *, most_columns: int | None = None, names: Sequence[str] = ()) -> None:
-        self.source = rename_columns(path, names) if names else source_of(path)
+        self._listing = Listing(())
+        self.source: Source = rename_columns(path, names) if names else source_of(path)
         if isinstance(self.source, Csv):
             _require_few(len(self.source.header), most_columns)
-        self._columns = describe_source(self.source)
+        if isinstance(self.source, FileSet):
+            self._listing, self.source, columns = steward_table("given", self.source)
+            self._columns = declared_columns(columns)
+        else:
+            self._columns = describe_source(self.source)
         _require_few(len(self._columns), most_columns)
         self._connection = open_database()
         self._connection.create_function(ID_FUNCTION, id_text, ["VARCHAR"], "VARCHAR")
@@ -202,6 +210,7 @@ class FileContent:
     def close(self) -> None:
         """Closes the database that reads the file."""
         self._connection.close()
+        self._listing.close()
 
     def __enter__(self) -> Self:
         return self

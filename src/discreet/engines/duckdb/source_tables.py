@@ -22,9 +22,11 @@ from discreet.engines.duckdb import arrow
 from discreet.engines.duckdb.dialect import DIALECT
 from discreet.engines.duckdb.sources import (
     ArrowFrame,
+    ComposedTable,
     Csv,
     DuckDBColumn,
     FileTable,
+    JsonLines,
     Parquet,
     Source,
     columns_of,
@@ -61,7 +63,7 @@ def open_database(**settings: Any) -> duckdb.DuckDBPyConnection:
     return connection
 
 
-def _describer() -> duckdb.DuckDBPyConnection:
+def describer() -> duckdb.DuckDBPyConnection:
     """Returns the database that describes frames and files: one for each process, since opening it costs most.
 
     What is registered there is seen by no other caller, and nothing is read from it. It is never closed: after a fork
@@ -81,7 +83,7 @@ def describe_source(source: Source) -> dict[str, DuckDBColumn]:
     """
     if isinstance(source, Csv):  # which was found readable with its header; to open a database takes much longer
         return csv_columns(source)
-    with open_database() if isinstance(source, FileTable) else _describer() as connection:
+    with open_database() if isinstance(source, FileTable) else describer() as connection:
         try:
             if isinstance(source, Parquet):
                 return _described_parquet(connection, source)
@@ -101,25 +103,30 @@ def _check_is_table(connection: duckdb.DuckDBPyConnection, source: FileTable) ->
     sql = "SELECT count(*) FROM duckdb_views() WHERE lower(schema_name) = lower(?) AND lower(view_name) = lower(?)"
     row = connection.execute(f"{sql} AND database_name = 't0_file'", [source.schema, source.table]).fetchone()
     if row != (0,):
-        hint = "Store what it computes: CREATE TABLE ... AS SELECT * FROM the view."
+        hint = "Store it as a table, then protect it: CREATE TABLE ... AS SELECT * FROM the view."
         raise InvalidParameter("source", source.table, "to be a table, not a view", hint)
 
 
 def paths_of(source: Source) -> tuple[Path, ...]:
     """Returns the files that a source is read from; what lies in memory has none."""
-    if isinstance(source, Parquet | Csv):
+    if isinstance(source, Parquet | Csv | ComposedTable):
         return source.paths
     return (source.path,) if isinstance(source, FileTable) else ()
 
 
 def write_select_list(chosen: Iterable[tuple[str, DuckDBColumn]]) -> str:
-    """Writes what comes after SELECT to read columns under their names."""
-    return ", ".join(f"{column.sql} AS {DIALECT.quote_name(name)}" for name, column in chosen)
+    """Writes what comes after SELECT to read columns under their names; rows count also where none is read."""
+    return ", ".join(f"{column.sql} AS {DIALECT.quote_name(name)}" for name, column in chosen) or "NULL"
 
 
 def put(connection: duckdb.DuckDBPyConnection, readable: Readable, name: str) -> None:
     """Makes columns readable under a name: a frame is copied, everything else stays where it is."""
     source, columns = readable
+    if isinstance(source, ComposedTable):
+        for part, readable_part in source.parts.items():
+            put(connection, readable_part, part)
+        connection.execute(f"CREATE VIEW {name} AS {source.sql}")
+        return
     text = _PREPARE[type(source)](connection, source, name)
     kind = "TABLE" if isinstance(source, ArrowFrame) else "VIEW"
     connection.execute(f"CREATE {kind} {name} AS SELECT {write_select_list(columns.items())} FROM {text}")
@@ -174,7 +181,18 @@ def twice(connection: duckdb.DuckDBPyConnection, asked: Mapping[str, Readable], 
     for name, (source, columns) in asked.items():
         if isinstance(source, Parquet):
             take_care(connection, source, columns, name)
+        elif isinstance(source, ComposedTable) and source.careful is not None:
+            _take_care_of_files(connection, source.careful(), name)
     return read()
+
+
+def _take_care_of_files(connection: duckdb.DuckDBPyConnection, careful: ComposedTable, name: str) -> None:
+    """Puts temporary views in the place of a table of many files, and of each of its parts."""
+    for part, (source, columns) in careful.parts.items():
+        if isinstance(source, Parquet) and not take_care(connection, source, columns, part):
+            shown = write_select_list(columns.items())
+            connection.execute(f"CREATE TEMP VIEW {part} AS SELECT {shown} FROM {from_text(source)}")
+    connection.execute(f"CREATE TEMP VIEW {name} AS {careful.sql}")
 
 
 def _all(
@@ -189,9 +207,16 @@ def _all(
     return rows
 
 
-def _parquet(connection: duckdb.DuckDBPyConnection, source: Parquet, name: str) -> str:
+def from_text(source: Parquet | Csv | JsonLines) -> str:
+    """Writes what comes after FROM to read files."""
+    if isinstance(source, Parquet):
+        return scan(source.paths)
+    return csv_scan(source) if isinstance(source, Csv) else _json_scan(source)
+
+
+def _files(connection: duckdb.DuckDBPyConnection, source: Parquet | Csv | JsonLines, name: str) -> str:
     del connection, name
-    return scan(source.paths)
+    return from_text(source)
 
 
 _TOLERANT = "ignore_errors = true, null_padding = true, parallel = false, strict_mode = false"
@@ -201,15 +226,58 @@ def csv_scan(source: Csv, options: str = _TOLERANT) -> str:
     """Writes what comes after FROM to read text files; the options say what becomes of faulty lines."""
     columns = ", ".join(f"{DIALECT.text_literal(column)}: 'VARCHAR'" for column in source.header)
     return (
-        f"read_csv([{', '.join(DIALECT.text_literal(str(path)) for path in source.paths)}], "
+        f"read_csv({_write_list(source.paths)}, "
         f"auto_detect = false, header = true, delim = {DIALECT.text_literal(source.delimiter)}, "
-        f"quote = '\"', escape = '\"', columns = {{{columns}}}, nullstr = '', allow_quoted_nulls = true, {options})"
+        f"quote = '\"', escape = '\"', columns = {{{columns}}}, nullstr = '', allow_quoted_nulls = true, "
+        f"{_write_packing(source.packing)}{options})"
     )
 
 
-def _csv(connection: duckdb.DuckDBPyConnection, source: Csv, name: str) -> str:
-    del connection, name
-    return csv_scan(source)
+def _write_list(paths: Iterable[Path]) -> str:
+    return f"[{', '.join(DIALECT.text_literal(str(path)) for path in paths)}]"
+
+
+def _write_packing(packing: str) -> str:
+    return f"compression = '{packing}', " if packing else ""
+
+
+def _line_scan(paths: Iterable[Path], packing: str) -> str:
+    return (
+        f"read_csv({_write_list(paths)}, "
+        "auto_detect = false, header = false, delim = '\x01', quote = '', escape = '', "
+        f"columns = {{'line': 'VARCHAR'}}, {_write_packing(packing)}{_TOLERANT})"
+    )
+
+
+def json_names(paths: Sequence[Path], packing: str) -> list[str]:
+    """Returns the names that objects in lines of JSON have, for a steward: no query looks at content for names.
+
+    Raises:
+        InvalidParameter: if a file cannot be read.
+    """
+    objects = f"SELECT line FROM {_line_scan(paths, packing)} WHERE json_valid(line)"
+    keys = f"SELECT unnest(CASE WHEN json_type(line) = 'OBJECT' THEN json_keys(line) END) AS name FROM ({objects})"
+    with describer() as connection, suppress(duckdb.Error):
+        found = connection.execute(f"SELECT DISTINCT name FROM ({keys}) ORDER BY name").fetchall()
+        return [name for (name,) in found]
+    raise InvalidParameter("source", "an NDJSON file", "to be readable to its end", "Write it again.")
+
+
+def _json_scan(source: JsonLines) -> str:
+    """Writes what comes after FROM to read lines of JSON as texts, one column for each name that is asked for.
+
+    DuckDB's own reader of JSON fails at long lines, leaves out the first row after a byte order mark, and rounds 1.5
+    where a whole number is declared. So lines are read as a text with one column, which has no quotes and a delimiter
+    that is in no valid JSON.
+    """
+    lines = _line_scan(source.paths, source.packing)
+    pointers = (DIALECT.text_literal("/" + name.replace("~", "~0").replace("/", "~1")) for name in source.names)
+    found = f"json_extract_string(line, [{', '.join(pointers)}]::VARCHAR[])"
+    # an array has no names: its first element is not the column "0"
+    guarded = f"CASE WHEN json_valid(line) THEN CASE WHEN json_type(line) = 'OBJECT' THEN {found} END END"
+    cells = "".join(f', cells[{place + 1}] AS "#{place}"' for place, _ in enumerate(source.names))
+    written = f"SELECT file_index, {guarded} AS cells FROM {lines} WHERE trim(line, ' \t') <> ''"
+    return f"(SELECT file_index{cells} FROM ({written}))"
 
 
 def _frame(connection: duckdb.DuckDBPyConnection, source: ArrowFrame, name: str) -> str:
@@ -223,8 +291,9 @@ def _file_table(connection: duckdb.DuckDBPyConnection, source: FileTable, name: 
 
 
 _PREPARE: Mapping[type, Callable[[duckdb.DuckDBPyConnection, Any, str], str]] = {
-    Parquet: _parquet,
-    Csv: _csv,
+    Parquet: _files,
+    Csv: _files,
+    JsonLines: _files,
     ArrowFrame: _frame,
     FileTable: _file_table,
 }
@@ -235,7 +304,9 @@ _PREPARE: Mapping[type, Callable[[duckdb.DuckDBPyConnection, Any, str], str]] = 
 
 _WIDTHS = ((4, 2), (9, 4), (18, 8), (38, 16))  # digits of a decimal, and the bytes that DuckDB keeps it in
 _BYTES = {"INT32": 4, "INT64": 8}
-_PLACE = ("file_index", "file_row_number")  # DuckDB's own columns, which tell rows apart
+PLACE = ("file_index", "file_row_number")
+"""DuckDB's own columns, which tell rows apart."""
+
 _ONE, _OTHER = '"#a"', '"#b"'  # no table of a question is called so
 _ALIKE = {
     ("TIMESTAMP", "TIMESTAMP_MS"),
@@ -273,8 +344,7 @@ class _Leaf:
 
 def scan(paths: Iterable[Path], utf8: str = "strict") -> str:
     """Writes what comes after FROM to read files."""
-    names = ", ".join(DIALECT.text_literal(str(path)) for path in paths)
-    return f"read_parquet([{names}], hive_partitioning = false, utf8_validation = '{utf8}')"
+    return f"read_parquet({_write_list(paths)}, hive_partitioning = false, utf8_validation = '{utf8}')"
 
 
 def _described_parquet(connection: duckdb.DuckDBPyConnection, source: Parquet) -> dict[str, DuckDBColumn]:
@@ -291,7 +361,7 @@ def _described_parquet(connection: duckdb.DuckDBPyConnection, source: Parquet) -
             raise InvalidParameter("source", path.name, f"to store columns as {source.paths[0].name} does", hint)
     relation = connection.sql(f"SELECT * FROM {scan(source.paths)}")
     found = {n: column for n, column in columns_of(relation).items() if n in leaves and leaves[n].is_total}
-    if any(name.lower() in _PLACE for name in relation.columns):
+    if any(name.lower() in PLACE for name in relation.columns):
         found = {name: column for name, column in found.items() if column.native != "VARCHAR"}
     return _with_milliseconds(connection, source, leaves, found)
 
@@ -315,7 +385,7 @@ def _is_same(leaf: _Leaf, column: DuckDBColumn, plain: DuckDBColumn) -> bool:
 
 def take_care(
     connection: duckdb.DuckDBPyConnection, source: Parquet, chosen: Mapping[str, DuckDBColumn], name: str
-) -> None:
+) -> bool:
     """Puts a temporary view in the place of a table, in which nothing fails, unless nothing can fail in it anyway."""
     leaves = _leaves(connection, source.paths[0])
     if any(leaves[column].in_milliseconds for column in chosen):
@@ -324,6 +394,9 @@ def take_care(
         connection.execute(f"CREATE TEMP VIEW {name} AS SELECT {write_select_list(read)} FROM {name}_plain")
     elif any(column.native == "VARCHAR" for column in chosen.values()):
         _without_broken_texts(connection, source, chosen, name)
+    else:
+        return False
+    return True
 
 
 def _plain(
@@ -340,12 +413,12 @@ def _without_broken_texts(
     """Bytes that are not UTF-8 are question marks in one scan and left out in another: a text that differs has some."""
     texts = [DIALECT.quote_name(n) for n, column in chosen.items() if column.native == "VARCHAR"]
     marked, dropped = scan(source.paths, "replace"), scan(source.paths, "ignore")
-    place, shown = ", ".join(_PLACE), ", ".join(texts)
+    place, shown = ", ".join(PLACE), ", ".join(texts)
     suspects = " OR ".join(f"contains({text}, '?')" for text in texts)
     differ = [f"{_ONE}.{text} <> {_OTHER}.{text}" for text in texts]
     flags = ", ".join(f"{test} AS b{i}" for i, test in enumerate(differ))
     connection.execute(
-        f"CREATE TEMP TABLE {name}_broken AS SELECT {', '.join(f'{_ONE}.{part}' for part in _PLACE)}, {flags} "
+        f"CREATE TEMP TABLE {name}_broken AS SELECT {', '.join(f'{_ONE}.{part}' for part in PLACE)}, {flags} "
         f"FROM (SELECT {place}, {shown} FROM {marked} WHERE {suspects}) AS {_ONE} "
         f"JOIN (SELECT {place}, {shown} FROM {dropped}) AS {_OTHER} USING ({place}) WHERE {' OR '.join(differ)}"
     )
@@ -368,6 +441,24 @@ def _leaves(connection: duckdb.DuckDBPyConnection, path: Path) -> dict[str, _Lea
             found[name] = _leaf(*facts)
         place += _size(rows, place)
     return found
+
+
+def footers(paths: Sequence[Path]) -> dict[str, tuple[tuple[Any, ...], ...]]:
+    """Returns how each file stores its columns, by its path; files that say the same are read by one scan.
+
+    Raises:
+        InvalidParameter: if one of them cannot be read.
+    """
+    described = "name, num_children, duckdb_type, type, type_length, precision, scale, converted_type, logical_type"
+    found: dict[str, list[tuple[Any, ...]]] = {str(path): [] for path in paths}
+    try:
+        with describer() as connection:
+            sql = f"SELECT file_name, {described} FROM parquet_schema({_write_list(map(Path, found))})"
+            for path, *facts in connection.execute(sql).fetchall():
+                found[path].append(tuple(facts))
+    except duckdb.Error:
+        raise InvalidParameter("source", "a Parquet file", "to be readable", "Write it again.") from None
+    return {path: tuple(facts) for path, facts in found.items()}
 
 
 def _size(rows: Sequence[tuple[Any, ...]], place: int) -> int:

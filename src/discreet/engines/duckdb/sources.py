@@ -1,7 +1,8 @@
 """What an embedded engine can be given, and which types its format carries; contents are never looked at for types.
 
-A path ending in .parquet, .csv, .tsv or .csv.gz (or a list of such paths with the same columns), a frame (pandas,
-polars, Arrow: whatever narwhals or the Arrow PyCapsule interface can read), or `FileTable`, a table of a .duckdb file.
+A path ending in .parquet, .csv, .tsv or .csv.gz, many files (a folder, a pattern or a list, see `FileSet`), a frame
+(pandas, polars, Arrow: whatever narwhals or the Arrow PyCapsule interface can read), or `FileTable`, a table of a
+.duckdb file.
 
 What a source is depends on its kind and on the types of its columns, never on a value in it.
 """
@@ -16,15 +17,17 @@ from typing import Any
 from discreet.dataclass import dataclass
 from discreet.engines.abstract_engine import text_of
 from discreet.engines.duckdb import arrow
-from discreet.engines.duckdb.csv_header import PACKED, first_record, read_header, split_header
+from discreet.engines.duckdb.csv_header import first_record, read_header, split_header
 from discreet.engines.duckdb.dialect import DIALECT
 from discreet.engines.folders.folder import Folder
+from discreet.engines.sources.file_set import FileSet, format_of
+from discreet.engines.sources.sqlite_table import SqliteTable
 from discreet.errors import InternalError, InvalidParameter
 from discreet.lazy import nw
 from discreet.plan.model.types import Type
 from discreet.server_address import check_is_file
 
-PARQUET, CSV = (".parquet", ".pq"), (".csv", ".tsv", ".txt")
+PARQUET = (".parquet", ".pq")
 _GLOB = set("*?[]{}")
 
 
@@ -55,6 +58,21 @@ class Csv:
     paths: tuple[Path, ...]
     header: tuple[str, ...]
     delimiter: str
+    packing: str = ""
+    """How the files are packed, where their names do not say it."""
+
+
+@dataclass(frozen=True, slots=True)
+class JsonLines:
+    """Text files with a JSON object on each line, whose values are texts until their declared types are read.
+
+    A line that is not one object is a row of NULLs, and an empty one is none. A line with bytes that are not UTF-8, or
+    of over two million bytes, is left out. Of a name that an object has twice, the first value counts.
+    """
+
+    paths: tuple[Path, ...]
+    names: tuple[str, ...]
+    packing: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +93,32 @@ class RowStream:
         return self._read().__arrow_c_stream__(requested_schema)
 
 
-Source = Parquet | Csv | ArrowFrame | FileTable
+@dataclass(frozen=True, slots=True)
+class ComposedTable:
+    """What one query reads as one table, as it is found after the charge.
+
+    Args:
+        sql: the query that puts it together; it uses the tables in `parts`.
+        parts: what is copied or attached first, by the names of the tables that it becomes.
+        careful: returns what takes the place of both where reading fails on a value; None if it cannot.
+        paths: what DuckDB opens.
+        size: the bytes of all files.
+        unpacked: how much longer rows may be in memory.
+        is_slow: whether cells are texts.
+        is_measured: whether it says how many rows there are without being read.
+    """
+
+    sql: str
+    parts: Mapping[str, tuple[Any, Mapping[str, DuckDBColumn]]]
+    careful: Callable[[], ComposedTable] | None
+    paths: tuple[Path, ...]
+    size: int
+    unpacked: int
+    is_slow: bool = False
+    is_measured: bool = False
+
+
+Source = Parquet | Csv | JsonLines | ArrowFrame | FileTable | SqliteTable | FileSet | ComposedTable
 
 
 def source_of(given: Any) -> Source:
@@ -86,11 +129,65 @@ def source_of(given: Any) -> Source:
     """
     if isinstance(given, FileTable):
         return FileTable(path=existing(given.path), table=given.table, schema=given.schema)
+    if isinstance(given, FileSet):
+        return given
+    if isinstance(given, SqliteTable):
+        return SqliteTable(path=existing(given.path), table=given.table)
+    if isinstance(given, str | Path) and is_database(given):
+        hint = 'It has tables. Name one: table="visits", or table="schema.visits" in DuckDB.'
+        raise InvalidParameter("table", None, "to be given for a database", hint)
     if isinstance(given, str | Path):
-        return _files((existing(given),))
+        return FileSet.of_place(given) or _file(existing(given))
     if isinstance(given, Sequence) and given and all(isinstance(path, str | Path) for path in given):
-        return _files(tuple(existing(path) for path in given))
+        return FileSet.of_paths(given) if len(given) > 1 else _file(existing(given[0]))
     return _frame(given)
+
+
+_DATABASES: Mapping[str, str] = {
+    **dict.fromkeys((".duckdb", ".ddb"), "duckdb"),
+    **dict.fromkeys((".sqlite", ".sqlite3"), "sqlite"),
+    ".db": "",  # of either kind
+}
+"""Kinds of databases, by the ends of their names."""
+
+_BEGINNING = b"SQLite format 3\0"
+
+
+def is_database(path: str | Path) -> bool:
+    """Returns whether a file is called as databases are."""
+    return Path(path).suffix.lower() in _DATABASES
+
+
+def named_table(source: Any, table: str | None) -> Any:
+    """Returns the table of a database in a file; a source of another kind stays as it is.
+
+    Args:
+        source: what a steward gives; a path if a table is named.
+        table: its name, perhaps after the name of a schema and a point.
+
+    Raises:
+        InvalidParameter: if a table is named and there is no such file, or it is no database.
+    """
+    if table is None:
+        return source
+    if not isinstance(source, str | Path) or not is_database(source):
+        hint = "Leave it out: only a database in a file (.duckdb, .sqlite or .db) has tables to choose from."
+        raise InvalidParameter("table", table, "to come with a database in a file", hint)
+    path = existing(source)
+    if (_DATABASES[path.suffix.lower()] or _kind_by_content(path)) == "sqlite":
+        return SqliteTable(path=path, table=table)
+    schema, point, name = table.rpartition(".")
+    return FileTable(path=path, table=name, schema=schema) if point else FileTable(path=path, table=table)
+
+
+def _kind_by_content(path: Path) -> str:
+    with path.open("rb") as file:
+        start = file.read(32)
+    if start.startswith(_BEGINNING):
+        return "sqlite"
+    if start[8:12] != b"DUCK":
+        raise InvalidParameter("source", path.name, "to be a DuckDB or SQLite database", "Name another file.")
+    return "duckdb"
 
 
 def existing(path: str | Path) -> Path:
@@ -102,31 +199,32 @@ def existing(path: str | Path) -> Path:
     return resolved
 
 
-def _files(paths: tuple[Path, ...]) -> Parquet | Csv:
-    if all(path.suffix.lower() in PARQUET for path in paths):
-        return Parquet(paths)
-    if all(Path(path.name.removesuffix(PACKED)).suffix.lower() in CSV for path in paths):
-        return _csv(paths)
-    condition = "to end in .parquet, .csv, .tsv or .csv.gz"
-    raise InvalidParameter("source", str(paths[0].name), condition, "Convert the file.")
+def _file(path: Path) -> Parquet | Csv | FileSet:
+    known = format_of(path.name)
+    if known is None:
+        condition = "to end in .parquet, .csv, .tsv or .csv.gz"
+        raise InvalidParameter("source", path.name, condition, "Convert the file.")
+    one = _ALONE.get(known[0])
+    return FileSet.of_paths((path,)) if one is None else one(path)
 
 
-def _csv(paths: tuple[Path, ...]) -> Csv:
+def _csv(path: Path) -> Csv:
     """Reads only the first record here: a header is public, as a table's columns are."""
-    records = [first_record(path) for path in paths]
-    look = f"discreet check {shlex.quote(str(paths[0]))}"
-    if "\0" in records[0]:
+    record = first_record(path)
+    look = f"discreet check {shlex.quote(str(path))}"
+    if "\0" in record:
         hint = f"To see what it is, and to convert it, run: {look}"
-        raise InvalidParameter("source", paths[0].name, "to be a text in UTF-8", hint)
-    header = split_header(records[0])
-    if any(record != records[0] for record in records):
-        hint = "Write the same names in every file, in the same order."
-        raise InvalidParameter("source", paths[0].name, "to begin with a header", hint)
+        raise InvalidParameter("source", path.name, "to be a text in UTF-8", hint)
+    header = split_header(record)
     if header.troubles:
-        copy = shlex.quote(f"{paths[0].name.split('.')[0]}-mended.csv")
+        copy = shlex.quote(f"{path.name.split('.')[0]}-mended.csv")
         hint = f"{' '.join(header.troubles)} To write a copy with other names, run: {look} --mend {copy}"
-        raise InvalidParameter("source", paths[0].name, "to begin with a header", hint)
-    return Csv(paths, header.names, header.delimiter)
+        raise InvalidParameter("source", path.name, "to begin with a header", hint)
+    return Csv((path,), header.names, header.delimiter)
+
+
+_ALONE: Mapping[str, Callable[[Path], Parquet | Csv]] = {"parquet": lambda path: Parquet((path,)), "csv": _csv}
+"""Formats of which one file is read in its own way; a file of any other is a list of one."""
 
 
 def rename_columns(path: Path, names: Sequence[str]) -> Csv:
@@ -164,7 +262,7 @@ def _make_frame(given: Any) -> ArrowFrame:
 
 
 def _source_error(given: Any, hint: str = "") -> InvalidParameter:
-    usual = "Pass a path to Parquet or CSV, a pandas, polars or Arrow frame, or a FileTable."
+    usual = "Pass a path to files, a folder, a pandas, polars or Arrow frame, or a FileTable."
     return InvalidParameter("source", type(given).__name__, "to be a table", hint or usual)
 
 
@@ -182,14 +280,33 @@ def files_of(source: Any) -> dict[str, str]:
     """
     if isinstance(source, Folder):
         return source.origins
-    if isinstance(source, FileTable):
-        table = f"#{source.schema}.{source.table}".casefold()  # DuckDB does not tell letter cases apart
+    if isinstance(source, FileSet):
+        return source.origins
+    if isinstance(source, FileTable | SqliteTable):
+        schema = f"{source.schema}." if isinstance(source, FileTable) else ""
+        table = f"#{schema}{source.table}".casefold()  # neither tells letter cases apart
         return {f"{path}{table}": f"{file}{table}" for path, file in _identify_files([source.path]).items()}
     if isinstance(source, str | Path):
-        return _identify_files([source])
+        many = FileSet.of_place(source)
+        return many.origins if many is not None else _identify_files([source])
     if isinstance(source, Sequence) and source and all(isinstance(path, str | Path) for path in source):
         return _identify_files(source)
     return {}
+
+
+def present_files(source: Any) -> dict[str, str]:
+    """Returns the files that a folder, a pattern or a list has now, as `files_of` does; {} of other sources.
+
+    For a comparison while a steward protects something. It is never kept: which files there are is private.
+    """
+    try:
+        kind = source_of(source)
+        if not isinstance(kind, FileSet):
+            return {}
+        with kind.list_files() as listing:
+            return {f"{kind.root}/#{place}": file.inode for place, file in enumerate(listing.files)}
+    except (InvalidParameter, OSError):  # what cannot be listed is refused elsewhere, or is another engine's
+        return {}
 
 
 def _identify_files(paths: Sequence[str | Path]) -> dict[str, str]:

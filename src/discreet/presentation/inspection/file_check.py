@@ -14,7 +14,8 @@ from discreet.dataclass import dataclass
 from discreet.engines.duckdb.cell_forms import CellFormat
 from discreet.engines.duckdb.csv_header import read_header
 from discreet.engines.duckdb.file_content import ColumnValues, FileContent, RowsPerUnit
-from discreet.engines.duckdb.sources import PARQUET, existing
+from discreet.engines.duckdb.sources import existing
+from discreet.engines.sources.file_set import FileSet, format_of
 from discreet.errors import InvalidParameter
 from discreet.plan.model.types import Type
 from discreet.presentation.inspection.charset import TextEncoding, encoding_of, transcode
@@ -143,7 +144,7 @@ def check_file(path: str | os.PathLike[str], *, unit: str | None = None, most_co
     r"""Looks through a file for what a steward has to declare, and for what would not be read.
 
     Args:
-        path: CSV or Parquet.
+        path: a file, a folder of files that are one table, or a pattern of their names.
         unit: the column of people's ids; "" if each row is one person; None to guess it from the names.
         most_columns: how many columns it may have; None for any number.
 
@@ -161,9 +162,10 @@ def check_file(path: str | os.PathLike[str], *, unit: str | None = None, most_co
     >>> [remark for remark in found.remarks if "charge" in remark]
     ['charge: 2 marks of missing values, read as missing']
     """
-    file = existing(os.fspath(path))
+    many = FileSet.of_place(path)
+    file = existing(os.fspath(path)) if many is None else Path(path).absolute()
     stage("Reading bytes")
-    encoding = encoding_of(file) if _is_text(file) else None
+    encoding = encoding_of(file) if many is None and _is_text(file) else None
     if encoding is not None:
         stopping, names = _unreadable(file, encoding)
         if stopping:
@@ -266,6 +268,8 @@ def mend_file(path: str | os.PathLike[str], target: str | os.PathLike[str]) -> P
     if not found.mends:
         hint = "Leave out --mend: nothing in the file can be mended."
         raise InvalidParameter("--mend", str(target), "to have something to mend", hint)
+    if FileSet.of_place(path) is not None or not _is_mended(found.path):
+        raise InvalidParameter("--mend", str(target), "to be for one CSV or Parquet file", "Mend its files one by one.")
     if copy.suffix.lower() != ".csv":
         raise InvalidParameter("--mend", str(target), "to end in .csv", "Name another file.")
     with _private(copy):
@@ -277,8 +281,14 @@ def mend_file(path: str | os.PathLike[str], target: str | os.PathLike[str]) -> P
     return copy
 
 
+def _is_mended(path: Path) -> bool:
+    known = format_of(path.name)
+    return known is not None and known[0] in ("csv", "parquet")
+
+
 def _is_text(path: Path) -> bool:
-    return path.suffix.lower() not in PARQUET
+    known = format_of(path.name)
+    return known is None or known[0] == "csv"
 
 
 def _new_names(path: Path) -> tuple[str, ...]:

@@ -99,6 +99,6 @@ def _register_on_trial(config: Config, name: str) -> None:
     try:
         with Ledger() as scratch:
             catalog = Catalog(scratch, engine, config.today)
-            catalog.public(str(table.source), name=name, types=table.types, unique=table.unique)
+            catalog.public(str(table.source), name=name, types=table.types, unique=table.unique, table=table.table)
     finally:
         engine.close()
