@@ -280,6 +280,8 @@ def _trims(before: Sequence[Token]) -> bool:
 
 def _as_in(found: list[Token]) -> list[Token]:
     """Spells = ANY (ARRAY[...]) as IN (...), and <> ALL (ARRAY[...]) as NOT IN (...); likewise with a SELECT."""
+    if all(token.token_type not in _LISTED for token in found):
+        return found
     made: list[Token] = []
     place = 0
     while place < len(found):
@@ -301,6 +303,8 @@ def _as_in(found: list[Token]) -> list[Token]:
 
 def _as_table(found: list[Token]) -> list[Token]:
     """Writes the statement PIVOT ... ORDER BY ... as FROM (PIVOT ...) ORDER BY ..., which the parser knows."""
+    if all(token.token_type is not Kind.PIVOT for token in found):
+        return found
     outer = [token for token, depth in _depths(found) if not depth]
     first = next((token for token in outer if token.token_type in _BEGINS), None)
     if first is None or first.token_type is not Kind.PIVOT:
@@ -334,6 +338,7 @@ _IN_WORDS: dict[tuple[Kind, ...], tuple[Kind, ...]] = {
     (Kind.EQ, Kind.SOME, Kind.L_PAREN): (Kind.IN,),
     (Kind.NEQ, Kind.ALL, Kind.L_PAREN): (Kind.NOT, Kind.IN),
 }
+_LISTED = {Kind.ANY, Kind.SOME, Kind.ALL}  # without one of these there is nothing to spell otherwise
 
 
 def _find_list_end(found: list[Token], place: int) -> int | None:

@@ -370,10 +370,10 @@ class Catalog:
     def read(self, question: str | Question, parameters: Parameters = None) -> BoundQuestion:
         """Returns a question as a plan, with what is declared about its tables and the account that pays."""
         stage("Reading the question")
-        bound = self.bind(self.parse(question, parameters))
+        plan = self.parse(question, parameters)
         if not isinstance(question, str):
-            return bound
-        return replace(bound, sql=as_asked(question, parameters) if parameters else question)
+            return self.bind(plan)
+        return self.bind(plan, sql=as_asked(question, parameters) if parameters else question)
 
     def parse(self, question: str | Question, parameters: Parameters = None) -> Question:
         """Returns a question as a plan.
@@ -412,8 +412,8 @@ class Catalog:
         self._check_readable(rows.schema.name, rows.relation, (rows.relation, rows.columns))
         return replace(rows, relation=cut_rows(rows.relation, self.schemas))
 
-    def bind(self, plan: Question) -> BoundQuestion:
-        """Returns a question with what is declared about its tables, and the account that pays.
+    def bind(self, plan: Question, sql: str = "") -> BoundQuestion:
+        """Returns a question with what is declared about its tables, the account that pays, and its text if it has one.
 
         Each side of a join is cut to a public number of rows per person, however the plan was made.
 
@@ -428,7 +428,7 @@ class Catalog:
         if plan.source is not None or plan.beside:
             plan = with_cuts(plan, schemas)
         rows = self._protected[plan.table] if plan.source is None else describe(plan.source, schemas)
-        return BoundQuestion(plan=plan, rows=rows, schemas=schemas, account=self._accounts[rows.name])
+        return BoundQuestion(plan=plan, rows=rows, schemas=schemas, account=self._accounts[rows.name], sql=sql)
 
     def _check_readable(self, table: str, source: Relation | None, computed: tuple[object, ...]) -> None:
         """Refuses what the engine cannot compute, whatever the rows are, and tables that were declared anew since."""
