@@ -149,7 +149,7 @@ def combine_columns(columns: Sequence[Column], weights: Sequence[int], length: i
     most = sum(abs(weight) * largest(column) for column, weight in pairs)
     if not any(_is_of_objects(column) for column, _ in pairs) and all(abs(w) <= _SAFE for _, w in pairs):
         if most <= _SAFE and not any(isinstance(column, WideColumn) for column, _ in pairs):
-            return _sum([column * weight for column, weight in pairs])
+            return _sum([column if weight == 1 else column * weight for column, weight in pairs])
         if most <= _WIDE:
             return narrow_column(_sum([_wide(column) * weight for column, weight in pairs]))
     return _sum([objects(column) * weight for column, weight in pairs])
