@@ -7,11 +7,12 @@ largest numbers that could come out are compared with what the words hold; nothi
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from discreet.dataclass import dataclass
 
 Int64s = NDArray[np.int64]
 Int64sOrObjects = NDArray[np.int64 | np.object_]
