@@ -92,7 +92,8 @@ def test_a_question_loads_its_engine_after_its_command_and_says_nothing_but_its_
     found = python(
         "from discreet.cli.app import load_command; load_command('ask'); print(json.dumps(sorted(sys.modules)))"
     )
-    assert not set(found) & {"duckdb", "discreet.engines.memory.engine", "discreet.accounting.pld"}
+    patterns = {f"discreet.plan.expressions.{name}" for name in ("patterns", "pattern_grammar", "pattern_matcher")}
+    assert not set(found) & {"duckdb", "discreet.engines.memory.engine", "discreet.accounting.pld", *patterns}
     line = [sys.executable, "-m", "discreet", "ask", COUNT, "--epsilon", "0.1"]
     ended = subprocess.run(line, capture_output=True, text=True, cwd=tmp_path, check=False)
     assert (ended.returncode, ended.stderr) == (0, "")

@@ -15,7 +15,7 @@ from discreet.engines import DuckDB, Memory
 from discreet.engines.sql import statement
 from discreet.engines.sql.statement import FetchedRows, FetchedTable
 from discreet.exact.integer_columns import objects
-from discreet.plan.model.group_columns import PublicKeys
+from discreet.plan.model.group_columns import GroupColumns, PublicKeys
 from discreet.plan.model.nodes import Value
 from discreet.plan.model.readings import Reading, Statistic
 from discreet.plan.model.types import Type
@@ -138,3 +138,12 @@ def test_mutant_keys_with_a_hole_are_taken_for_all_between() -> None:
     vars(public)["_first"], vars(public)["_by_key"] = np.array([]), dict.fromkeys(range(1103))
     assert public.ends == [(-3, 1099)]
     assert PublicKeys(KEYS["with a hole"]).ends is PublicKeys(KEYS["with a hole and a repetition"]).ends is None
+
+
+@pytest.mark.parametrize("numbers", [(3, 1 << 70), (-(1 << 63), 0), (0, 1 << 200), ()])
+def test_without_keys_there_is_one_group_whether_something_was_read_or_not(numbers: tuple[int, ...]) -> None:
+    whole = PublicKeys(((),))
+    read, width = GroupColumns.of({(): numbers}, (), len(numbers)), len(numbers)
+    nothing = GroupColumns.of({}, (), width)
+    assert whole.align_groups(read).groups == {(): numbers}
+    assert whole.align_groups(nothing).groups == {(): (0,) * width}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import pickle
 import re
 from collections.abc import Callable
 from fractions import Fraction
@@ -105,6 +106,27 @@ def test_amendment_keeps_what_was_spent() -> None:
     with pytest.raises(InvalidParameter):
         ledger.stewardship.amend("patients", budget=Budget(rho=1))
     ledger.verify()
+
+
+def test_what_remained_after_a_charge_is_looked_at_later_and_stays_what_it_was() -> None:
+    """Whatever is charged, amended or renewed before somebody looks."""
+    ledger = opened()
+    charged = ledger.charge("patients", TENTH).account_remaining
+    same = ledger.balance("patients").remaining
+    spend(ledger)
+    ledger.stewardship.amend("patients", budget=Budget(epsilon=5))
+    ledger.stewardship.renew("patients")
+    assert charged == same == RemainingBudget(PureDP("0.9"), Fraction(9, 10), Fraction(9, 10))
+    assert hash(charged) == hash(same)
+    assert (str(charged), charged.epsilon, charged.delta) == ("90 %", Fraction(9, 10), 0)
+    assert charged != ledger.balance("patients").remaining
+
+
+def test_a_remaining_budget_takes_no_sums_to_another_process() -> None:
+    remaining = opened().balance("patients").remaining
+    sent = pickle.dumps(remaining)
+    assert b"Tallies" not in sent
+    assert pickle.loads(sent) == remaining
 
 
 def test_renewal_starts_a_period_and_the_lifetime_goes_on() -> None:

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import special
 
-from discreet.exact import Enclosure
+from discreet.exact import Enclosure, Real
+from discreet.mechanisms import tails
 from discreet.mechanisms.tails import at_most, discrete_gaussian_reach, normal_reach, normal_tail, smallest_whole
 
 
@@ -64,6 +65,26 @@ def test_the_bound_for_large_sigma_meets_the_sum() -> None:
         discrete_gaussian_reach(Fraction(321, 10), outside),
     )
     assert 0 <= bounded - summed <= 2
+
+
+@pytest.mark.parametrize("outside", ["1/20", "1/2", "99/100", "1", "3/2", "1e-9", "1e-300"])
+@pytest.mark.parametrize("weights", [("1", "1/2"), ("1", "5/8", "1/4"), ("1", "1", "1", "1"), ("1/8",)])
+def test_an_estimate_changes_no_distance_and_saves_most_looks(
+    outside: str, weights: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a sum's tail; where doubles do not reach so far, it is looked for from the beginning."""
+    tails_of, risk = [Enclosure.of(Fraction(weight), tails.DIGITS) for weight in weights], Fraction(outside)
+    looks = list[Fraction]()
+
+    def look(real: Real, bound: Fraction) -> bool:
+        looks.append(bound)
+        return at_most(real, bound)
+
+    monkeypatch.setattr(tails, "at_most", look)
+    found, with_estimate = tails.polynomial_reach(tails_of, risk), len(looks)
+    monkeypatch.setattr(tails, "_polynomial_estimate", lambda *_: 0.0)
+    assert tails.polynomial_reach(tails_of, risk) == found
+    assert with_estimate <= min(6, len(looks) - with_estimate)
 
 
 @given(st.integers(0, 10**9), st.integers(-5, 10**9))

@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from discreet.cli import output
@@ -85,6 +85,11 @@ def unlisted_commands() -> list[str]:
 
 class LazyCommandGroup(TyperGroup):
     """The group of all commands: loads the one that is called, and makes help and exit codes of its errors."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        for name in COMMANDS:  # typer would look for the options of each, which took as long as a query
+            self.add_command(TyperCommand(name, callback=_placeholder_command))
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Returns the names of all commands, for their help, and gives them summaries."""
@@ -240,7 +245,3 @@ def _beside_commands(
     *, version: Annotated[bool, typer.Option("--version", callback=_show_version, help="Print the version.")] = False
 ) -> None:
     del version
-
-
-for _name in COMMANDS:
-    app.command(_name)(_placeholder_command)

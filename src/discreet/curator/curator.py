@@ -211,7 +211,8 @@ class Curator(Verbs):
 
     def _ask(self, request: Ask, caller: Caller) -> Answer:
         """Does what `ask` promises: plans, finds what is stored, charges, reads, adds noise, stores, answers."""
-        caller = replace(caller, reserve=request.reserve or "")
+        if request.reserve:
+            caller = replace(caller, reserve=request.reserve)
         measurement = self._plan(request)
         account = self._ledger.admit(measurement.account, caller.analyst, caller.project)
         terms = self._planner.terms(measurement, request, account.budget)

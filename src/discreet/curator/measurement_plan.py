@@ -177,7 +177,7 @@ class MeasurementPlan:
         limits = [facts.limits(self.limits or rows.limits), *(self.limits or one.limits for one in rows_beside)]
         alike = self._alike(limits)
         count = len(set(alike)) if alike else len(plans)
-        share = QueryBudget(terms.epsilon / count, terms.delta / count)
+        share = terms if count == 1 else QueryBudget(terms.epsilon / count, terms.delta / count)
         with exact_numbers():
             chosen = partial(self._choose_program, terms=share, edition=edition)
             program = chosen(self.plan, rows, limits=limits[0], law=law)
@@ -212,8 +212,10 @@ class MeasurementPlan:
     ) -> Program:
         """Returns the program of one of the questions that share a budget, at its share."""
         known = plan if plan.bands is None else with_edges(plan, rows)
+        if len(known.aggregates) > 1:
+            known = replace(known, aggregates=tuple(replay_order(known)))
         return choose(
-            replace(known, aggregates=tuple(replay_order(known))),
+            known,
             rows,
             epsilon=terms.epsilon,
             delta=terms.delta,

@@ -228,7 +228,8 @@ class ChargeRun:
             InternalError: if that costs more than the charge; nothing of it is stored then.
         """
         self.require_paid(made.event)
-        return replace(made, event=self.total(made.event))
+        total = self.total(made.event)
+        return made if total is made.event else replace(made, event=total)
 
     def end(self, made: ReleaseOutcome) -> ChargedRelease | None:
         """Stores an outcome, with its event as a header; None if another run has ended the charge."""

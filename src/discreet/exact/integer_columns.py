@@ -7,11 +7,12 @@ largest numbers that could come out are compared with what the words hold; nothi
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from discreet.dataclass import dataclass
 
 Int64s = NDArray[np.int64]
 Int64sOrObjects = NDArray[np.int64 | np.object_]
@@ -21,6 +22,7 @@ _LOW_HALF = np.uint64(_HALF - 1)
 _SAFE = 1 << 62  # in 64 bits there is room for one more factor of two
 _WIDE = 1 << 126  # and in two words as well
 _TOP = (1 << 63) - 1
+_SHORT = 16  # numbers that Python compares in less time than numpy takes to begin
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -129,7 +131,9 @@ def largest(column: Column) -> int:
     """Returns a bound of all absolute values; that of two words is at most 2^64 too large."""
     if isinstance(column, WideColumn):
         return column.largest
-    return max(-int(column.min()), int(column.max())) if len(column) else 0
+    if len(column) <= _SHORT:
+        return max(map(abs, column.tolist()), default=0)
+    return max(-int(column.min()), int(column.max()))
 
 
 def combine_columns(columns: Sequence[Column], weights: Sequence[int], length: int) -> Column:
@@ -146,7 +150,7 @@ def combine_columns(columns: Sequence[Column], weights: Sequence[int], length: i
     most = sum(abs(weight) * largest(column) for column, weight in pairs)
     if not any(_is_of_objects(column) for column, _ in pairs) and all(abs(w) <= _SAFE for _, w in pairs):
         if most <= _SAFE and not any(isinstance(column, WideColumn) for column, _ in pairs):
-            return _sum([column * weight for column, weight in pairs])
+            return _sum([column if weight == 1 else column * weight for column, weight in pairs])
         if most <= _WIDE:
             return narrow_column(_sum([_wide(column) * weight for column, weight in pairs]))
     return _sum([objects(column) * weight for column, weight in pairs])

@@ -330,10 +330,10 @@ class Ledger:
         with self._journal.reading() as rows:
             return outcomes.read_released_event(rows, receipt)
 
-    def read_answers(self, replay_key: str) -> tuple[StoredAnswer, ...]:
-        """Returns the answers kept under a replay key, oldest first; giving one again costs nothing."""
+    def read_answers(self, *replay_keys: str) -> tuple[StoredAnswer, ...]:
+        """Returns the answers kept under each replay key, oldest first; giving one again costs nothing."""
         with self._journal.reading() as rows:
-            return outcomes.read_answers(rows, replay_key)
+            return tuple([kept for replay_key in replay_keys for kept in outcomes.read_answers(rows, replay_key)])
 
     def read_headers(self, start: str, *, most: int = 100) -> tuple[StoredHeader, ...]:
         """Returns the headers of the newest answers whose replay key begins like this, the newest first."""

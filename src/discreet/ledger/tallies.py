@@ -15,7 +15,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import field
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 from discreet import check
@@ -397,9 +397,10 @@ def _bound_amounts(first: Amount, delta: Amount) -> Amounts | None:
     return None if delta[0] >= delta[1] else (first, delta)
 
 
-@dataclass(frozen=True, slots=True)
 class RemainingBudget:
     """The remaining budget, in three figures; printed, it is the share.
+
+    Every answer has one, and few are looked at: the figures are worked out when the first of them is.
 
     Attributes:
         loss: what the rule in force leaves, in its own currency.
@@ -412,21 +413,55 @@ class RemainingBudget:
     100 % | a pure question of 1
     """
 
-    loss: Loss
-    epsilon: Fraction
-    share: Fraction
+    def __init__(self, loss: Loss, epsilon: Fraction, share: Fraction) -> None:
+        self.figures = loss, epsilon, share
 
     @classmethod
     def of(cls, spent: Tallies, budget: Loss) -> RemainingBudget:
         """Returns what sums leave of a budget."""
+        made = cls.__new__(cls)
+        made._sums = spent, budget  # both never change
+        return made
+
+    _sums: tuple[Tallies, Loss]
+
+    @cached_property
+    def figures(self) -> tuple[Loss, Fraction, Fraction]:
+        """The loss, the epsilon and the share."""
+        spent, budget = self._sums
         used = share_used(spent, budget)
         left = Fraction(0) if used is None else max(1 - used, Fraction(0))
-        return cls(spent.remaining(budget), spent.largest_pure(budget), left)
+        return spent.remaining(budget), spent.largest_pure(budget), left
+
+    @property
+    def loss(self) -> Loss:
+        """What the rule in force leaves, in its own currency."""
+        return self.figures[0]
+
+    @property
+    def epsilon(self) -> Fraction:
+        """The largest epsilon that a single pure question may still have, under whichever rule allows most."""
+        return self.figures[1]
+
+    @property
+    def share(self) -> Fraction:
+        """The part of the budget that is left, see `share_used`."""
+        return self.figures[2]
 
     @property
     def delta(self) -> Fraction:
         """The delta of the loss; 0 if it is pure."""
         return self.loss.delta if isinstance(self.loss, ApproxDP | ZCDP) else Fraction(0)
+
+    def __eq__(self, other: object) -> bool:
+        return self.figures == other.figures if isinstance(other, RemainingBudget) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.figures)
+
+    def __reduce__(self) -> tuple[type[RemainingBudget], tuple[Loss, Fraction, Fraction]]:
+        """Pickles the figures, and not the sums that they come from."""
+        return RemainingBudget, self.figures
 
     def __repr__(self) -> str:
         return f"RemainingBudget({self})"

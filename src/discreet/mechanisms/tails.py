@@ -16,6 +16,7 @@ from discreet.lazy import special
 
 DIGITS = 50
 _PARTS = 1 << 20  # real distances are found to this resolution
+_ROUNDS = 12  # by which an estimate of a distance has settled
 _SUMMED = 32  # the largest sigma of a discrete Gaussian whose tail is summed term by term
 _SERIES = 7  # up to here the normal tail by its series, beyond by its continued fraction
 
@@ -107,7 +108,25 @@ def polynomial_reach(weights: Sequence[Enclosure], outside: Fraction) -> Fractio
     def tail(x: Fraction) -> Real:
         return lambda digits: _horner(weights, x, digits) * Enclosure.of(-x, digits).exp()
 
-    return Fraction(smallest_whole(lambda n: at_most(tail(Fraction(n, _PARTS)), outside)), _PARTS)
+    near = math.ceil(_polynomial_estimate(weights, outside) * _PARTS)
+    return Fraction(smallest_whole(lambda n: at_most(tail(Fraction(n, _PARTS)), outside), near=near), _PARTS)
+
+
+def _polynomial_estimate(weights: Sequence[Enclosure], outside: Fraction) -> float:
+    """Returns the same in doubles, nearly; 0 where they do not reach so far.
+
+    It is where x = log(p(x) / outside) for the polynomial p, by Newton's method: 1 - p'(x) / p(x) is the slope.
+    """
+    try:
+        parts = [float(weight.fractions()[1]) / math.factorial(j) for j, weight in enumerate(weights)]
+        x = least = -math.log(outside)
+        for _ in range(_ROUNDS):
+            whole = sum(part * x**j for j, part in enumerate(parts))
+            slope = 1 - sum(j * part * x ** (j - 1) for j, part in enumerate(parts) if j) / whole
+            x -= (x - least - math.log(whole)) / slope
+    except (ArithmeticError, ValueError):
+        return 0.0
+    return x if 0 < x < math.inf else 0.0
 
 
 def _horner(weights: Sequence[Enclosure], x: Fraction, digits: int) -> Enclosure:

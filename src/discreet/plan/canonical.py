@@ -45,6 +45,9 @@ from discreet.plan.post.steps import AttachQuestion, FilterGroups, GroupWindows,
 
 VERSION = 1
 
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+"""Made once: `json.dumps` makes one for each text that is not written in its own way."""
+
 
 def canonical(question: Question) -> str:
     """Writes the whole question as JSON: equal for equal questions, however they were written.
@@ -127,7 +130,7 @@ def _aggregate(aggregate: Aggregate) -> dict[str, Any]:
 
 def _json(form: dict[str, Any]) -> str:
     shown = {name: part for name, part in form.items() if part is not None}
-    return json.dumps(shown, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+    return _ENCODER.encode(shown)
 
 
 @singledispatch

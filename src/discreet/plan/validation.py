@@ -8,15 +8,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import accumulate
 from operator import mul
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from discreet import check
 from discreet.errors import InvalidParameter
-from discreet.plan.analysis.row_periods import names_days
+from discreet.lazy import Module
 from discreet.plan.expressions.evaluation import INT_HIGH, INT_LOW
 from discreet.plan.expressions.functions import FUNCTIONS, Signature
-from discreet.plan.expressions.pattern_grammar import PatternError, parse
-from discreet.plan.expressions.patterns import groups, write_pattern
 from discreet.plan.model.nodes import UNIT, ColumnRef, Expression, FunctionCall, Literal, Relation, Value
 from discreet.plan.model.readings import ContributionBounding, Reading, Split, Spread, Statistic
 from discreet.plan.model.relations import (
@@ -36,8 +34,15 @@ from discreet.plan.model.relations import (
     cuts,
     shape,
 )
+from discreet.plan.model.row_period import names_days
 from discreet.plan.model.schema import MANY, IdentityKey
 from discreet.plan.model.types import Type
+
+if TYPE_CHECKING:
+    from discreet.plan.expressions import pattern_grammar, patterns
+else:  # most readings have no pattern
+    pattern_grammar = Module("discreet.plan.expressions.pattern_grammar")
+    patterns = Module("discreet.plan.expressions.patterns")
 
 LARGEST_STEPS = 1 << 62
 LARGEST_EXPONENT = 1000
@@ -284,10 +289,10 @@ def _check_pattern(expression: FunctionCall) -> None:
     pattern = expression.arguments[1]
     text = str(pattern.value) if isinstance(pattern, Literal) else ""
     try:
-        found = parse(text)
-    except PatternError as error:
+        found = pattern_grammar.parse(text)
+    except pattern_grammar.PatternError as error:
         raise InvalidParameter("pattern", text, "to be understood", error.reason) from None
-    if write_pattern(found) != text or groups(found) != _PATTERNS[expression.function]:
+    if patterns.write_pattern(found) != text or patterns.groups(found) != _PATTERNS[expression.function]:
         raise InvalidParameter("pattern", text, "to be in its normal form, with a group to extract and no other")
 
 

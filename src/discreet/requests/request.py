@@ -351,7 +351,7 @@ class Request(Generic[R]):
         Raises:
             InvalidParameter: if an argument is unknown, missing or outside its domain.
         """
-        known = {argument.name: argument for argument in arguments(cls)}
+        known = _by_name(cls)
         for name in given:
             if name not in known:
                 hint = f"Known: {', '.join(known)}."
@@ -422,6 +422,11 @@ def arguments(request: type[Request[Any]]) -> tuple[Argument, ...]:
     """
     keyed: Any = request  # mypy doubts that a frozen class is hashable
     return _arguments(keyed)
+
+
+@cache
+def _by_name(request: Any) -> Mapping[str, Argument]:
+    return {argument.name: argument for argument in arguments(request)}
 
 
 @cache

@@ -48,6 +48,7 @@ _BRACKETED = {Kind.OVER, Kind.LATERAL, Kind.ROLLUP, Kind.CUBE, Kind.GROUPING_SET
 _LIST = {Kind.L_BRACKET, Kind.R_BRACKET}
 _ALLOWED = _OPERANDS | _TYPES | _CLAUSES | _OPERATORS | _BRACKETED | _LIST | {Kind.ROWS, Kind.INTERVAL}
 _ALLOWED |= {Kind.OFFSET, Kind.FETCH, Kind.CROSS, Kind.CURRENT_DATE, Kind.CURRENT_TIMESTAMP}
+_PLAIN_WORDS = _ALLOWED - _LIST - {Kind.VAR, Kind.FIRST}  # nothing next to these but a bracket makes them wrong
 _FIRST = {Kind.SELECT, Kind.WITH, Kind.FROM, Kind.L_PAREN, Kind.PIVOT}
 _NEVER_NAMES = _CLAUSES | _OPERATORS  # these need quotes to be names
 _NOT_RENAMED = _OPERANDS | _NEVER_NAMES
@@ -74,6 +75,8 @@ FUNCTIONS |= _SYNONYMS.keys()
 _SPACE = re.compile(r"(?:[ \t\r\n]|--[^\r\n]*(?=\r?\n|\Z)|/\*(?![+!])(?:(?!/\*|\*/)[^\0])*\*/)*")
 """White space and comments. Nothing may look like a line of its own inside a comment, nor like a second comment."""
 
+_USUAL_GAPS = ("", " ")
+
 _PLAIN = re.compile(r"[\t\r\n -~]*")
 """Characters that are all visible: most questions have no others."""
 
@@ -98,15 +101,22 @@ def tokens(source: SqlSource) -> list[Token]:
         source.refuse(f"The question has more than {MOST_TOKENS} words.", "Ask a shorter one: {count}.")
     statement = _one_statement(source, found)
     _gaps(source, found)
-    plain = [_change_kind(token, token.token_type) for token in statement]
-    if source.parameters is not None or any(token.token_type in _PLACEHOLDERS for token in plain):
+    plain = [_change_kind(token, token.token_type) if token.comments else token for token in statement]
+    if source.parameters is not None or not _PLACEHOLDERS.isdisjoint(_kinds(plain)):
         plain = fill_parameters(plain, source.parameters)
     found = [_mark_identifier(source, before, token, after) for before, token, after in _neighbours(_as_in(plain))]
     _nesting(source, found)
     for before, token, after in _neighbours(found):
         _word(source, before, token, after)
     _files(source, found)
-    return [_replace_synonym(token, after) for _, token, after in _neighbours(_as_table(found))]
+    found = _as_table(found)
+    if all(token.text.upper() not in _SYNONYMS for token in found):
+        return found
+    return [_replace_synonym(token, after) for _, token, after in _neighbours(found)]
+
+
+def _kinds(found: Sequence[Token]) -> list[Kind]:
+    return [token.token_type for token in found]
 
 
 def statements(text: str) -> list[str]:
@@ -161,7 +171,8 @@ def _gaps(source: SqlSource, found: list[Token]) -> None:
     """Checks that only white space and plain comments are between tokens: no hint, nothing else that is skipped."""
     edge = 0
     for token in found:
-        _gap(source, edge, token.start)
+        if source.text[edge : token.start] not in _USUAL_GAPS:
+            _gap(source, edge, token.start)
         edge = token.end + 1
     if found[-1].token_type is Kind.SEMICOLON and source.text[edge:].strip(" \t\r\n"):
         source.refuse("Nothing may follow the question's end.", "Leave it out: {count}.", edge)
@@ -202,8 +213,9 @@ def _neighbours(found: list[Token]) -> list[tuple[Token | None, Token, Token | N
 
 def _mark_identifier(source: SqlSource, before: Token | None, token: Token, after: Token | None) -> Token:
     """Marks a word of the dialect that is a declared column, or comes after AS, as a name in quotes."""
-    followed = _is(after, Kind.L_PAREN) or _is(after, Kind.NUMBER)
-    if token.token_type in _NOT_RENAMED or not token.text.isidentifier() or followed:
+    if token.token_type in _NOT_RENAMED or not token.text.isidentifier():
+        return token
+    if _is(after, Kind.L_PAREN) or _is(after, Kind.NUMBER):
         return token
     alias = _is(before, Kind.ALIAS) and token.token_type not in _TYPES
     typed = _is(before, Kind.ALIAS) or _is(before, Kind.DCOLON) or _is(after, Kind.STRING)
@@ -235,8 +247,11 @@ def _nesting(source: SqlSource, found: list[Token]) -> None:
 
 
 def _word(source: SqlSource, before: Token | None, token: Token, after: Token | None) -> None:
-    kind, word = token.token_type, token.text.upper()
-    if _is(after, Kind.L_PAREN) and _calls(before, token):
+    kind, calls = token.token_type, _is(after, Kind.L_PAREN)
+    if kind in _PLAIN_WORDS and not calls:
+        return
+    word = token.text.upper()
+    if calls and _calls(before, token):
         if kind is Kind.IDENTIFIER or word not in FUNCTIONS:
             _refuse(source, REFUSALS.get(word, UNKNOWN_FUNCTION), token)
     elif word == "ROW" and before is not None and before.text.upper() == "CURRENT":
@@ -280,6 +295,8 @@ def _trims(before: Sequence[Token]) -> bool:
 
 def _as_in(found: list[Token]) -> list[Token]:
     """Spells = ANY (ARRAY[...]) as IN (...), and <> ALL (ARRAY[...]) as NOT IN (...); likewise with a SELECT."""
+    if _LISTED.isdisjoint(_kinds(found)):
+        return found
     made: list[Token] = []
     place = 0
     while place < len(found):
@@ -301,6 +318,8 @@ def _as_in(found: list[Token]) -> list[Token]:
 
 def _as_table(found: list[Token]) -> list[Token]:
     """Writes the statement PIVOT ... ORDER BY ... as FROM (PIVOT ...) ORDER BY ..., which the parser knows."""
+    if Kind.PIVOT not in _kinds(found):
+        return found
     outer = [token for token, depth in _depths(found) if not depth]
     first = next((token for token in outer if token.token_type in _BEGINS), None)
     if first is None or first.token_type is not Kind.PIVOT:
@@ -334,6 +353,7 @@ _IN_WORDS: dict[tuple[Kind, ...], tuple[Kind, ...]] = {
     (Kind.EQ, Kind.SOME, Kind.L_PAREN): (Kind.IN,),
     (Kind.NEQ, Kind.ALL, Kind.L_PAREN): (Kind.NOT, Kind.IN),
 }
+_LISTED = {Kind.ANY, Kind.SOME, Kind.ALL}  # without one of these there is nothing to spell otherwise
 
 
 def _find_list_end(found: list[Token], place: int) -> int | None:

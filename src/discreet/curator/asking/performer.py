@@ -173,8 +173,9 @@ class PaidQuestion:
         measurement, terms = self.measurement, self.terms
         paid_for = charge.receipt.event if self.profile is None else self.performer.profile(self.profile, charge)
         paid = measurement.probes_paid(terms, paid_for) if charge.receipt.claim else len(measurement.missing)
-        epsilon, facts = of_each_probe(terms, max(paid, 1)), measurement.facts
-        for probe in measurement.missing:
+        missing, facts = measurement.missing, measurement.facts
+        epsilon = of_each_probe(terms, paid) if missing else Fraction(0)
+        for probe in missing:
             facts = facts.having(probe, self.performer.probe(probe, epsilon, charge))
         found = settle_program(measurement, terms, facts, charge, probed=paid > 0)
         charge.require_paid(found.program.event)
@@ -183,7 +184,7 @@ class PaidQuestion:
     def read(self, kept: ChargedRelease) -> MeasurementResult | None:
         """Returns the release that is stored, with the event of all that was released for it."""
         found = self.replay.unpack_release(self.measurement, kept.payload)
-        return None if found is None else replace(found, event=kept.event)
+        return found if found is None or found.event is kept.event else replace(found, event=kept.event)
 
 
 def stage_name(tables: Sequence[str], *, probing: bool) -> str:

@@ -16,6 +16,7 @@ from discreet import check
 from discreet.check import Number
 from discreet.curator.catalog.declarations import End, columns_of, declaration, declare, key_block, recorded_columns
 from discreet.curator.catalog.declared_limits import DeclaredLimits, limits_in, limits_of, missing_limits
+from discreet.curator.catalog.known_data import KnownData
 from discreet.curator.catalog.public_tables import Keys, Unique, public_schema, resolve_keys
 from discreet.curator.catalog.unit_of_privacy import (
     UnitLike,
@@ -27,12 +28,12 @@ from discreet.curator.catalog.unit_of_privacy import (
 )
 from discreet.dataclass import dataclass
 from discreet.engines.abstract_engine import Engine
-from discreet.engines.duckdb.sources import files_of, named_table, present_files
+from discreet.engines.duckdb.sources import files_of, named_table
 from discreet.engines.folders.folder import Folder
 from discreet.errors import DeclarationChanged, InvalidParameter, UnknownTable, UnsupportedQuery
 from discreet.ledger import Ledger
 from discreet.ledger.redeclaration import differences
-from discreet.ledger.stewardship import DataOrigin, require_one_budget
+from discreet.ledger.stewardship import DataOrigin
 from discreet.measurement.probes.magnitudes import supposing
 from discreet.plan.analysis.join_rows import cut_rows, with_cuts
 from discreet.plan.analysis.relation_schema import add_source, describe
@@ -129,7 +130,7 @@ class Catalog:
         if name in self._ledger.tables():
             raise InvalidParameter("name", name, "not to be a protected table", "Give the public table another name.")
         columns = columns_of(self._engine, source, types)
-        origin = self._origin_that_is_public(source)
+        origin = self._known_data.require_public(DataOrigin.of(self._files(source), None), source)
         self._engine.register(name, source, columns, public=True)
         schema = public_schema(name, columns, self._engine, unique)
         self._public[name], self._published[name] = schema, (source, origin)
@@ -193,7 +194,8 @@ class Catalog:
         )
         if isinstance(source, Folder):
             schema = self._with_files(schema, source)
-        origin = self._origin_with_one_budget(name, source, account, identity)
+        origin = DataOrigin.of(self._files(source), identity)
+        self._known_data.require_one_budget(origin, source, name=name, account=account)
         self._engine.register(name, source, columns)
         try:
             schema = self._attach(schema, account, budget, origin, replacing)
@@ -278,50 +280,11 @@ class Catalog:
         """Returns where data come from: files, or a table of a server."""
         return self._engine.origins(source) or files_of(source)
 
-    def _describe_source(self, source: Any) -> str:
-        """Returns a source in an error: where it is, or what it is; never what it holds."""
-        return ", ".join(self._files(source)) or type(source).__name__
-
-    def _origin_with_one_budget(self, name: str, source: Any, account: str, identity: str | None) -> DataOrigin:
-        """Returns where data come from, if they have no budget in another account and are not public.
-
-        Raises:
-            InvalidParameter: otherwise.
-        """
-        origin = DataOrigin.of(self._files(source), identity)
-        present = origin.with_files(present_files(source))  # hard links to files of a folder too
-        for table, (public, files) in self._published.items():
-            if public is source or present.is_origin_of(files.with_files(present_files(public)).fields):
-                hint = "A table is either public or protected. Declare it once."
-                raise InvalidParameter(
-                    "source", self._describe_source(source), f"not to be the public table {table!r}", hint
-                )
-        require_one_budget(self._ledger.origins(), name, account, present)
-        again = name in self._sources and self._sources[name][0] is source
-        for table, (known, _) in self._sources.items():
-            alike = known is source or {*present_files(known).values()} & {*present.files.values()}
-            if alike and self._accounts[table] != account and not (identity or again):
-                hint = f"Pass account={self._accounts[table]!r} to share its budget."
-                condition = f"not to be the data of table {table!r}, which has a budget"
-                raise InvalidParameter("source", self._describe_source(source), condition, hint)
-        return origin
-
-    def _origin_that_is_public(self, source: Any) -> DataOrigin:
-        """Returns where data come from, if they are not protected.
-
-        Raises:
-            InvalidParameter: naming the table that they are.
-        """
-        origin = DataOrigin.of(self._files(source), None)
-        present = origin.with_files(present_files(source))
-        held = [table for table, (known, _) in self._sources.items() if known is source]
-        held += [table for table, told in self._ledger.origins().items() if present.is_origin_of(told)]
-        if held:
-            hint = "Write the part that may be published into a separate file."
-            raise InvalidParameter(
-                "source", self._describe_source(source), f"not to be the protected table {held[0]!r}", hint
-            )
-        return origin
+    @property
+    def _known_data(self) -> KnownData:
+        return KnownData(
+            published=self._published, protected=self._sources, accounts=self._accounts, recorded=self._ledger.origins()
+        )
 
     def _check_name(self, name: str, *, others: Iterable[str]) -> None:
         """Checks that a name means one table, whatever its letter case."""
@@ -400,10 +363,10 @@ class Catalog:
     def read(self, question: str | Question, parameters: Parameters = None) -> BoundQuestion:
         """Returns a question as a plan, with what is declared about its tables and the account that pays."""
         stage("Reading the question")
-        bound = self.bind(self.parse(question, parameters))
+        plan = self.parse(question, parameters)
         if not isinstance(question, str):
-            return bound
-        return replace(bound, sql=as_asked(question, parameters) if parameters else question)
+            return self.bind(plan)
+        return self.bind(plan, sql=as_asked(question, parameters) if parameters else question)
 
     def parse(self, question: str | Question, parameters: Parameters = None) -> Question:
         """Returns a question as a plan.
@@ -448,8 +411,8 @@ class Catalog:
     def _has_periods(self) -> bool:
         return any(schema.period is not None for schema in self._protected.values())
 
-    def bind(self, plan: Question) -> BoundQuestion:
-        """Returns a question with what is declared about its tables, and the account that pays.
+    def bind(self, plan: Question, sql: str = "") -> BoundQuestion:
+        """Returns a question with what is declared about its tables, the account that pays, and its text if it has one.
 
         Each side of a join is cut to a public number of rows per person, however the plan was made.
 
@@ -466,7 +429,7 @@ class Catalog:
             plan = with_cuts(plan, schemas)
         rows = self._protected[plan.table] if plan.source is None else describe(plan.source, schemas)
         account = self._accounts[rows.name]
-        return BoundQuestion(plan=plan, rows=rows, schemas=schemas, account=account, periods=periods)
+        return BoundQuestion(plan=plan, rows=rows, schemas=schemas, account=account, sql=sql, periods=periods)
 
     def _check_readable(self, table: str, source: Relation | None, computed: tuple[object, ...]) -> None:
         """Refuses what the engine cannot compute, whatever the rows are, and tables that were declared anew since."""

@@ -287,8 +287,10 @@ class Replay:
     def profile_for(self, measurement: MeasurementPlan, terms: QueryBudget) -> Profile | None:
         """Returns the profile of a question's own rows, or of the table that it is about, if one was bought."""
         of_table = profile_key(measurement.schemas[measurement.plan.table])
-        for place in (measurement.profile_place(terms), of_table):
-            if self._ledger.read_answers(place):  # rarely: most questions plan no profile
+        places = measurement.profile_place(terms), of_table
+        kept = {stored.replay_key for stored in self._ledger.read_answers(*places)}
+        for place in places if kept else ():  # rarely: most questions plan no profile
+            if place in kept:
                 plan = measurement.table_profile if place is of_table else measurement.own_profile
                 return None if plan is None else self.profile(plan, place)
         return None

@@ -34,6 +34,8 @@ Each column is a list; of long releases, columns of whole numbers are words of 6
 
 _LONG = 1000
 
+_EDITIONS: Mapping[Any, ReleaseFormat] = {int(edition): edition for edition in ReleaseFormat}
+
 Written = Sequence[Any] | Mapping[str, str]
 
 _FORMER = ("keys", "noisy", "blocks")  # what an answer in one line, as all once were, has in addition to its header
@@ -109,8 +111,7 @@ def header_of(payload: bytes | str) -> Mapping[str, Any]:
 
 def edition_of(fields: Mapping[str, Any]) -> ReleaseFormat | None:
     """Returns by whose rules a release was made: its noise and its intervals stay what they were; None if unknown."""
-    known: dict[Any, ReleaseFormat] = {int(edition): edition for edition in ReleaseFormat}
-    return known.get(fields["version"])
+    return _EDITIONS.get(fields["version"])
 
 
 def unpack(payload: bytes | str, rebuild: Rebuild, *, private: bool) -> ReleasedStatistics | None:

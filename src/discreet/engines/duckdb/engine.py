@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from typing import Any
 import duckdb
 
 from discreet import check
+from discreet.dataclass import dataclass
 from discreet.engines.abstract_engine import Engine, check_columns
 from discreet.engines.duckdb.declared_columns import declared_columns
 from discreet.engines.duckdb.dialect import DIALECT, ID_FUNCTION

@@ -8,13 +8,14 @@ and exact integers.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import chain
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.dataclass import dataclass
 from discreet.engines.sql.contribution_bounds import BoundedQuery, BoundedRows, several
 from discreet.engines.sql.dialect import Dialect, Strategy
 from discreet.engines.sql.join_bounds import heavy

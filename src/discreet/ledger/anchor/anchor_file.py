@@ -229,7 +229,13 @@ class LedgerCheckpoint:
 
 def _write_heads(heads: Sequence[Head]) -> str:
     """Returns heads as canonical JSON, put together by hand: there may be many, and each answer writes them."""
-    return f"[{','.join([quoted(f'{sequence}:{link}') for sequence, link in heads])}]"
+    return f"[{','.join(map(_write_head, heads))}]"
+
+
+@lru_cache(maxsize=4 * _MOST_HEADS)
+def _write_head(head: Head) -> str:
+    """Returns a head as canonical JSON; the next anchor has nearly the same ones."""
+    return quoted(str(head))
 
 
 def read_anchor(path: str) -> LedgerCheckpoint | None:
@@ -241,8 +247,8 @@ def read_anchor(path: str) -> LedgerCheckpoint | None:
     """
     require_disk(path)
     try:
-        with open(path, encoding="utf-8") as file:
-            return _anchor_in(file.read())
+        with open(path, "rb", buffering=0) as file:
+            return _anchor_in(file.readall())
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -254,12 +260,12 @@ def read_anchor(path: str) -> LedgerCheckpoint | None:
         raise LedgerError(f"The anchor {path} is damaged, or is not an anchor", hint) from None
 
 
-_WRITTEN: dict[str, LedgerCheckpoint] = {}  # by their texts: a frequent writer mostly reads what it wrote itself
+_WRITTEN: dict[bytes, LedgerCheckpoint] = {}  # by their texts: a frequent writer mostly reads what it wrote itself
 _MOST_WRITTEN = 8
 
 
-def _anchor_in(text: str) -> LedgerCheckpoint:
-    return _WRITTEN.get(text) or LedgerCheckpoint.read(text)
+def _anchor_in(text: bytes) -> LedgerCheckpoint:
+    return _WRITTEN.get(text) or LedgerCheckpoint.read(text.decode())
 
 
 def require_disk(path: str) -> None:
@@ -279,11 +285,11 @@ def write_anchor(path: str, anchor: LedgerCheckpoint) -> None:
     Raises:
         OSError: if it cannot be written; the older one is still there.
     """
-    beside, text = f"{path}.{os.getpid()}", anchor.write()
+    beside, text = f"{path}.{os.getpid()}", anchor.write().encode()
     handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(text.encode())
+            file.write(text)
             file.flush()
             os.fsync(file.fileno())
         os.replace(beside, path)

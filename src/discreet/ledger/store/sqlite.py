@@ -177,19 +177,23 @@ class SqliteStore(Store):
     def reading(self) -> Iterator[Transaction]:
         """Opens a view of one state of the ledger."""
         self._after_fork()
-        with self._read_lock, _translate_errors():
-            self._refuse_moved_file()
-            try:
-                if self._reader.in_transaction and self._reader is not self._writer:
-                    self._reader.execute("ROLLBACK")  # an interrupt came before the end of an earlier look
-                self._reader.execute("BEGIN")
-                rows = SqliteTransaction(self._reader, self._looked, self._glance)
-                rows.times = self._times
-                yield rows
-                self._looked = rows.seen_state or self._looked
-            finally:
-                if self._reader.in_transaction:
-                    self._reader.execute("ROLLBACK")
+        with self._read_lock:
+            reader, glance = self._reader, self._glance
+            try:  # a question opens several views, and a context manager of its own for errors took a fifth of each
+                self._refuse_moved_file()
+                try:
+                    if reader.in_transaction and reader is not self._writer:
+                        glance.execute("ROLLBACK")  # an interrupt came before the end of an earlier look
+                    glance.execute("BEGIN")
+                    rows = SqliteTransaction(reader, self._looked, glance)
+                    rows.times = self._times
+                    yield rows
+                    self._looked = rows.seen_state or self._looked
+                finally:
+                    if reader.in_transaction:
+                        glance.execute("ROLLBACK")
+            except (sqlite3.Error, UnicodeDecodeError, OSError) as error:
+                _retell(error)
 
     def backup(self, path: str) -> None:
         """Writes a copy of one state of the ledger to a new file, private to its owner and synced; replaces nothing."""

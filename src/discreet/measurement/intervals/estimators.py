@@ -297,6 +297,11 @@ def _whole_totals(linear: LinearCombination, rows: Integers, reach: Fraction) ->
     far = math.floor(reach * denominator)  # a whole distance from the numerator is within reach up to here
     if far > _FAR or denominator > _FAR:
         n = n.astype(object)
+    elif len(n) == 1 and n.dtype != object:  # as below, in Python's integers: arrays of one number take much longer
+        n = int(n[0])
+        best = (2 * n + denominator) // (2 * denominator)
+        ends = min(best, -((far - n) // denominator)), max(best, (n + far) // denominator)
+        return NoisyColumn(*np.array([[best], ends[:1], ends[1:]], dtype=np.int64))
     value = (2 * n + denominator) // (2 * denominator)
     low, high = np.minimum(value, -((far - n) // denominator)), np.maximum(value, (n + far) // denominator)
     if n.dtype != object:

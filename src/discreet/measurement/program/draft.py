@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from discreet.accounting.zcdp import rho_for
 from discreet.dataclass import dataclass
@@ -28,7 +28,7 @@ from discreet.privacy import events
 LAYOUTS = {"laplace": (build_paired_layout, build_centred_layout), "gaussian": (build_centred_layout,)}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Draft:
     """A layout with its noise, and what is drawn.
 
@@ -46,9 +46,9 @@ class Draft:
     selection: Selection | None = None
     calibrated: tuple[Fraction, Fraction] | None = None
 
-    @property
+    @cached_property
     def event(self) -> events.Event:
-        """Returns the price of all of it."""
+        """Returns the price of all of it; a draft serves all questions with the same aggregates."""
         parts = [measure.event for measure in self.measures]
         parts += [price for each in self.draws for price in each.prices]
         if parts and self.calibrated is not None:

@@ -229,7 +229,7 @@ def run(program: Program, engine: Reader, releaser: Releaser) -> ReleasedStatist
         return _release_weighted(program, program.selection, engine, releaser)
     shown, noisy = _measure_groups(program, engine, releaser)
     drawn = [draws.release(program.reading, shown.tuples, engine.read, releaser) for draws in program.draws]
-    return ReleasedStatistics(program, shown, np.concatenate([noisy, *drawn], axis=1))
+    return ReleasedStatistics(program, shown, np.concatenate([noisy, *drawn], axis=1) if drawn else noisy)
 
 
 def _measure_groups(program: Program, engine: Reader, releaser: Releaser) -> tuple[KeyRows, Integers]:

@@ -109,6 +109,8 @@ class Program:
     @property
     def released_programs(self) -> tuple[Program, ...]:
         """Returns itself and those with it that have a release of their own, for a share of the price each."""
+        if not self.beside:
+            return (self,)
         parts = (replace(self, beside=(), alike=()), *self.beside)
         return tuple(part for place, part in enumerate(parts) if not self.alike or self.alike[place] == place)
 
@@ -120,6 +122,8 @@ class Program:
     @property
     def without_salt(self) -> Program:
         """Returns the same without the secret by which rows are kept: what goes out with an answer needs no reading."""
+        if self.reading.bounding is None and not self.groupings and not self.beside:
+            return self
         return replace(
             self,
             reading=self.reading.without_salt,
@@ -347,7 +351,8 @@ def _program(
     salt: str,
 ) -> Program:
     """Returns the program of one grouping; its keys are public if they are given, or if there are none."""
-    if not question.keys or keys is not None:
+    selects = draft.selection is not None or any(measure.cuts for measure in draft.measures)
+    if selects and (not question.keys or keys is not None):
         draft = replace(draft, selection=None, measures=tuple(measure.uncut for measure in draft.measures))
     reading = _reading(question, _bounding(schema, contribution, salt), keys, draft)
     return Program(

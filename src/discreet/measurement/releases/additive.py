@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from discreet.dataclass import dataclass
 from discreet.exact import root_above
-from discreet.exact.integer_columns import Column, Int64sOrObjects, add_columns
+from discreet.exact.integer_columns import Column, Int64sOrObjects, add_columns, largest
 from discreet.mechanisms.laplace import calibrate_noise
 from discreet.mechanisms.mechanism import Law
 from discreet.noise import Bits, discrete_gaussian, discrete_laplace, truncated_laplace
@@ -93,7 +93,7 @@ def _in_64_bits(columns: Sequence[Integers], weights: Sequence[int]) -> list[NDA
         small = [column.astype(np.int64, copy=False) for column in columns]  # raises where one does not fit
     except OverflowError:
         return None
-    most = sum(abs(w) * max(-int(c.min()), int(c.max())) for w, c in zip(weights, small, strict=True) if len(c))
+    most = sum(abs(weight) * largest(column) for weight, column in zip(weights, small, strict=True))
     return small if most <= _MOST and all(abs(weight) <= _MOST for weight in weights) else None
 
 
@@ -164,10 +164,10 @@ class AdditiveNoise:
         Sigma_j = m_j sqrt(L / (2 rho)), rounded up, makes the longest move have the square 2 rho in units of the
         sigmas, which is rho-zCDP for independent discrete Gaussian noise (Canonne, Kamath, Steinke 2020, Theorem 14).
         """
-        largest = [max(abs(corner[j]) for corner in form.corners) for j in range(len(form.statistics))]
-        square = contribution.l2_squared(form.corners, [Fraction(1, m) for m in largest], once=form.once)
+        moves = [max(abs(corner[j]) for corner in form.corners) for j in range(len(form.statistics))]
+        square = contribution.l2_squared(form.corners, [Fraction(1, m) for m in moves], once=form.once)
         sigma = root_above(square / (2 * rho))
-        return cls(form=form, law="gaussian", scales=tuple(m * sigma for m in largest), event=events.Concentrated(rho))
+        return cls(form=form, law="gaussian", scales=tuple(m * sigma for m in moves), event=events.Concentrated(rho))
 
     def __str__(self) -> str:
         name = "scale" if self.law == "laplace" else "sigma"

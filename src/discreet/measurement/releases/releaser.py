@@ -56,6 +56,8 @@ class Releaser:
             stop = start + len(measure.form.statistics)
             parts.append(self.noise(measure, exact.slice_statistics(start, stop)))
             start = stop
+        if len(parts) == 1:
+            return parts[0]
         return np.concatenate(parts, axis=1) if parts else np.empty((open_exact(exact).length, 0), dtype=object)
 
     @opens

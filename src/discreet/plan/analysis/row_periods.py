@@ -18,7 +18,7 @@ from discreet.plan.analysis.join_rows import conjuncts, moved_below, reads_only
 from discreet.plan.analysis.relation_schema import Schemas
 from discreet.plan.analysis.value_sets import ValueSet, possible
 from discreet.plan.expressions.calls import call
-from discreet.plan.model.nodes import UNIT, ColumnRef, Expression, FunctionCall, Literal, Output, Question, Relation
+from discreet.plan.model.nodes import UNIT, ColumnRef, Expression, Literal, Output, Question, Relation
 from discreet.plan.model.nodes import columns as columns_of
 from discreet.plan.model.relations import (
     BaseTable,
@@ -81,23 +81,6 @@ def name_row_periods(
     naming = _Naming(schemas, today)
     made = naming.rows(relation, conditions)
     return made, tuple(sorted(day.isoformat() for day in naming.named))
-
-
-def names_days(where: Expression, date: ColumnRef) -> bool:
-    """Returns whether a condition is that a date lies between days that are named, or in one of several such spans."""
-    if not isinstance(where, FunctionCall):
-        return False
-    if where.function == "or":
-        return all(names_days(part, date) for part in where.arguments)
-    return where.function == "and" and [_end(part, date) for part in where.arguments] == ["greater_equal", "less"]
-
-
-def _end(part: Expression, date: ColumnRef) -> str:
-    """Returns how a condition compares the date with a day; empty if it is another one."""
-    if not isinstance(part, FunctionCall) or len(part.arguments) != 2:
-        return ""
-    one, other = part.arguments
-    return part.function if one == date and isinstance(other, Literal) and other.value is not None else ""
 
 
 class _Naming:

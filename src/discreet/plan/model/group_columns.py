@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any, Generic, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.dataclass import dataclass
 from discreet.exact.integer_columns import Column, column_of, objects, scatter_column
 from discreet.plan.model.nodes import Value
 from discreet.plan.model.readings import Groups
@@ -181,7 +181,7 @@ class GroupColumns:
 
     def with_statistics(self, statistics: Iterable[Column]) -> GroupColumns:
         """Returns the same groups with other statistics."""
-        return replace(self, statistics=tuple(statistics), cells=None)
+        return GroupColumns(self.length, self.keys, tuple(statistics))
 
     @property
     def order(self) -> Places:
@@ -213,6 +213,14 @@ def _no_keys(kinds: Sequence[Type]) -> tuple[KeyColumn, ...]:
     return tuple(key_column((), kind) for kind in kinds)
 
 
+_EVERYTHING: tuple[Key, ...] = ((),)
+"""The keys of a question without GROUP BY: one group, of everything."""
+
+
+def _zero(column: Column) -> Column:
+    return scatter_column(column[:0], np.zeros(0, dtype=np.intp), 1)
+
+
 class PublicKeys:
     """Public keys, in their order, and the place of groups among them.
 
@@ -230,6 +238,9 @@ class PublicKeys:
 
     def align_groups(self, groups: GroupColumns) -> GroupColumns:
         """Returns a group for each of these keys: zeros where there is none, and no group of another key."""
+        if self.keys == _EVERYTHING:
+            found = groups.statistics if groups.length else map(_zero, groups.statistics)
+            return GroupColumns(1, (), tuple(found))
         places, length = self._places(groups), len(self.keys)
         known = places >= 0
         found = groups if bool(known.all()) else groups.take_places(np.flatnonzero(known))

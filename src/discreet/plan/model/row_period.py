@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from discreet.dataclass import dataclass
 from discreet.errors import InternalError
-from discreet.plan.model.nodes import ColumnRef, Expression, FunctionCall
+from discreet.plan.model.nodes import ColumnRef, Expression, FunctionCall, Literal
 from discreet.plan.model.types import Type
 
 _STARTS = {"day": "to_date", **{per: f"start_of_{per}" for per in ("week", "month", "quarter", "year")}}
@@ -38,3 +38,20 @@ class RowPeriod:
         if self.per == "day" and self.kind is Type.DATE:
             return self.date
         return FunctionCall(_STARTS[self.per], (self.date,), Type.DATE)
+
+
+def names_days(where: Expression, date: ColumnRef) -> bool:
+    """Returns whether a condition is that a date lies between days that are named, or in one of several such spans."""
+    if not isinstance(where, FunctionCall):
+        return False
+    if where.function == "or":
+        return all(names_days(part, date) for part in where.arguments)
+    return where.function == "and" and [_end(part, date) for part in where.arguments] == ["greater_equal", "less"]
+
+
+def _end(part: Expression, date: ColumnRef) -> str:
+    """Returns how a condition compares the date with a day; empty if it is another one."""
+    if not isinstance(part, FunctionCall) or len(part.arguments) != 2:
+        return ""
+    one, other = part.arguments
+    return part.function if one == date and isinstance(other, Literal) and other.value is not None else ""

@@ -149,9 +149,10 @@ class LedgerClient(Ledger):
         """Returns the event of all that was released for a charge."""
         return events.from_json(self.call("read_released_event", sequence=receipt.sequence))
 
-    def read_answers(self, replay_key: str) -> tuple[StoredAnswer, ...]:
-        """Returns the answers kept under a replay key."""
-        return tuple(read_stored(one) for one in self.call("read_answers", replay_key=replay_key))
+    def read_answers(self, *replay_keys: str) -> tuple[StoredAnswer, ...]:
+        """Returns the answers kept under each replay key."""
+        found = [one for each in replay_keys for one in self.call("read_answers", replay_key=each)]
+        return tuple(map(read_stored, found))
 
     def read_headers(self, start: str, *, most: int = 100) -> tuple[StoredHeader, ...]:
         """Returns the headers of answers whose replay key begins like this."""

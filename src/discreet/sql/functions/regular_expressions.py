@@ -7,39 +7,40 @@ same in both cases, they are so as for ILIKE: the text and the pattern are put i
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from discreet.lazy import Module
 from discreet.plan.expressions.calls import call
-from discreet.plan.expressions.pattern_grammar import PatternError, from_like, from_similar, parse, unescape_pattern
-from discreet.plan.expressions.patterns import (
-    Anchor,
-    Concatenation,
-    PatternNode,
-    groups,
-    keep_one_group,
-    remove_groups,
-    write_pattern,
-)
 from discreet.plan.model.nodes import Expression, Literal
 from discreet.plan.model.types import Type
 from discreet.sql.functions.grammar import only, read, reads, refuse_node
 from discreet.sql.functions.texts import like, literal_text, same_case
 from discreet.sql.scope import Scope
 
-_START, _END = Anchor("start"), Anchor("end")
+if TYPE_CHECKING:
+    from discreet.plan.expressions import pattern_grammar, patterns
+    from discreet.plan.expressions.patterns import PatternNode
+else:  # most questions have no pattern
+    pattern_grammar = Module("discreet.plan.expressions.pattern_grammar")
+    patterns = Module("discreet.plan.expressions.patterns")
 
 
 def _parse_pattern(node: exp.Expr, scope: Scope, read_pattern: Callable[[], PatternNode]) -> PatternNode:
     try:
         return read_pattern()
-    except PatternError as error:
+    except pattern_grammar.PatternError as error:
         reason = f"{error.reason.removesuffix('.')}, at character {error.place} of the pattern."
         scope.refuse(reason, f"{error.hint} For example {{pattern}}.", node)
 
 
 def _matches(text: Expression, pattern: PatternNode, *, fold: bool = False) -> Expression:
-    return call("matches", same_case(text) if fold else text, Literal(write_pattern(remove_groups(pattern)), Type.TEXT))
+    return call(
+        "matches",
+        same_case(text) if fold else text,
+        Literal(patterns.write_pattern(patterns.remove_groups(pattern)), Type.TEXT),
+    )
 
 
 # ------------------------------------------------------------------------------------------------- regular expressions
@@ -48,8 +49,10 @@ def _matches(text: Expression, pattern: PatternNode, *, fold: bool = False) -> E
 def _search_pattern(node: exp.Expr, scope: Scope, *, fold: bool = False, whole: bool = False) -> Expression:
     """Returns whether a pattern is found in a text, or is the whole of it."""
     pattern, fold = _options(node, scope, fold)
-    found = _parse_pattern(node, scope, lambda: parse(pattern, fold=fold))
-    return _matches(read(node.this, scope), Concatenation((_START, found, _END)) if whole else found, fold=fold)
+    found = _parse_pattern(node, scope, lambda: pattern_grammar.parse(pattern, fold=fold))
+    if whole:
+        found = patterns.Concatenation((patterns.Anchor("start"), found, patterns.Anchor("end")))
+    return _matches(read(node.this, scope), found, fold=fold)
 
 
 def _options(node: exp.Expr, scope: Scope, fold: bool) -> tuple[str, bool]:
@@ -76,14 +79,18 @@ def _extract(node: exp.Expr, scope: Scope) -> Expression:
     if fold:
         reason = "regexp_extract returns a part of the text unchanged, so case matters."
         scope.refuse(reason, "Leave (?i) out, and write [Aa] for a letter: {pattern}.", node)
-    found = _parse_pattern(node, scope, lambda: parse(pattern))
+    found = _parse_pattern(node, scope, lambda: pattern_grammar.parse(pattern))
     given = node.args.get("group")
     number = Literal(0, Type.INT) if given is None else read(given, scope)
     place = number.value if isinstance(number, Literal) and number.type is Type.INT else None
-    if not isinstance(place, int) or not 0 <= place <= groups(found):
-        reason = f"The groups of this pattern are numbered up to {groups(found)}, by their opening brackets."
+    if not isinstance(place, int) or not 0 <= place <= patterns.groups(found):
+        reason = f"The groups of this pattern are numbered up to {patterns.groups(found)}, by their opening brackets."
         scope.refuse(reason, "Write one of these numbers out, or 0 for the whole match; or ask {pattern}.", node)
-    return call("extract", read(node.this, scope), Literal(write_pattern(keep_one_group(found, place)), Type.TEXT))
+    return call(
+        "extract",
+        read(node.this, scope),
+        Literal(patterns.write_pattern(patterns.keep_one_group(found, place)), Type.TEXT),
+    )
 
 
 # --------------------------------------------------------------------------------------------- LIKE ESCAPE, SIMILAR TO
@@ -96,7 +103,7 @@ def _similar(node: exp.Expr, scope: Scope) -> Expression:
 
 def _similar_to(node: exp.Expr, scope: Scope, escape: str) -> Expression:
     pattern = literal_text(node.expression, scope, "SIMILAR TO takes a pattern that is", node)
-    found = _parse_pattern(node, scope, lambda: from_similar(pattern, escape))
+    found = _parse_pattern(node, scope, lambda: pattern_grammar.from_similar(pattern, escape))
     return _matches(read(node.this, scope), found)
 
 
@@ -119,8 +126,8 @@ def _like(node: exp.Expr, scope: Scope, escape: str) -> Expression:
     """Reads LIKE as it is without an escape, unless a % or _ means itself."""
     fold, text = isinstance(node, exp.ILike), read(node.this, scope)
     pattern = literal_text(node.expression, scope, "LIKE takes a pattern that is", node)
-    found = _parse_pattern(node, scope, lambda: from_like(pattern, escape, fold=fold))
-    signs = unescape_pattern(pattern, escape)
+    found = _parse_pattern(node, scope, lambda: pattern_grammar.from_like(pattern, escape, fold=fold))
+    signs = pattern_grammar.unescape_pattern(pattern, escape)
     if not any(itself and sign in "%_" for sign, itself in signs):
         return like(text, "".join(sign for sign, _ in signs), fold=fold)
     return _matches(text, found, fold=fold)

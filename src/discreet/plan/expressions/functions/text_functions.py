@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from discreet.lazy import Module
 from discreet.plan.expressions.functions.record import (
     LONGEST_TEXT,
     B,
@@ -19,7 +20,11 @@ from discreet.plan.expressions.functions.record import (
 )
 from discreet.plan.expressions.interval_arithmetic import EVERYTHING
 from discreet.plan.expressions.letter_case import LOWER, UPPER, lower_case, upper_case
-from discreet.plan.expressions.pattern_matcher import program
+
+if TYPE_CHECKING:
+    from discreet.plan.expressions import pattern_matcher
+else:  # only the reference engine matches patterns in Python
+    pattern_matcher = Module("discreet.plan.expressions.pattern_matcher")
 
 # ------------------------------------------------------------------------------------------------------------ in Python
 
@@ -127,7 +132,7 @@ TEXTS = (
         "matches",
         "whether the pattern b, a literal, is found in a; see `patterns`",
         takes(T, T, result=B),
-        compute=lambda text, pattern: program(pattern).matches(text),
+        compute=lambda text, pattern: pattern_matcher.program(pattern).matches(text),
         present=always_present,
         sql="regexp_matches({0}, {1})",
         spelled={"postgres": "{0} ~ {1}", "spark": "{0} RLIKE {1}"},
@@ -136,7 +141,7 @@ TEXTS = (
         "extract",
         "what the group of the pattern b, a literal, holds in the first match in a; empty if there is none",
         takes(T, T, result=T),
-        compute=lambda text, pattern: program(pattern).group(text),
+        compute=lambda text, pattern: pattern_matcher.program(pattern).group(text),
         present=always_present,
         sql="regexp_extract({0}, {1}, 1)",
         spelled={
