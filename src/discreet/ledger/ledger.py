@@ -357,12 +357,8 @@ class Ledger:
         """
         known = self._accounts.get(account)
         if known is None:
-            checked = name(account=account)
             with self._journal.reading() as rows:
-                found = rows.get("account", checked)
-            if found is None:
-                raise policy.unknown(account)
-            known = self._accounts[account] = Account.read(found)
+                known = self._accounts[account] = policy.require_account_opened(rows, name(account=account))
         return known
 
     def accounts(self) -> tuple[str, ...]:

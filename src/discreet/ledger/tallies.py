@@ -22,7 +22,7 @@ from discreet import check
 from discreet.accounting import filters
 from discreet.accounting.composition import terms
 from discreet.dataclass import dataclass
-from discreet.errors import InternalError, InvalidParameter, UnsupportedEvent
+from discreet.errors import InvalidParameter, UnsupportedEvent
 from discreet.exact import root_below
 from discreet.ledger.serialization import (
     NAMES,
@@ -39,7 +39,7 @@ from discreet.ledger.serialization import (
     write_pairs,
 )
 from discreet.privacy import ZCDP, ApproxDP, Loss, Neighbours, PureDP
-from discreet.privacy.events import Approx, Concentrated, Event, Pure
+from discreet.privacy.events import Event
 from discreet.report.display import share_left, share_spent
 
 PARTS = 10**12
@@ -402,11 +402,6 @@ class RemainingBudget:
 
     Every answer has one, and few are looked at: the figures are worked out when the first of them is.
 
-    Attributes:
-        loss: what the rule in force leaves, in its own currency.
-        epsilon: the largest epsilon that a single pure question may still have, under whichever rule allows most.
-        share: of the budget, see `share_used`.
-
     >>> from discreet.privacy import Budget
     >>> remaining_under = RemainingBudget.of(Tallies.zero(Budget(rho="1/2")), Budget(rho="1/2"))
     >>> print(remaining_under, "| a pure question of", remaining_under.epsilon)
@@ -503,19 +498,3 @@ class Reserve(NamedTuple):
     def read(cls, name: str, fields: Mapping[str, Any]) -> Reserve:
         """Returns the reserve that `write` wrote."""
         return cls(name, fields["who"], Tallies.read(fields["promise"]), Tallies.read(fields["spent"]))
-
-
-@lru_cache(maxsize=256)
-def reserve_price(amount: Loss, budget: Loss, neighbours: Neighbours) -> Tallies:
-    """Returns what it costs to set an amount aside, under each rule of a budget.
-
-    An epsilon has a price in rho as well, epsilon^2 / 2, which covers all pure charges that add up to it (epsilon-DP is
-    epsilon^2 / 2-zCDP; Bun and Steinke 2016, Proposition 1.4).
-    """
-    if isinstance(amount, PureDP):
-        return prices(Pure(amount.epsilon), budget, neighbours)
-    if isinstance(amount, ApproxDP):
-        return prices(Approx(amount.epsilon, amount.delta), budget, neighbours)
-    if not isinstance(amount, ZCDP):
-        raise InternalError("A reserve is of a currency that no account has.")
-    return prices(Concentrated(amount.rho, amount.delta), budget, neighbours)

@@ -12,12 +12,13 @@ from discreet.ledger import changes, charges, policy
 from discreet.ledger.account import Balance, same_currency
 from discreet.ledger.caps import approvals, period_budgets
 from discreet.ledger.caps.approvals import ApprovalRequest
+from discreet.ledger.caps.reserves import reserve_price
 from discreet.ledger.caps.teams import LASTS, find_team, groups_of, members_of, membership
 from discreet.ledger.journal import Journal
 from discreet.ledger.serialization import name, parse_canonical, text, write_loss, write_ratio
 from discreet.ledger.stewardship import cap_fields
 from discreet.ledger.store.ledger_store import VERSIONS, Transaction
-from discreet.ledger.tallies import Reserve, prices, reserve_price, rules
+from discreet.ledger.tallies import Reserve, prices, rules
 from discreet.privacy import AnyBudget, PureDP, RenewingBudget
 from discreet.privacy.events import Event
 

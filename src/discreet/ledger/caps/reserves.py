@@ -1,14 +1,16 @@
-"""Charges that are paid from an amount that was set aside."""
+"""Amounts that are set aside: what they cost, and the charges that are paid from them."""
 
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import lru_cache
 
-from discreet.errors import InsufficientBudget, InvalidParameter, NotPermitted
+from discreet.errors import InsufficientBudget, InternalError, InvalidParameter, NotPermitted
 from discreet.hint_text import Hint
 from discreet.ledger.account import AccountState
-from discreet.ledger.tallies import Tallies, rules, share_used
-from discreet.privacy import Loss
+from discreet.ledger.tallies import Tallies, prices, rules, share_used
+from discreet.privacy import ZCDP, ApproxDP, Loss, Neighbours, PureDP
+from discreet.privacy.events import Approx, Concentrated, Pure
 from discreet.report.display import share_left
 
 
@@ -44,3 +46,19 @@ def amounts_refused(price: Tallies, spent: Tallies, cap: Loss) -> tuple[Loss, Lo
         if cost is not None and spent.of(rule) is not None:
             return cost, spent.remaining_under(rule)
     return price.spent_under(cap) or cap * 0, cap * 0
+
+
+@lru_cache(maxsize=256)
+def reserve_price(amount: Loss, budget: Loss, neighbours: Neighbours) -> Tallies:
+    """Returns what it costs to set an amount aside, under each rule of a budget.
+
+    An epsilon has a price in rho as well, epsilon^2 / 2, which covers all pure charges that add up to it (epsilon-DP is
+    epsilon^2 / 2-zCDP; Bun and Steinke 2016, Proposition 1.4).
+    """
+    if isinstance(amount, PureDP):
+        return prices(Pure(amount.epsilon), budget, neighbours)
+    if isinstance(amount, ApproxDP):
+        return prices(Approx(amount.epsilon, amount.delta), budget, neighbours)
+    if not isinstance(amount, ZCDP):
+        raise InternalError("A reserve is of a currency that no account has.")
+    return prices(Concentrated(amount.rho, amount.delta), budget, neighbours)

@@ -109,9 +109,7 @@ class Program:
     @property
     def released_programs(self) -> tuple[Program, ...]:
         """Returns itself and those with it that have a release of their own, for a share of the price each."""
-        if not self.beside:
-            return (self,)
-        parts = (replace(self, beside=(), alike=()), *self.beside)
+        parts = (replace(self, beside=(), alike=()), *self.beside) if self.beside else (self,)
         return tuple(part for place, part in enumerate(parts) if not self.alike or self.alike[place] == place)
 
     @property
@@ -418,17 +416,15 @@ def public_keys(question: Question, schema: TableSchema) -> Keys | None:
     if len(known) < len(lists) or (size > MOST_VALUES and not declared):
         return None
     if size > MOST_KEYS:
-        raise UnsupportedQuery(
-            f"The question has {size} groups of public keys.", f"Group by fewer columns: at most {MOST_KEYS} groups."
-        )
+        hint = f"Group by fewer columns: at most {MOST_KEYS} groups."
+        raise UnsupportedQuery(f"The question has {size} groups of public keys.", hint)
     return combinations(known)
 
 
 def _check_private(delta: Fraction, schema: TableSchema) -> None:
     if not delta:
-        hint: str = Hint("Declare the keys, or ask with a delta, e.g. {delta:1e-8}.")
-        if not schema.private_groups:
-            hint = "Its account has none: declare the keys, or group by something whose values are known."
+        declare = "Its account has none: declare the keys, or group by something whose values are known."
+        hint = Hint("Declare the keys, or ask with a delta, e.g. {delta:1e-8}.") if schema.private_groups else declare
         raise UnsupportedQuery("The groups of this question are private, and showing them needs a delta.", hint)
 
 
@@ -476,9 +472,8 @@ def _selecting(
     if draft.layout.size is None:
         raise UnsupportedQuery("The question counts nothing.", "Add COUNT(*) to it.")
     left = delta / 2 if draft.law == "gaussian" else delta  # Laplace noise needs no delta
-    threshold = Threshold.lowest(
-        draft.layout.size, draft.noise, contribution, left, cuts=edition >= ReleaseFormat.SEARCHED
-    )
+    cuts = edition >= ReleaseFormat.SEARCHED
+    threshold = Threshold.lowest(draft.layout.size, draft.noise, contribution, left, cuts=cuts)
     other = own_budget(contribution, epsilon / 2, delta / 2, weighs=weighs and contribution.rows > FEW_ROWS)
     if 2 * other.half_kept >= threshold.half_kept:
         return replace(draft, selection=threshold, measures=threshold.cuts(draft.measures))
