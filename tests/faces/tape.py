@@ -17,6 +17,7 @@ from unittest.mock import patch
 from sklearn.base import BaseEstimator
 
 from discreet.curator import Curator
+from discreet.ledger.renewal.clock import Clock
 from discreet.ledger.store import ledger_store
 from discreet.measurement.releases.releaser import Releaser
 from discreet.noise import SeededBits
@@ -106,7 +107,12 @@ def still(name: str) -> Iterator[None]:
     """Clocks of ledgers and reports stand still, and what is drawn beside noise (ids, salts) follows from a name."""
     clock = SimpleNamespace(time_ns=lambda: NOW * 10**9)
     dates = SimpleNamespace(**{**vars(dt), "datetime": _Still})
-    with patch.object(ledger_store, "time", clock), patch.object(report_page, "dt", dates), steady(name):
+    reading = Clock(dt.datetime.fromtimestamp(NOW, dt.UTC))
+    with ExitStack() as patched:
+        patched.enter_context(patch.object(ledger_store, "time", clock))
+        patched.enter_context(patch.object(ledger_store, "read_machine_clock", lambda: reading))
+        patched.enter_context(patch.object(report_page, "dt", dates))
+        patched.enter_context(steady(name))
         yield
 
 
