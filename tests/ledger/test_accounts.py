@@ -118,7 +118,7 @@ def test_what_remained_after_a_charge_is_looked_at_later_and_stays_what_it_was()
     ledger.stewardship.renew("patients")
     assert charged == same == RemainingBudget(PureDP("0.9"), Fraction(9, 10), Fraction(9, 10))
     assert hash(charged) == hash(same)
-    assert (str(charged), charged.epsilon, charged.delta) == ("90 %", Fraction(9, 10), 0)
+    assert (str(charged), charged.epsilon, charged.delta) == ("90 %", Fraction(9, 10), Fraction(0))
     assert charged != ledger.balance("patients").remaining
 
 

@@ -351,7 +351,8 @@ class Request(Generic[R]):
         Raises:
             InvalidParameter: if an argument is unknown, missing or outside its domain.
         """
-        known = _by_name(cls)
+        keyed: Any = cls  # as in `arguments`
+        known = _by_name(keyed)
         for name in given:
             if name not in known:
                 hint = f"Known: {', '.join(known)}."

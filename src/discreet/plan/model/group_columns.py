@@ -239,8 +239,7 @@ class PublicKeys:
     def align_groups(self, groups: GroupColumns) -> GroupColumns:
         """Returns a group for each of these keys: zeros where there is none, and no group of another key."""
         if self.keys == _EVERYTHING:
-            found = groups.statistics if groups.length else map(_zero, groups.statistics)
-            return GroupColumns(1, (), tuple(found))
+            return GroupColumns(1, (), groups.statistics if groups.length else tuple(map(_zero, groups.statistics)))
         places, length = self._places(groups), len(self.keys)
         known = places >= 0
         found = groups if bool(known.all()) else groups.take_places(np.flatnonzero(known))
