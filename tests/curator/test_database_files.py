@@ -25,7 +25,7 @@ from discreet.plan.model.readings import Reading, Statistic
 from discreet.plan.model.types import Type
 from tests.curator.clinic import Row
 from tests.curator.test_many_files import QUESTIONS, ROWS, clinic, told
-from tests.engines.lakes import parquet, table
+from tests.engines.lakes import parquet, scattered, table
 from tests.engines.tables import B, D, F, N, S, T, col
 from tests.open_groups import unsealed
 
@@ -250,3 +250,35 @@ def test_stages_of_a_query_read_sqlite_as_it_was(tmp_path: Path) -> None:
                 writer.execute("INSERT INTO visits SELECT * FROM visits")
             assert unsealed(engine.read(rows)) == {(): (5,)}
         assert unsealed(engine.read(rows)) == {(): (10,)}
+
+
+@pytest.mark.ci
+def test_a_file_of_declarations_names_folders_and_tables(tmp_path: Path) -> None:
+    scattered(ROWS, tmp_path / "lake", "csv")
+    in_sqlite(tmp_path / "clinic.db", ROWS)
+    in_duckdb(tmp_path / "wards.duckdb", ROWS[:1])
+    types = 'types = { patient = "int", ward = "text" }'
+    tables = f"""
+        ledger = "book.ledger"
+        public.wards = {{ source = "wards.duckdb", table = "visits" }}
+        budgets.visits.epsilon = 1
+        budgets.stays.epsilon = 1
+        [tables.visits]
+        source = "lake/*.csv"
+        unit = "patient"
+        max_rows = 1
+        {types}
+        [tables.stays]
+        source = "clinic.db"
+        table = "visits"
+        unit = "patient"
+        max_rows = 1
+        {types}
+    """
+    (tmp_path / "discreet.toml").write_text(tables)
+    with Curator.from_config(tmp_path / "discreet.toml", engine=DuckDB(threads=1)) as curator:
+        assert curator.ask("SELECT COUNT(*) AS n FROM stays", epsilon=0.5)
+        assert set(curator.tables()) == {"visits", "stays"}
+    (tmp_path / "discreet.toml").write_text(tables.replace('table = "visits"\n        unit', "unit"))
+    with pytest.raises(InvalidParameter, match=r"tables\.stays\.table"):
+        Curator.from_config(tmp_path / "discreet.toml", engine=DuckDB(threads=1))

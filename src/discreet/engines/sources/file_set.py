@@ -133,7 +133,7 @@ class FileSet:
         return cls(root=Path(os.path.commonpath([path.parent for path in found])), pattern=(), paths=found)
 
     @classmethod
-    def of_place(cls, given: str | Path) -> Self | None:
+    def of_place(cls, given: str | os.PathLike[str]) -> Self | None:
         """Returns the files of a folder or of a pattern; None if it is neither.
 
         Raises:

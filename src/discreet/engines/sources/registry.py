@@ -47,7 +47,7 @@ OFFERED: tuple[OfferedSource, ...] = (
         example='`"visits.csv"`, `"visits.csv.gz"`',
         types="declared",
         pushed_down=_NOTHING,
-        refused="a header with a name twice, or without one: columns could not be told apart",
+        refused="a header with a name twice, or without one: columns could not be distinguished",
         classes=("Csv",),
     ),
     OfferedSource(
