@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from discreet.dataclass import dataclass
-from discreet.engines.sql.contribution_bounds import unit_of
+from discreet.engines.sql.bounded_rows import unit_of
 from discreet.engines.sql.printer import print_subquery, select
 from discreet.engines.sql.relation_printer import RelationPrinter
 from discreet.errors import InternalError

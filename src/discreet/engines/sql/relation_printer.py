@@ -17,7 +17,7 @@ from typing import Any
 
 from discreet.dataclass import dataclass
 from discreet.engines.row_choice import P, Salt
-from discreet.engines.sql.contribution_bounds import unit_of, unit_of_parts
+from discreet.engines.sql.bounded_rows import unit_of, unit_of_parts
 from discreet.engines.sql.dialect import Dialect
 from discreet.engines.sql.group_ranks import print_rank_number
 from discreet.engines.sql.printer import Printer, Term, grid_steps, print_subquery, select
