@@ -297,14 +297,16 @@ class DuckDB(Engine):
 
 def _decide(rows: Any, presort: Presort) -> NDArray[np.uint8]:
     """Returns the state of each row; rows without a unit are left out."""
-    chosen = [0, rows.num_columns - 1, *([1] if presort.is_numbered else [])]
-    units, ranks, *numbers = rows.select(chosen).columns
+    units, ranks = rows.column(0), rows.column(rows.num_columns - 1)
+    numbers = rows.column(1) if presort.is_numbered else None
     if not units.null_count:
-        return decide_rows(units.to_numpy(), ranks.to_numpy(), presort.groups, *(each.to_numpy() for each in numbers))
+        known = None if numbers is None else numbers.to_numpy()
+        return decide_rows(units.to_numpy(), ranks.to_numpy(), presort.groups, known)
     is_there = units.is_valid()
-    given = [each.filter(is_there).to_numpy() for each in (units, ranks, *numbers)]
+    known = None if numbers is None else numbers.filter(is_there).to_numpy()
+    own, theirs = units.filter(is_there).to_numpy(), ranks.filter(is_there).to_numpy()
     states = np.full(len(units), LEFT_OUT, np.uint8)
-    states[is_there.to_numpy()] = decide_rows(*given[:2], presort.groups, *given[2:])
+    states[is_there.to_numpy()] = decide_rows(own, theirs, presort.groups, known)
     return states
 
 
