@@ -106,7 +106,8 @@ def test_ranks_with_the_same_highest_bits_are_undecided_where_groups_differ() ->
 
 
 def ask(limits: ContributionBounding, **more: Any) -> Reading:
-    return Reading(**{"table": "t", "keys": KEYS, "bounding": limits, "statistics": STATISTICS} | more)
+    given: dict[str, Any] = {"table": "t", "keys": KEYS, "bounding": limits, "statistics": STATISTICS}
+    return Reading(**given | more)
 
 
 SPLIT = Split(argument=col("x", F), exponent=-2, low=-40, high=40)
