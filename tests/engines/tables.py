@@ -156,7 +156,12 @@ def otherwise_bounded(engine: Engine) -> list[DuckDB]:
     return [*made, *(accessed(engine, access) for access in ACCESSES[1:])]
 
 
-ACCESSES = (Access(), Access(is_kept=True, is_dense=True), Access(is_kept=True, ends=(0, 9)))
+ACCESSES = (
+    Access(),
+    Access(is_kept=True, is_dense=True),
+    Access(is_kept=True, ends=(0, 9)),
+    Access(is_kept=True, is_sorted=True),
+)
 """Ways of reading a table that an engine does not choose for a small frame."""
 
 

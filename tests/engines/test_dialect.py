@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
 
 from discreet.engines import DuckDB, Memory
+from discreet.engines.duckdb import engine as module
 from discreet.engines.duckdb.dialect import DuckDBDialect
 from discreet.engines.sql import dialect as dialect_module
 from discreet.engines.sql.dialect import Dialect, Templates
-from discreet.engines.sql.statement import Statement
+from discreet.engines.sql.statement import Statement, translate_reading
 from discreet.errors import InternalError, InvalidParameter
 from discreet.plan.expressions.calls import call
 from discreet.plan.expressions.functions import Template
-from discreet.plan.model.group_columns import GroupColumns
 from discreet.plan.model.nodes import Literal
 from discreet.plan.model.readings import Reading, Split, Statistic
 from discreet.plan.model.types import Type
@@ -81,21 +81,19 @@ def test_a_dialect_of_its_own_agrees_and_needs_no_parameters(monkeypatch: pytest
     memory = Memory()
     passed: list[Mapping[str, Any]] = []
     memory.register("t", TABLE, COLUMNS)
-    groups = DuckDB._groups
 
-    def noted(self: DuckDB, made: Statement, asked: Any, best: Callable[..., Statement]) -> GroupColumns:
-        def best_noted(*opened: Any) -> Statement:
-            passed.append(best(*opened).parameters)
-            return best(*opened)
+    def noted(*given: Any) -> Statement:
+        made = translate_reading(*given)
+        passed.append(made.parameters)
+        return made
 
-        return groups(self, made, asked, best_noted)
-
-    monkeypatch.setattr(DuckDB, "_groups", noted)
+    monkeypatch.setattr(module, "translate_reading", noted)
     with OtherDuckDB(threads=1) as engine:
         engine.register("t", arrow(TABLE, COLUMNS), COLUMNS)
         for name, reading in READINGS.items():
             assert unsealed(engine.read(reading)) == unsealed(memory.read(reading)), name
-    assert passed == [{}] * len(READINGS)
+    assert len(passed) >= len(READINGS)
+    assert not any(passed)
 
 
 def test_a_dialect_without_a_function_is_refused() -> None:
@@ -127,7 +125,15 @@ def test_unknown_functions_and_names_with_nul_are_refused() -> None:
 
 # --------------------------------------------------------------------------------------- spellings stay in the dialects
 
-PRINTERS = ("printer", "statement", "relation_printer", "join_bounds", "contribution_bounds", "group_ranks")
+PRINTERS = (
+    "printer",
+    "statement",
+    "relation_printer",
+    "join_bounds",
+    "contribution_bounds",
+    "bounded_rows",
+    "group_ranks",
+)
 SPELLINGS = re.compile(
     r"HUGEINT|BIGINT|NUMERIC|DECIMAL|DOUBLE|VARCHAR|\bTEXT\b|TRY_CAST|\bCAST\(|::|//|>>|<<|\bunnest\b|\blist\(|array|struct_"
     r"|bit_or|bit_count|regexp|isfinite|md5|epoch|interval|COLLATE|OFFSET|ESCAPE|MATERIALIZED|\$q|%\(|generate_series",

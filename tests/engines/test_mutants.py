@@ -12,7 +12,8 @@ import pytest
 from discreet.engines import DuckDB, Memory
 from discreet.engines.row_choice import BUCKET, P, Salt, digest
 from discreet.engines.sql import group_ranks as module
-from discreet.engines.sql.contribution_bounds import ALIKE, BoundedQuery, BoundedRows, PlacedTable
+from discreet.engines.sql.bounded_rows import ALIKE, BoundedRows, PlacedTable
+from discreet.engines.sql.contribution_bounds import BoundedQuery
 from discreet.engines.sql.dialect import Strategy
 from discreet.engines.sql.one_sort import OneSort
 from discreet.plan.model.readings import Groups

@@ -14,7 +14,7 @@ from discreet.engines import DuckDB, Memory
 from discreet.engines.duckdb import engine as module
 from discreet.engines.duckdb.dialect import DuckDBDialect
 from discreet.engines.sql import statement
-from discreet.engines.sql.contribution_bounds import several
+from discreet.engines.sql.bounded_rows import several
 from discreet.engines.sql.printer import Access, PrintedReading
 from discreet.plan.model.readings import ContributionBounding, Reading, Statistic
 from tests.engines.tables import EDGES, F, N, T, accessed, arrow, bounding, col

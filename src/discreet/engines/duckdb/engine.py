@@ -10,11 +10,14 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import duckdb
+import numpy as np
+from numpy.typing import NDArray
 
 from discreet import check
 from discreet.dataclass import dataclass
@@ -39,6 +42,7 @@ from discreet.engines.duckdb.sources import (
     DuckDBColumn,
     FileTable,
     Parquet,
+    RowStream,
     Source,
     source_of,
 )
@@ -46,10 +50,12 @@ from discreet.engines.duckdb.stored_tables import attached_table, copied_table, 
 from discreet.engines.sources.file_set import PACKINGS, FileSet, Listing
 from discreet.engines.sources.query_view import QueryView, query_view
 from discreet.engines.sources.sqlite_table import SqliteSnapshot, SqliteTable
+from discreet.engines.sql.contribution_bounds import SORTED_ROWS
 from discreet.engines.sql.dialect import Dialect
 from discreet.engines.sql.printer import Access
 from discreet.engines.sql.relation_printer import StoredTable
-from discreet.engines.sql.statement import Fetched, FetchedRows, FetchedTable, Statement, translate_reading
+from discreet.engines.sql.statement import Fetched, FetchedRows, FetchedTable, Presort, Statement, translate_reading
+from discreet.engines.unit_sort import LEFT_OUT, MOST_ROWS, decide_rows
 from discreet.errors import InternalError, InvalidParameter, UnsupportedQuery
 from discreet.plan.model.group_columns import GroupColumns
 from discreet.plan.model.nodes import Expression
@@ -68,6 +74,10 @@ _FOUND_BY_QUERY = (FileSet, FileTable, SqliteTable)
 _PLACES = 1_000_000  # among which DuckDB looks up a number by its place
 _FEW_ROWS = 10_000  # are not worth another statement
 _NUMBERED, _SPREAD = 1.1, 4  # at most so many rows for each number up to the largest one, and numbers for each row
+_SORTED = 50_000  # so many rows, or
+_BYTES_SORTED = 1 << 21  # so many bytes of a text file, are worth another statement and a sort
+_BYTES_A_ROW = 256  # more than a row takes while rows are sorted, but for long texts
+_UNITS = {"K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _MOST_BITS = 1 << 27  # of a set of numbers, which every thread has
 _UNKNOWN = (1, 0, 0)  # no numbers and no rows
 _UNREADABLE = "Its type, or one of its values, cannot be read: convert the column, or see schema_of."
@@ -98,7 +108,8 @@ class DuckDB(Engine):
 
     Args:
         threads: at most so many at work; None leaves it to DuckDB.
-        memory_limit: what DuckDB may allocate, such as "4GB"; None leaves it to DuckDB.
+        memory_limit: what DuckDB may allocate, such as "4GB"; None leaves it to DuckDB. Rows that are sorted outside of
+            it may take as much again.
         deadline: seconds after which a question is stopped; None for none.
         spill: a directory for what does not fit into memory; None keeps private rows off the disk, and the
             question fails.
@@ -126,6 +137,7 @@ class DuckDB(Engine):
             check.positive(deadline=deadline)
         self._settings = {"threads": threads, "memory_limit": memory_limit, "temp_directory": str(spill or "")}
         self._deadline = deadline
+        self._most_sorted = MOST_ROWS if memory_limit is None else min(MOST_ROWS, _bytes(memory_limit) // _BYTES_A_ROW)
         self._tables: dict[str, _Table] = {}
         self._open: _Database | None = None
         self._lock = threading.RLock()
@@ -174,12 +186,21 @@ class DuckDB(Engine):
         }
         translate = partial(translate_reading, reading, self.dialect, stored)
         made = translate()  # which refuses what cannot be asked
-        chosen = None if reading.source is not None or reading.bounding is None else partial(self._access, reading)
+        is_chosen = reading.source is None and reading.bounding is not None
         asked = {reading.table, *(() if reading.source is None else tables(reading.source))}
         named = {f"t{place}": table for place, (name, table) in enumerate(self._tables.items()) if name in asked}
-        return lambda: self._groups(
-            made, named, lambda cursor, database: made if chosen is None else translate(chosen(cursor, database))
-        )
+
+        def fetch(cursor: duckdb.DuckDBPyConnection, database: _Database, stopped: threading.Event) -> Fetched:
+            readable = {name: database.readable[name] for name in named}
+            access = self._access(reading, cursor, database) if is_chosen else Access()
+            best = translate(access) if is_chosen else made
+            if best.presort is not None and not self._sort_rows(cursor, readable, best.presort, stopped):
+                best = translate(replace(access, is_sorted=False))
+            if best.is_long:
+                return FetchedTable(fetched_table(cursor, readable, best.sql, best.parameters, stopped))
+            return FetchedRows(fetch_rows(cursor, readable, best.sql, best.parameters, stopped))
+
+        return lambda: self._groups(made, named, fetch)
 
     def _access(self, reading: Reading, cursor: duckdb.DuckDBPyConnection, database: _Database | None = None) -> Access:
         """Returns how the table of a reading is read best; to be asked within a read, since files may be gone."""
@@ -200,6 +221,7 @@ class DuckDB(Engine):
             and _is_short(source),
             is_kept=_is_short(source),
             is_dense=many and 0 < span <= _PLACES + 1,
+            is_sorted=_is_short(source) and (rows >= _SORTED or _is_long_text(source)),
             ends=(least, most) if numbered else None,
         )
 
@@ -207,26 +229,43 @@ class DuckDB(Engine):
         self,
         made: Statement,
         asked: Mapping[str, _Table],
-        best: Callable[[duckdb.DuckDBPyConnection, _Database], Statement],
+        fetch: Callable[[duckdb.DuckDBPyConnection, _Database, threading.Event], Fetched],
     ) -> GroupColumns:
-        """Returns the groups of a statement, read by the best one that finds the same."""
+        """Returns the groups of a statement, fetched by the best one that finds the same."""
         with query_view() as view:
             database = self._database(view, asked)
             cursor = self._cursor(database)
-            readable = {name: database.readable[name] for name in asked}
 
             def read(stopped: threading.Event) -> Fetched:
                 with cursor:
                     try:
-                        chosen = best(cursor, database)
-                        if chosen.is_long:
-                            return FetchedTable(fetched_table(cursor, readable, chosen.sql, chosen.parameters, stopped))
-                        return FetchedRows(fetch_rows(cursor, readable, chosen.sql, chosen.parameters, stopped))
+                        return fetch(cursor, database, stopped)
                     except FATAL:
                         self._forget()
                         raise
 
             return made.groups(stoppable(read, cursor.interrupt, deadline=self._deadline))
+
+    def _sort_rows(
+        self,
+        cursor: duckdb.DuckDBPyConnection,
+        asked: Mapping[str, Readable],
+        presort: Presort,
+        stopped: threading.Event,
+    ) -> bool:
+        """Makes the rows of a query readable, with their states (`unit_sort`), unless there are too many.
+
+        They lie beside what DuckDB holds, so that a limit of memory allows for fewer of them.
+        """
+        limited = f"{presort.sql} LIMIT {self._most_sorted + 1}"
+        rows = fetched_table(cursor, asked, limited, presort.parameters, stopped)
+        if rows.num_rows > self._most_sorted:
+            return False
+        decided = rows.append_column("state", [_decide(rows, presort)])
+        cursor.register(SORTED_ROWS, RowStream(lambda: decided))
+        if stopped.is_set():
+            raise TimeoutError
+        return True
 
     def _forget(self) -> None:
         with self._lock:
@@ -336,6 +375,31 @@ def _size(
     return database.sizes[table, unit]
 
 
+def _decide(rows: Any, presort: Presort) -> NDArray[np.uint8]:
+    """Returns the state of each row; rows without a unit are left out."""
+    units, ranks = rows.column(0), rows.column(rows.num_columns - 1)
+    numbers = rows.column(1) if presort.is_numbered else None
+    if not units.null_count:
+        known = None if numbers is None else numbers.to_numpy()
+        return decide_rows(units.to_numpy(), ranks.to_numpy(), presort.groups, known)
+    is_there = units.is_valid()
+    known = None if numbers is None else numbers.filter(is_there).to_numpy()
+    own, theirs = units.filter(is_there).to_numpy(), ranks.filter(is_there).to_numpy()
+    states = np.full(len(units), LEFT_OUT, np.uint8)
+    states[is_there.to_numpy()] = decide_rows(own, theirs, presort.groups, known)
+    return states
+
+
+def _bytes(amount: str) -> int:
+    """Returns an amount such as "4GB" in bytes, at least half of what DuckDB takes it for.
+
+    >>> _bytes("1.5 GB")
+    1500000000
+    """
+    number, sign = amount.rstrip("iB ")[:-1], amount.rstrip("iB ")[-1]
+    return int(float(number) * _UNITS[sign])
+
+
 def _bits(source: Source) -> int:
     """Returns the logarithm of how many numbers may have a place each where rows are counted by a number.
 
@@ -344,6 +408,11 @@ def _bits(source: Source) -> int:
     """
     size = source.size if isinstance(source, ComposedTable) else sum(path.stat().st_size for path in paths_of(source))
     return min(max((size // _BYTES_A_PLACE).bit_length(), _FEW), _MANY)
+
+
+def _is_long_text(source: Source) -> bool:
+    """Returns whether a text file has many rows, as far as its length shows."""
+    return isinstance(source, Csv) and sum(path.stat().st_size for path in source.paths) >= _BYTES_SORTED
 
 
 def _is_short(source: Source) -> bool:

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from discreet.engines.sql.contribution_bounds import BoundedRows, PlacedTable
+from discreet.engines.sql.bounded_rows import BoundedRows, PlacedTable
 from discreet.engines.sql.printer import PrintedReading, print_subquery, select
 from discreet.plan.model.readings import ContributionBounding
 from discreet.plan.model.types import Type

@@ -53,12 +53,14 @@ class Access:
         is_slow: whether ids are better not computed twice, as those of a text file.
         is_kept: whether rows that are needed twice are better kept than read again.
         is_dense: whether the units are whole numbers close together.
+        is_sorted: whether the engine sorts rows by unit and rank itself, where it can (`unit_sort`).
         ends: the smallest and the largest unit, if units are whole numbers and most seem to have one row each.
     """
 
     is_slow: bool = False
     is_kept: bool = False
     is_dense: bool = False
+    is_sorted: bool = False
     ends: tuple[int, int] | None = None
 
 

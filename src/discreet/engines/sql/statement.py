@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.dataclass import dataclass
-from discreet.engines.sql.contribution_bounds import BoundedQuery, BoundedRows, several
+from discreet.engines.sql.bounded_rows import BoundedRows, several
+from discreet.engines.sql.contribution_bounds import BoundedQuery, can_be_sorted
 from discreet.engines.sql.dialect import Dialect, Strategy
 from discreet.engines.sql.join_bounds import heavy
 from discreet.engines.sql.one_sort import GroupSort, OneSort
@@ -49,7 +50,7 @@ from discreet.plan.model.readings import CellSelection, ContributionBounding, Re
 from discreet.plan.model.types import Type
 
 
-def split_sql(reading: Reading, split: Split, printer: Printer) -> str:
+def split_statement(reading: Reading, split: Split, printer: Printer) -> Statement:
     """Prints the statement of a split that has been checked: kept rows counted by group and cell, as two lists."""
     keys = [printer.name(printer.print(key)) for key in reading.keys]
     argument = printer.name(printer.print(split.argument))
@@ -63,12 +64,14 @@ def split_sql(reading: Reading, split: Split, printer: Printer) -> str:
         made=reading.source is not None,
     )
     if reading.bounding is None:
-        return _print_cell_counts(parts, split, _rows(parts))
+        return _of_lists(reading, printer, _print_cell_counts(parts, split, _rows(parts)))
     bounded = _bound_rows(parts, reading.bounding)
-    return f"{bounded.tables()} {_print_cell_counts(parts, split, print_subquery(bounded.print_kept_rows()))}"
+    counted = _print_cell_counts(parts, split, print_subquery(bounded.print_kept_rows()))
+    made = _of_lists(reading, printer, f"{bounded.tables()} {counted}")
+    return replace(made, presort=_presort(bounded, parts, reading.bounding))
 
 
-def spread_sql(reading: Reading, spread: Spread, printer: Printer) -> str:
+def spread_statement(reading: Reading, spread: Spread, printer: Printer) -> Statement:
     """Prints the statement of a spread that has been checked: units counted by group and number of groups."""
     if reading.bounding is None:
         raise InternalError("A reading reached an engine unchecked.")
@@ -82,7 +85,11 @@ def spread_sql(reading: Reading, spread: Spread, printer: Printer) -> str:
         counts_units=True,
         made=reading.source is not None,
     )
-    return BoundedRows(parts, reading.bounding).spread(spread.without)
+    return _of_lists(reading, printer, BoundedRows(parts, reading.bounding).spread(spread.without))
+
+
+def _of_lists(reading: Reading, printer: Printer, sql: str) -> Statement:
+    return Statement(sql=sql, parameters=_pick_parameters(printer, sql), keys=_kinds(reading), finish=None)
 
 
 def _rows(parts: PrintedReading) -> str:
@@ -141,7 +148,40 @@ def _bound_rows(
     """Returns the reading's bounded rows, found as the dialect finds them best."""
     if bounding.total is not None:
         return TotalBound(parts, bounding)
+    if parts.printer.access.is_sorted and can_be_sorted(parts, bounding):
+        return BoundedQuery(parts, bounding, is_sorted=True)
     return _STRATEGIES[parts.dialect.strategy](parts, bounding)
+
+
+@dataclass(frozen=True)
+class Presort:
+    """A query for the rows that an engine sorts by itself before a statement (`unit_sort`).
+
+    Its first column is the unit, NULL where a row has none, and its last one the rank. The statement finds the rows in
+    the table `SORTED_ROWS`.
+
+    Args:
+        sql: the text.
+        parameters: what travels with it.
+        groups: the limit of groups.
+        is_numbered: whether the second column is a number of the group.
+    """
+
+    sql: str
+    parameters: Mapping[str, Any]
+    groups: int
+    is_numbered: bool
+
+
+def _presort(
+    bounded: BoundedQuery | OneSort | GroupSort | TotalBound, parts: PrintedReading, bounding: ContributionBounding
+) -> Presort | None:
+    """Returns what comes before a statement of bounded rows; None if an engine sorts nothing."""
+    if not isinstance(bounded, BoundedQuery) or not bounded.is_sorted:
+        return None
+    sql = bounded.rows_to_sort()
+    parameters = _pick_parameters(parts.printer, sql)
+    return Presort(sql=sql, parameters=parameters, groups=bounding.groups, is_numbered=bounded.is_numbered)
 
 
 Weights = Mapping[int, int]
@@ -160,6 +200,7 @@ class Statement:
         keys: the types of the keys, which come first in the result.
         finish: how each statistic is made of the columns after them; None for lists.
         is_long: whether there may be many groups, by public facts.
+        presort: which rows the engine sorts first; None if it sorts nothing.
     """
 
     sql: str
@@ -167,6 +208,7 @@ class Statement:
     keys: tuple[Type, ...]
     finish: tuple[Weights, ...] | None
     is_long: bool = False
+    presort: Presort | None = None
 
     def groups(self, fetched: Fetched) -> GroupColumns:
         """Returns keys and statistics, from what the database handed over."""
@@ -228,11 +270,9 @@ def translate_reading(
 def statement(reading: Reading, printer: Printer, likely: str | None = None) -> Statement:
     """Prints a reading that has been checked; `likely` is what `join_bounds.heavy` says of it."""
     if reading.split is not None:
-        sql = split_sql(reading, reading.split, printer)
-        return Statement(sql=sql, parameters=_pick_parameters(printer, sql), keys=_kinds(reading), finish=None)
+        return split_statement(reading, reading.split, printer)
     if reading.spread is not None:
-        sql = spread_sql(reading, reading.spread, printer)
-        return Statement(sql=sql, parameters=_pick_parameters(printer, sql), keys=_kinds(reading), finish=None)
+        return spread_statement(reading, reading.spread, printer)
     keys = [printer.name(printer.print(key)) for key in reading.keys]
     where = None if reading.where is None else printer.print(reading.where)
     columns = _Columns()
@@ -248,16 +288,17 @@ def statement(reading: Reading, printer: Printer, likely: str | None = None) -> 
         made=reading.source is not None,
         heavy=likely,
     )
+    presort = None
     if reading.bounding is None:
         sql = _by_row(parts)
     else:
         if likely is None and reading.source is None:
             parts = replace(parts, heavy=several(parts, reading.bounding))
-        sql = _bound_rows(parts, reading.bounding).sql()
+        bounded = _bound_rows(parts, reading.bounding)
+        sql, presort = bounded.sql(), _presort(bounded, parts, reading.bounding)
     many = bool(keys) and (reading.public_keys is None or len(reading.public_keys) > _FEW_GROUPS)
-    return Statement(
-        sql=sql, parameters=_pick_parameters(printer, sql), keys=_kinds(reading), finish=finish, is_long=many
-    )
+    parameters, kinds = _pick_parameters(printer, sql), _kinds(reading)
+    return Statement(sql=sql, parameters=parameters, keys=kinds, finish=finish, is_long=many, presort=presort)
 
 
 def _kinds(reading: Reading) -> tuple[Type, ...]:

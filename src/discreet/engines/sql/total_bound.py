@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from discreet.engines.row_choice import Salt
-from discreet.engines.sql.contribution_bounds import BoundedRows
+from discreet.engines.sql.bounded_rows import BoundedRows
 from discreet.engines.sql.group_ranks import GroupRank
 from discreet.engines.sql.printer import PrintedReading, print_subquery, select
 from discreet.errors import InternalError
