@@ -7,15 +7,15 @@ placed     rows of units v in the groups that are kept, and how many rows n thei
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 from discreet.engines.row_choice import Salt
 from discreet.engines.sql.group_ranks import PLACES, GroupRank
-from discreet.engines.sql.printer import PrintedReading, print_subquery, select
-from discreet.engines.sql.unit_terms import is_somebody, unit_of
-from discreet.plan.model.nodes import Value
+from discreet.engines.sql.printer import PrintedReading, Printer, Term, print_subquery, select
+from discreet.plan.model.nodes import UNIT, ColumnRef, Value
 from discreet.plan.model.readings import ContributionBounding
+from discreet.plan.model.row_period import RowPeriod
 from discreet.plan.model.types import Type
 
 ALIKE = "RANGE BETWEEN CURRENT ROW AND CURRENT ROW"
@@ -36,7 +36,7 @@ class BoundedRows:
         self.parts, self.limits = parts, bounding
         self.kind = parts.printer.declared[bounding.unit]
         self._unit = unit_of(parts.printer, bounding.unit, self.kind)
-        self._somebody = is_somebody(parts.printer, bounding.unit, self.kind)
+        self._somebody = _is_somebody(parts.printer, bounding.unit, self.kind)
         salt = Salt(bounding.salt)
         self.numbered = _PublicGroups(parts, salt) if parts.keys and parts.public_keys is not None else None
         self.k = parts.k if self.numbered is None else ["g"]
@@ -167,6 +167,39 @@ def several(parts: PrintedReading, bounding: ContributionBounding) -> str | None
     few = 1 if parts.counts_units else bounding.rows
     few = min(few, bounding.groups) if parts.keys else few
     return select("u", source="own", where=f"({some})", group=["u"], having=f"COUNT(*) > {few}")
+
+
+def unit_of(printer: Printer, column: str, kind: Type) -> Term:
+    """Prints the id that counts (`row_choice.normalised`)."""
+    unit = printer.name(printer.print(ColumnRef(column, kind)))
+    known = kind is not Type.TEXT or column == UNIT  # which was made by this function
+    return unit if known else printer.name(printer.fill(printer.dialect.normalised_id, unit))
+
+
+def _is_somebody(printer: Printer, column: str, kind: Type) -> Term:
+    """Prints that the id is not NULL, from the column as stored: a database would compute the id once more."""
+    unit = printer.name(printer.print(ColumnRef(column, kind)))
+    known = kind is not Type.TEXT or column == UNIT
+    return printer.fill("{0} IS NOT NULL" if known else printer.dialect.is_id, unit)
+
+
+def unit_of_parts(printer: Printer, columns: Sequence[tuple[str, Type]]) -> Term:
+    """Prints the id that several columns make (`row_choice.put_together`); what is joined to NULL is NULL."""
+    return _put_together(printer, [(unit_of(printer, column, kind), kind) for column, kind in columns])
+
+
+def unit_of_period(printer: Printer, column: str, period: RowPeriod) -> Term:
+    """Prints the id of one person's rows of one period, of two parts like any other."""
+    person = unit_of(printer, column, printer.declared[column])
+    first_day = printer.name(printer.print(period.first_day))
+    return _put_together(printer, [(person, printer.declared[column]), (first_day, Type.DATE)])
+
+
+def _put_together(printer: Printer, parts: Sequence[tuple[Term, Type]]) -> Term:
+    texts = [printer.name(printer.fill(printer.dialect.id_parts[kind], part)) for part, kind in parts]
+    lengths = (printer.dialect.cast(f"length({{{i}}})", Type.TEXT) for i in range(len(texts)))
+    pieces = " || ".join(f"{length} || ':' || {{{i}}}" for i, length in enumerate(lengths))
+    return printer.name(printer.fill(pieces, *texts))
 
 
 def present(term: str) -> str:

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from discreet.dataclass import dataclass
+from discreet.engines.sql.bounded_rows import unit_of
 from discreet.engines.sql.printer import print_subquery, select
 from discreet.engines.sql.relation_printer import RelationPrinter
-from discreet.engines.sql.unit_terms import unit_of
 from discreet.errors import InternalError
 from discreet.plan.analysis.join_rows import conjuncts
 from discreet.plan.model.nodes import UNIT, ColumnRef, Expression, Relation, Value, columns, fits, substitute

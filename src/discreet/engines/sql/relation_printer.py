@@ -17,10 +17,10 @@ from typing import Any
 
 from discreet.dataclass import dataclass
 from discreet.engines.row_choice import P, Salt
+from discreet.engines.sql.bounded_rows import unit_of, unit_of_parts, unit_of_period
 from discreet.engines.sql.dialect import Dialect
 from discreet.engines.sql.group_ranks import print_rank_number
 from discreet.engines.sql.printer import Printer, Term, grid_steps, print_subquery, select
-from discreet.engines.sql.unit_terms import unit_of, unit_of_parts, unit_of_period
 from discreet.plan.model.nodes import UNIT, ColumnRef, Expression, Relation
 from discreet.plan.model.readings import Statistic
 from discreet.plan.model.relations import (
