@@ -138,7 +138,7 @@ REFUSED: dict[str, Callable[[Curator], object]] = {
     "A stream goes on": lambda curator: curator.stream(
         f"SELECT day, COUNT(*) AS n FROM visits WHERE {IN_JANUARY} GROUP BY day", every="day", horizon=9, epsilon="0.1"
     ),
-    "choice of bounds": lambda curator: curator.ask(
+    "would be chosen by all rows": lambda curator: curator.ask(
         f"SELECT SUM(age) AS s FROM visits WHERE {IN_JANUARY}", epsilon="0.1"
     ),
 }

@@ -6,6 +6,7 @@ Each is applied as its hint says, by a call that is answered or planned.
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -91,7 +92,32 @@ _AROUND = "SELECT MEDIAN(age) AS m, COUNT(age) AS n, QUANTILE(age, 0.3) AS l, QU
 _EACH = "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward"
 _TOGETHER = "SELECT SUM(n) AS n FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward)"
 
+
+def _by_month(call: Callable[[Curator], object], **declared: Any) -> Callable[[Curator], object]:
+    """A call about a table in which the rows of each month have a budget."""
+
+    def called(_: Curator) -> object:
+        curator = Curator(engine=Memory())
+        rows = [{"patient_id": place, "age": 40, "day": dt.date(2026, 1 + place % 3, 5)} for place in range(60)]
+        types = {"patient_id": "int", "age": "int", "day": "date"}
+        budget = Budget(epsilon=10**7, delta="1e-3", per="month", of="day")
+        told = {"name": "visits", "unit": "patient_id", "max_rows": 1, "types": types, "budget": budget}
+        curator.protect(rows, **told, **declared)
+        return call(curator)
+
+    return called
+
+
+_DATED = " WHERE day >= '2026-01-01' AND day < '2026-02-01'"
+
 CALLS = {
+    "months that are not named": Call(_by_month(_ask(_COUNT)), _by_month(_ask(_COUNT + _DATED))),
+    "too many months": Call(_by_month(_ask(_COUNT + " WHERE day < '2026-02-01'")), _by_month(_ask(_COUNT + _DATED))),
+    "a profile of all months": Call(_by_month(_ask(_COUNT + _DATED, profile="0.1")), _by_month(_ask(_COUNT + _DATED))),
+    "bounds by all months": Call(
+        _by_month(_ask(f"SELECT SUM(age) AS s FROM visits{_DATED}")),
+        _by_month(_ask(f"SELECT SUM(age) AS s FROM visits{_DATED}"), bounds={"age": (0, 120)}),
+    ),
     "a word in a frame": Call(_frame(m="MEAN(age)"), _frame(m="AVG(age)")),
     "bounds in a frame": Call(
         _frame(m="AVG(LENGTH(note))"),

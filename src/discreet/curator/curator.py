@@ -15,7 +15,7 @@ from discreet import check
 from discreet.check import Number
 from discreet.curator.asking.answer import Answer
 from discreet.curator.asking.performer import PaidQuestion, ProfileRequest, ReleaseExecutor
-from discreet.curator.asking.planner import Planner, refuse_all_rows
+from discreet.curator.asking.planner import Planner, refuse_profile
 from discreet.curator.asking.profiler import Profiler
 from discreet.curator.catalog.catalog import Catalog, Day
 from discreet.curator.catalog.declarations import End
@@ -224,7 +224,7 @@ class Curator(Verbs):
             measurement = self._plan(request)
         wanted: ProfileRequest | None = None
         if request.profile is not None or request.coverage is not None:
-            refuse_all_rows(measurement.periods, "A profile")
+            refuse_profile(measurement.periods)
             terms, wanted = self._profiler.reserve_profile(measurement, terms, request.profile, request.coverage)
 
         def show(bought: PricedResult[MeasurementResult]) -> Answer:
@@ -317,7 +317,7 @@ class Curator(Verbs):
     def _profile(self, request: BuyProfile, caller: Caller) -> Profile:
         self._ledger.admit(self._catalog.account_of(request.table), caller.analyst, caller.project)
         schema = self._catalog.schema(request.table)
-        refuse_all_rows(() if schema.period is None else (schema.period.per,), "A profile")
+        refuse_profile(() if schema.period is None else (schema.period.per,))
         self._limits.settle([schema.name], caller)
         plan = self._profiler.plan(request.table, request.columns, request.by)
         wanted = self._profiler.of_table(plan, request.epsilon)

@@ -50,7 +50,6 @@ CHOOSE = "choose"
 RequestedLimits = Limits | Literal["choose"] | None
 """Limits of a question: its own, those that are found out, or the table's."""
 
-_DECLARE = "Ask a steward to declare bounds for the column."
 _ANY = QueryBudget(Fraction(1), Fraction(0))
 
 
@@ -82,14 +81,15 @@ class RequestedBudget(Protocol):
         """Returns what intervals cover."""
 
 
-def refuse_all_rows(periods: tuple[str, ...], called: str, hint: str = "Leave it out.") -> None:
-    """Refuses what looks at all rows of a table whose rows have budgets by period.
+def refuse_profile(periods: tuple[str, ...]) -> None:
+    """Refuses a profile, which looks at all rows, of a table whose rows have budgets by period.
 
     Raises:
         UnsupportedQuery: if they do.
     """
     if periods:
-        raise UnsupportedQuery(f"{called} is about all rows, and here the rows of each period have a budget.", hint)
+        reason = "A profile is about all rows, and here the rows of each period have a budget."
+        raise UnsupportedQuery(reason, "Ask without a profile.")
 
 
 class Planner:
@@ -132,8 +132,9 @@ class Planner:
             )
         secret = self._salt(bound.account) if salt is None else salt
         probes: list[Probe] = [BoundsProbe(schemas, *spot, secret) for spot in unbounded_columns(plan, schemas)]
-        if probes:
-            refuse_all_rows(bound.periods, f"A private choice of bounds for {probes[0].subject}", _DECLARE)
+        if probes and bound.periods:
+            reason = f"{probes[0].subject} would be chosen by all rows, and here the rows of each period have a budget."
+            raise UnsupportedQuery(reason, "Ask a steward to declare bounds for the column.")
         if limits == CHOOSE:
             probes += limits_probes(plan, bound.rows, schemas, secret)
         return MeasurementPlan(
