@@ -101,8 +101,8 @@ def _by_month(call: Callable[[Curator], object], **declared: Any) -> Callable[[C
         rows = [{"patient_id": place, "age": 40, "day": dt.date(2026, 1 + place % 3, 5)} for place in range(60)]
         types = {"patient_id": "int", "age": "int", "day": "date"}
         budget = Budget(epsilon=10**7, delta="1e-3", per="month", of="day")
-        told = {"name": "visits", "unit": "patient_id", "max_rows": 1, "types": types, "budget": budget}
-        curator.protect(rows, **told, **declared)
+        told: dict[str, Any] = {"name": "visits", "unit": "patient_id", "types": types, "budget": budget}
+        curator.protect(rows, max_rows=1, **told, **declared)
         return call(curator)
 
     return called
