@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Collection, Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -232,8 +233,9 @@ class DuckDB(Engine):
         fetch: Callable[[duckdb.DuckDBPyConnection, _Database, threading.Event], Fetched],
     ) -> GroupColumns:
         """Returns the groups of a statement, fetched by the best one that finds the same."""
-        with query_view() as view:
-            database = self._database(view, asked)
+        is_found = any(isinstance(table.source, _FOUND_BY_QUERY) for table in asked.values())
+        with query_view() if is_found else nullcontext() as view:
+            database = self._shared_database() if view is None else self._database(view, asked)
             cursor = self._cursor(database)
 
             def read(stopped: threading.Event) -> Fetched:
@@ -280,12 +282,10 @@ class DuckDB(Engine):
         return (self._shared_database() if database is None else database).connection.cursor()
 
     def _database(self, view: QueryView, asked: Mapping[str, _Table]) -> _Database:
-        """Returns a database with the tables that are asked: the shared one, or one of this query.
+        """Returns a database of one query, with the tables that are asked.
 
         What a source holds is found once for each query, whatever tables its stages ask.
         """
-        if not any(isinstance(table.source, _FOUND_BY_QUERY) for table in asked.values()):
-            return self._shared_database()
 
         def open_found() -> _Database:
             readable = {name: (self._find_source(view, name, table), table.columns) for name, table in asked.items()}

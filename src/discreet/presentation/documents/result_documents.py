@@ -347,8 +347,13 @@ def read_cost(written: Given) -> Cost:
 
 def write_remaining(left: RemainingBudget) -> Document:
     """Returns the remaining budget: share, amounts, and as "largest_epsilon" the largest query without delta."""
-    figures = {"share": write_amount(left.share), "largest_epsilon": write_amount(left.epsilon)}
-    return {"text": str(left), **write_loss(left.loss), **figures}
+    loss, epsilon, share = left.figures
+    return {
+        "text": str(left),
+        **write_loss(loss),
+        "share": write_amount(share),
+        "largest_epsilon": write_amount(epsilon),
+    }
 
 
 def read_remaining(written: Given) -> RemainingBudget:
