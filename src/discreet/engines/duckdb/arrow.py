@@ -24,7 +24,7 @@ Batches = Callable[[], Iterable[Any]]
 
 
 ROWS = "#rows"
-"""A column of NULLs, which counts rows of which no other column is read."""
+"""A column of NULLs, which counts rows where no other column is read."""
 
 
 class PlainBatchStream:

@@ -224,7 +224,7 @@ def _csv(path: Path) -> Csv:
 
 
 _ALONE: Mapping[str, Callable[[Path], Parquet | Csv]] = {"parquet": lambda path: Parquet((path,)), "csv": _csv}
-"""Formats of which one file is read in its own way; a file of any other is a list of one."""
+"""Formats whose single files are read in their own way; a file of any other format is a list of one."""
 
 
 def rename_columns(path: Path, names: Sequence[str]) -> Csv:

@@ -16,7 +16,7 @@ class RowPeriod:
     """The periods of a table's rows.
 
     Args:
-        column: the date of a row; a row without one belongs to nobody.
+        column: the date of a row; a row without one is not counted.
         kind: of the column, a date or a timestamp.
         per: the length of a period.
     """
