@@ -13,6 +13,8 @@ import pytest
 from discreet import Budget, Curator, audit
 from discreet.audit.queries.recorder import RecordingEngine
 from discreet.curator.catalog import catalog as catalog_module
+from discreet.curator.config.enrolment import check_budgets
+from discreet.curator.config.toml_file import load
 from discreet.engines import DuckDB, Engine, Memory
 from discreet.errors import DiscreetError, InsufficientBudget, InvalidParameter, UnsupportedQuery
 from discreet.learn import GaussianNB
@@ -201,6 +203,14 @@ types = { patient = "text", day = "date" }
             answer = curator.ask("SELECT COUNT(*) AS n FROM visits WHERE day = '2026-01-03'", epsilon="0.5")
             assert answer.replayed is bool(turn)
             assert curator.budget("visits").periods == (("2026-01-01", "50 %"),)
+    for other in ('per = "month"', 'per = "year"\nof = "day"'):
+        (tmp_path / "discreet.toml").write_text(text.replace('per = "month"\nof = "day"', other))
+        with pytest.raises(InvalidParameter) as refused:
+            check_budgets(load(tmp_path / "discreet.toml"))
+        assert "open another account" in str(refused.value.hint)
+    (tmp_path / "discreet.toml").write_text(text.replace("epsilon = 1", "epsilon = 2"))
+    with pytest.raises(InvalidParameter, match="discreet amend visits --epsilon 2 --per month --of day"):
+        check_budgets(load(tmp_path / "discreet.toml"))
 
 
 # ----------------------------------------------------------------------------------------------------------- neighbours

@@ -255,7 +255,11 @@ def _budgets_so_far(ledger: Ledger, account: str) -> tuple[list[Loss], list[Rene
 def _changed_budget(account: str, declared: AnyBudget, present: AnyBudget) -> InvalidParameter:
     """Returns the refusal, with the line that would amend the budget."""
     amount, schedule = split(declared)
-    if type(amount) is type(split(present)[0]):
+    present_amount, present_schedule = split(present)
+    by_rows = [one if one is not None and one.of else None for one in (schedule, present_schedule)]
+    if by_rows[0] != by_rows[1]:
+        how = "Which rows share a budget is fixed when an account is opened. To change it, open another account."
+    elif type(amount) is type(present_amount):
         amounts = {name: Fraction(one) for name, one in write_loss(amount).items()}
         told = {**{name: one for name, one in amounts.items() if one}, **write_calendar(schedule)}
         options = " ".join(f"--{name} {one}" for name, one in told.items())
