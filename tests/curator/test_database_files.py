@@ -56,6 +56,7 @@ def in_sqlite(path: Path, rows: Sequence[Row]) -> Path:
 KINDS: dict[str, Callable[[Path, Sequence[Row]], Path]] = {"duckdb": in_duckdb, "sqlite": in_sqlite}
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("ending", [".db", ""])
 def test_answers_are_those_of_one_file(tmp_path: Path, kind: str, ending: str) -> None:
@@ -72,6 +73,7 @@ def test_a_table_may_be_in_a_schema(tmp_path: Path) -> None:
     assert named_table(path, "care.visits") == FileTable(path=path, table="visits", schema="care")
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("kind", KINDS)
 def test_neighbours_differ_in_nothing_but_what_noise_covers(tmp_path: Path, kind: str) -> None:
     made = iter(range(10**6))

@@ -75,6 +75,7 @@ def test_answers_are_the_same_however_files_are_named(tmp_path: Path, way: str, 
     assert told(named[way]) == of_one_file
 
 
+@pytest.mark.ci
 def test_files_of_all_formats_together_are_one_table(tmp_path: Path, of_one_file: list[Any]) -> None:
     for place, kind in enumerate(WRITERS):
         scattered(ROWS[place :: len(WRITERS)], tmp_path / "lake" / kind, kind, 1)

@@ -224,6 +224,7 @@ def test_spellings_of_one_id_are_one_person(tmp_path: Path) -> None:
         assert max(max(values) for values in found) == 1
 
 
+@pytest.mark.ci
 def test_engines_agree_on_every_kind_of_period() -> None:
     """Days, moments and whole numbers tell periods; rows on their edges, of nobody and of other wards included."""
     edges = [dt.datetime(2026, 1, 1 + day, hour, 59 * (hour > 0)) for day in range(4) for hour in (0, 23)]

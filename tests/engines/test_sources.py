@@ -113,6 +113,7 @@ def test_csv_lines_that_are_too_short_or_too_long_do_not_fail(tmp_path: Path) ->
     assert {(1,), (3,), (9,)} <= kept.keys()
 
 
+@pytest.mark.ci
 def test_parquet_types_are_read_as_ours(tmp_path: Path) -> None:
     utc = dt.datetime(2024, 1, 1, 23, tzinfo=dt.UTC)
     arrays = {

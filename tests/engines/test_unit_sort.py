@@ -67,6 +67,7 @@ UNITS = {
 RANKS = st.one_of(st.integers(0, 5), st.sampled_from([0, 1 << 18, (1 << 18) + 1, 1 << 29, P - 2, P - 1]))
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("units", UNITS)
 @pytest.mark.parametrize("numbered", [True, False])
 def test_decisions_are_those_of_the_definition(units: str, *, numbered: bool) -> None:
