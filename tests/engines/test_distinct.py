@@ -36,6 +36,7 @@ TEXTS = Statistic(kind="distinct", argument=V)
 TYPES = {"u": N, "g": N, "v": T}
 
 
+@pytest.mark.ci
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("kind", [N, F, B, T, D, S], ids=lambda kind: kind.value)
 def test_values_of_every_type(bench: Bench, kind: Type) -> None:

@@ -276,6 +276,7 @@ def test_a_line_that_is_no_text_is_left_out(tmp_path: Path, line: bytes) -> None
     assert counts(tmp_path, by("n", N), {"n": N}) == {12: 1, 13: 1}
 
 
+@pytest.mark.ci
 def test_names_in_json_are_only_names(tmp_path: Path) -> None:
     names = ["a/b", "~1", "~", "0", 'q"q', "it's", "$.a", "#0", "é"]
     (tmp_path / "a.ndjson").write_text(json.dumps({name: place for place, name in enumerate(names)}))
@@ -346,6 +347,7 @@ def test_a_folder_that_cannot_be_read_is_no_empty_table(tmp_path: Path) -> None:
 # ---------------------------------------------------------------------------------------------- what a steward is shown
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("ending", ["parquet", "csv", "csv.zst", "ndjson", "jsonl.gz", "feather"])
 def test_a_steward_looks_into_a_folder_as_into_a_file(tmp_path: Path, ending: str) -> None:
     rows = [
