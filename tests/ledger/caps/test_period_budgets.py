@@ -186,7 +186,7 @@ class Book:
 
 
 def play(path: str, charges: int, seed: int, budget: Loss = ONE) -> tuple[Book, int]:
-    """Charges at random for three years of rows, by two processes, one of which is now and then killed."""
+    """Charges at random for three years of rows, by two open ledgers, one of which is now and then closed and opened."""
     draw, book, passed = Dice(seed), Book(budget), 0
     schedule = RenewingBudget(budget, MONTHLY.schedule)
     ledgers = [opened(path, schedule), Ledger(path)]
@@ -198,7 +198,7 @@ def play(path: str, charges: int, seed: int, budget: Loss = ONE) -> tuple[Book, 
         if isinstance(budget, ApproxDP) and draw.random() < 0.5:
             event = events.Calibrated(events.Concentrated("0.001"), "0.1", "1e-8")
         place = draw.below(2)
-        if draw.random() < 0.01:  # killed, and opened again
+        if draw.random() < 0.01:
             ledgers[place].close()
             ledgers[place] = Ledger(path)
         try:
