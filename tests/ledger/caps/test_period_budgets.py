@@ -186,7 +186,7 @@ class Book:
 
 
 def play(path: str, charges: int, seed: int, budget: Loss = ONE) -> tuple[Book, int]:
-    """Charges at random for three years of rows, by two open ledgers, one of which is now and then closed and opened."""
+    """Charges at random for three years of rows through two open ledgers, which are reopened now and then."""
     draw, book, passed = Dice(seed), Book(budget), 0
     schedule = RenewingBudget(budget, MONTHLY.schedule)
     ledgers = [opened(path, schedule), Ledger(path)]
