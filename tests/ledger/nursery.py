@@ -2,6 +2,7 @@
 
     python nursery.py crowd PATH PROCESSES THREADS   several at once until the budget is gone
     python nursery.py killed PATH RUNS SEED          one after the other, each killed at some point with SIGKILL
+    python nursery.py months PATH RUNS SEED          pairs that charge for months of rows, both killed with SIGKILL
 
 A spender writes a line to its pipe after every step that returned: "charged KEY SEQUENCE HASH" and "answered KEY".
 Whoever reads such a line has been promised what it says.
@@ -15,6 +16,8 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
+from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from discreet.errors import InsufficientBudget, LedgerError
@@ -23,7 +26,7 @@ from discreet.ledger.account import AccountMember, AccountState
 from discreet.ledger.store import sqlite
 from discreet.ledger.store.ledger_store import Places, Transaction
 from discreet.ledger.store.sqlite import SqliteTransaction
-from discreet.noise import SeededBits
+from discreet.noise import Bits, SeededBits
 from discreet.privacy import events
 
 TENTH = events.Pure("0.1")
@@ -82,6 +85,42 @@ def crowd(path: str, processes: int, threads: int) -> None:
     children = [forked(work) for _ in range(processes)]
     for child in children:
         collect(*child)
+
+
+def spend_on_months(ledger: Ledger, pipe: int, bits: Bits, charges: int) -> None:
+    """Charges for months of three years, at random; each question says which and how much, for whoever adds up."""
+    for number in range(charges):
+        first, length, amount = bits.word() % 36, 1 + bits.word() % 3, 1 + bits.word() % 20
+        months = [month(place) for place in range(first, first + length)]
+        question = f"{first}+{length}/{amount}/{os.getpid()}-{number}"
+        with contextlib.suppress(InsufficientBudget):
+            event = events.Pure(Fraction(amount, 1000))
+            receipt = ledger.charge("patients", event, question=question, periods=months)
+            os.write(pipe, f"charged {question} {receipt.sequence} {receipt.hash}\n".encode())
+
+
+def month(place: int) -> str:
+    """The first day of a month, counted from January 2024."""
+    return f"{2024 + place // 12}-{1 + place % 12:02}-01"
+
+
+def months(path: str, runs: int, seed: int) -> None:
+    """Of two children at once, one kills itself at a chosen SQL statement, one is killed after an acknowledgement."""
+    bits = SeededBits(seed)
+    for run in range(runs):
+        steps, acknowledged = 1 + bits.word() % 300, 1 + bits.word() % 20
+
+        def work(pipe: int, *, falls: bool, run: int = run, steps: int = steps) -> None:
+            ledger = Ledger(path)
+            if falls:
+                fall_at(ledger, steps)
+            spend_on_months(ledger, pipe, SeededBits(seed + 1 + 2 * run + falls), 25)
+
+        pair = [forked(partial(work, falls=falls)) for falls in (True, False)]
+        pass_on(pair[1][1], acknowledged)
+        os.kill(pair[1][0], signal.SIGKILL)
+        for child in pair:
+            collect(*child)
 
 
 def killed(path: str, runs: int, seed: int) -> None:
@@ -180,4 +219,4 @@ MUTANTS = {"": lambda: None, "uncharged": uncharged, "late": late, "race": race}
 if __name__ == "__main__":
     MUTANTS[os.environ.get("MUTANT", "")]()
     what, path, *numbers = sys.argv[1:]
-    {"crowd": crowd, "killed": killed}[what](path, *map(int, numbers))
+    {"crowd": crowd, "killed": killed, "months": months}[what](path, *map(int, numbers))

@@ -20,8 +20,10 @@ from discreet.ledger.anchor.recovery import restore_anchored
 from discreet.ledger.caps import period_budgets
 from discreet.ledger.tallies import Tallies, prices, share_used
 from discreet.privacy import ApproxDP, Budget, Loss, Neighbours, PureDP, RenewingBudget, Unit, events
+from tests.ledger.crowds import entries_of, run
 from tests.ledger.dice import Dice
 from tests.ledger.ledgers import tamper
+from tests.ledger.nursery import month
 
 UNIT = Unit("patients", ["id", "month of day"])
 JANUARY, FEBRUARY, MARCH = (f"2026-0{month}-01" for month in (1, 2, 3))
@@ -236,6 +238,52 @@ def test_each_month_of_rows_spends_one_amount(tmp_path: Path, budget: Loss) -> N
 @pytest.mark.slow
 def test_each_month_of_rows_spends_one_amount_in_ten_thousand_charges(tmp_path: Path) -> None:
     check_play(str(tmp_path / "ledger"), 10_000, 2)
+
+
+# ------------------------------------------------------------------------------------------------------ real processes
+
+
+def check_killed(path: Path, runs: int, seed: int, mutant: str = "") -> None:
+    """Pairs of processes charge for months, both are killed: no month spends more, nothing acknowledged is lost."""
+    opened(path).close()
+    lines = run("months", path, runs, seed, mutant=mutant)
+    assert {line[0] for line in lines} == {"charged"}
+    entries = [entry for entry in entries_of(path) if entry.kind == "charge"]
+    written = {(entry.content["question"], str(entry.sequence), entry.hash) for entry in entries}
+    assert {tuple(line[1:]) for line in lines} <= written
+    assert len({question for question, _, _ in written}) == len(entries)
+    spent, life = dict[str, Fraction](), Fraction(0)
+    for question, _, _ in written:
+        where, amount, _ = question.split("/")
+        first, length = map(int, where.split("+"))
+        for day in map(month, range(first, first + length)):
+            spent[day] = spent.get(day, Fraction(0)) + Fraction(int(amount), 1000)
+            life += Fraction(int(amount), 1000)
+    assert max(spent.values()) <= 1
+    with Ledger(str(path)) as ledger:
+        balance = ledger.balance("patients")
+        assert [day for day, _ in balance.periods] == sorted(spent)
+        assert (balance.spent_share, balance.lifetime) == (max(spent.values()), PureDP(life))
+        ledger.verify()
+    if runs >= 400:
+        assert sum(spent.values()) > Fraction(9, 10) * 36  # nearly exactly one amount each
+
+
+@pytest.mark.ci
+def test_killed_processes_spend_one_amount_on_each_month_of_rows(tmp_path: Path) -> None:
+    check_killed(tmp_path / "ledger", 30, 1)
+
+
+@pytest.mark.slow
+def test_hundreds_of_killed_processes_spend_one_amount_on_each_month_of_rows(tmp_path: Path) -> None:
+    check_killed(tmp_path / "ledger", 400, 2)
+
+
+@pytest.mark.slow
+def test_a_charge_that_is_acknowledged_too_early_is_caught(tmp_path: Path) -> None:
+    """A mutant that acknowledges first and commits with the next charge but two."""
+    with pytest.raises(AssertionError):
+        check_killed(tmp_path / "ledger", 30, 1, mutant="late")
 
 
 def test_a_ledger_that_forgets_periods_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
