@@ -35,7 +35,8 @@ from discreet.plan.model.types import Type
 
 Columns = Mapping[str, DuckDBColumn]
 
-_UNPACKED = 16  # how much longer a packed file may be
+_PACKED = 16  # how much longer a packed file may be in memory
+_STORED = 2  # how much longer numbers may be than where Parquet and Arrow store them
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,8 +244,9 @@ def _union(name: str, listing: Listing, columns: Mapping[str, Type], *, careful:
         careful=partial(_union, name, listing, columns, careful=True),
         paths=_paths(listing.files),
         size=listing.size,
-        unpacked=_UNPACKED,
+        unpacked=max((_PACKED if file.packing else _STORED for file in listing.files), default=1),
         is_slow=any(FORMATS[file.format].is_slow for file in listing.files),
+        is_measured=all(file.format == "parquet" for file in listing.files),
     )
 
 
