@@ -158,6 +158,7 @@ class BatchExecutor:
                 profile=profile,
                 schemas=measurement.bounded_schemas(result.facts),
                 interval=asked.interval,
+                data=self._catalog.versions.describe(measurement.tables(result.facts), replayed=not new),
             )
             found.append(replace(answer, notes=(*answer.notes, told)) if new and sum(paid) > 1 else answer)
         return found

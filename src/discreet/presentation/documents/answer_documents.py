@@ -9,6 +9,7 @@ from typing import Any
 
 from discreet.curator.asking.answer import Answer
 from discreet.dataclass import dataclass
+from discreet.ledger.acts.table_versions import TableVersion
 from discreet.measurement.profile.coverage import Coverage
 from discreet.plan.model.group_columns import ColumnarRows
 from discreet.plan.model.nodes import Question, Value
@@ -52,6 +53,13 @@ COVERAGE = DocumentForm(
     make=Coverage,
     parts={**types_of(Coverage), "text": str},
 ).declare()
+VERSION = DocumentForm(
+    kind="version",
+    says_kind=False,
+    about="The version of a table's data that an answer is about, and since when a steward has it at that.",
+    make=TableVersion,
+    parts={**types_of(TableVersion), "text": str},
+).declare()
 
 
 def write_columns(kinds: Mapping[str, Type]) -> list[Document]:
@@ -80,7 +88,8 @@ def _read_rows(document: Given) -> Document:
         {head.name: read_value(head.type.value, cell) for head, cell in zip(heads, row, strict=True)}
         for row in document["rows"]
     )
-    return {"columns": tuple(head.name for head in heads), "records": records, "totals": totals}
+    versions = read_plain(tuple[TableVersion, ...], document.get("versions", []))  # a former document has none
+    return {"columns": tuple(head.name for head in heads), "records": records, "totals": totals, "versions": versions}
 
 
 ANSWER = DocumentForm(
@@ -99,6 +108,7 @@ ANSWER = DocumentForm(
         "coverage": Mapping[str, Coverage] | None,
         "counted": str,
         "totals": tuple[frozenset[str], ...],
+        "versions": tuple[TableVersion, ...],
         "receipt": dict[str, Any] | None,
     },
     writes=_written_rows,
