@@ -38,6 +38,7 @@ from discreet.requests.question_requests import (
 )
 from discreet.requests.request import CANDIDATES, R, Request
 from discreet.requests.verb_table import VERBS
+from discreet.requests.version_requests import Advance, TableAdvance
 from discreet.sql.parameters import Parameters
 
 if TYPE_CHECKING:
@@ -589,6 +590,13 @@ class Verbs(ABC):
     def renew(self, account: str = "", *, budget: AnyBudget | None = None, by: str = OWNER, note: str = "") -> Balance:
         """Starts a new period of an account with nothing spent; its lifetime spending goes on and is shown."""
         return self._perform(Renew.of(account=account, budget=budget, note=note), Caller(analyst=by))
+
+    def advance(self, table: str, *, version: str, by: str = OWNER, note: str = "") -> TableAdvance:
+        """Says that a table has new data: queries about it are asked anew, stored answers of other tables stay free.
+
+        All curators of the ledger ask at the new version, with their next question. The label is the steward's own.
+        """
+        return self._perform(Advance.of(table=table, version=version, note=note), Caller(analyst=by))
 
     def unlock(self, account: str = "", *, by: str = OWNER, note: str = "") -> Balance:
         """Gives an account its failure credits back; find out first why questions failed."""

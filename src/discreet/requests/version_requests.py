@@ -16,8 +16,6 @@ from discreet.report.display import Display, DisplayMixin
 from discreet.requests.ledger_requests import Note, account_of
 from discreet.requests.request import Arg, ArgumentKind, Request
 
-_CHANGES = "attach", "advance"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableAdvance(DisplayMixin):
@@ -105,23 +103,59 @@ def count_answers(entries: Iterable[Entry], account: str, advance: Entry) -> tup
     An answer is given again while none of its tables was declared anew, attached at another version or advanced since
     it was charged. Releases on the way to an answer, such as bounds, are not counted.
     """
-    moved, answered, charged = dict[str, int](), set[int](), dict[int, tuple[int, frozenset[str]]]()
-    versions, first = dict[str, tuple[str, str]](), 0
+    charges, answered, changed = dict[int, tuple[int, frozenset[str]]](), set[int](), dict[str, int]()
+    declared, first, more = dict[str, tuple[str, set[str]]](), 0, 0
     for entry in entries:
         if entry.sequence >= advance.sequence:
             break
-        if entry.kind in _CHANGES:
-            _note_change(entry, versions, moved)
+        if entry.kind in ("attach", "advance") and _is_change(entry.content, declared):
+            changed[entry.content["table"]] = entry.sequence
         elif entry.kind == "answer":
             answered.add(entry.about)
         elif entry.kind == "charge":
             content = entry.content
-            first = first if _is_with_former(content, entry.sequence, charged) else entry.sequence
+            first, more = (first, more - 1) if more else (entry.sequence, content["joined"] - 1)
             if entry.account == account and "beside" not in content:
-                charged[entry.sequence] = first, tables_of(content["question"])
-    table, present = advance.content["table"], 0
-    anew = 0
-    for sequence, (root, tables) in charged.items():
-        if root in answered and all(sequence > moved.get(one, 0) for one in tables):
-            anew, present = anew + (table in tables), present + 1
-    return anew, present - anew
+                charges[entry.sequence] = first, tables_of(content["question"])
+    present = [
+        tables
+        for sequence, (first, tables) in charges.items()
+        if first in answered and all(sequence > changed.get(table, 0) for table in tables)
+    ]
+    anew = sum(advance.content["table"] in tables for tables in present)
+    return anew, len(present) - anew
+
+
+def _is_change(content: Mapping[str, Any], declared: dict[str, tuple[str, set[str]]]) -> bool:
+    """Returns whether an entry says that a table is at another version or declared otherwise, and remembers it.
+
+    A table that is attached again, from another file, stays what it was.
+    """
+    table = content["table"]
+    before, versions = declared.get(table, ("", set[str]()))
+    declaration = content.get("declaration", before)
+    declared[table] = declaration, versions | {content["version"]}
+    return declaration != before or content["version"] not in versions
+
+
+def tables_of(question: str) -> frozenset[str]:
+    """Returns the tables that a charge read, from the canonical JSON of what was asked.
+
+    >>> sorted(tables_of('{"table":"visits","source":["join",["table","visits","id"],["table","wards",null]]}'))
+    ['visits', 'wards']
+    """
+    return frozenset(_table_names(json.loads(question)))
+
+
+def _table_names(part: Any) -> Iterator[str]:
+    """Yields the names that follow the words by which `plan.canonical` writes a table."""
+    if isinstance(part, dict):
+        if isinstance(part.get("table"), str):
+            yield part["table"]
+        for inner in part.values():
+            yield from _table_names(inner)
+    elif isinstance(part, list):
+        if len(part) > 2 and part[0] in ("table", "reached") and isinstance(part[1], str):
+            yield part[1]
+        for inner in part:
+            yield from _table_names(inner)

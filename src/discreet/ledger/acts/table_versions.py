@@ -184,7 +184,7 @@ def describe_advance(content: Mapping[str, Any]) -> str:
     return ": ".join(filter(None, (said, content.get("note"))))
 
 
-# -------------------------------------------------------------------------------------------------------- what is refused
+# ---------------------------------------------------------------------------------------------------- what is refused
 
 
 def _check_label(table: str, told: TableRecord, version: str) -> None:

@@ -18,6 +18,7 @@ from discreet.presentation.documents.result_documents import (
     write_plain,
 )
 from discreet.presentation.ledger_view.entry_view import view_entry
+from discreet.requests.version_requests import TableAdvance
 
 BALANCE = DocumentForm(
     kind="balance",
@@ -140,6 +141,12 @@ ENTRIES: DocumentForm[LedgerEntries] = DocumentForm(
     parts={"entries": tuple[Entry, ...], "next": int | None},
     writes=history_document,
 )
+ADVANCE = DocumentForm(
+    kind="advance",
+    about="What an advance of a table has changed.",
+    make=TableAdvance,
+    parts={**types_of(TableAdvance), "text": str},
+).declare()
 APPROVAL = DocumentForm(
     kind="approval",
     about="A request for one query beyond a cap, and who approved it.",
