@@ -88,8 +88,7 @@ def _read_rows(document: Given) -> Document:
         {head.name: read_value(head.type.value, cell) for head, cell in zip(heads, row, strict=True)}
         for row in document["rows"]
     )
-    versions = read_plain(tuple[TableVersion, ...], document.get("versions", []))  # a former document has none
-    return {"columns": tuple(head.name for head in heads), "records": records, "totals": totals, "versions": versions}
+    return {"columns": tuple(head.name for head in heads), "records": records, "totals": totals}
 
 
 ANSWER = DocumentForm(
