@@ -69,7 +69,7 @@ def kinds(curator: Curator) -> list[str]:
     return [entry.kind for entry in curator.entries()]
 
 
-# ------------------------------------------------------------------------------------- what is asked anew, what stays free
+# ---------------------------------------------------------------------------------- what is asked anew, what stays free
 
 
 def test_answers_are_free_before_and_asked_anew_after(folder: Path) -> None:
@@ -127,6 +127,7 @@ def _reads_visits(entry: Entry) -> bool:
     return "visits" in tables_of(entry.content["question"])
 
 
+@pytest.mark.ci
 def test_counts_are_those_of_what_is_replayed(folder: Path) -> None:
     """Each stored answer is asked for again: as many as the document says cost nothing."""
     curator = clinic(folder)
@@ -138,9 +139,10 @@ def test_counts_are_those_of_what_is_replayed(folder: Path) -> None:
     assert (free.count(False), free.count(True)) == (told.asked_anew, told.free) == (3, 2)
 
 
+@pytest.mark.ci
 def test_everything_that_was_bought_of_a_version_is_bought_anew(folder: Path) -> None:
     """Profiles, private bounds, models and synthetic tables are keyed by the version as answers are."""
-    curator = clinic(folder)
+    curator = clinic(folder, budget=Budget(epsilon=1000, delta="1e-4"))
     learner = DecisionTreeClassifier(epsilon=1)
     bought: dict[str, Callable[[], Any]] = {
         "profile": lambda: curator.profile("visits", epsilon=1),
@@ -200,7 +202,8 @@ def test_a_curator_in_another_process_follows(folder: Path) -> None:
         curator.ask(COUNT, epsilon=1)
         command = [sys.executable, "-c", PROGRAM, str(folder)]
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
-            assert child.stdin is not None and child.stdout is not None
+            assert child.stdin is not None
+            assert child.stdout is not None
             told = []
             for version in ("2026-12", "2027-01"):
                 for _ in range(2):
@@ -319,6 +322,7 @@ def test_limits_that_were_found_meanwhile_are_not_those_of_the_next_version(
     one.verify()
 
 
+@pytest.mark.ci
 def test_a_profile_finds_limits_of_the_present_version_alone(folder: Path) -> None:
     one, other = clinic(folder, **PRIVATE), clinic(folder, seed=6, **PRIVATE)
     one.advance("visits", version="2")
@@ -465,13 +469,8 @@ def told_of(folder: Path, without: int | None) -> Iterator[Any]:
     curator.ask(COUNT, epsilon=1)
     yield curator.ask(COUNT, epsilon=1).notes
     told = curator.advance("visits", version="2", note="new")
-    yield (
-        told.before,
-        told.asked_anew,
-        told.free,
-        told.spent,
-        str(told).replace(str(told.since)[:16].replace("T", " "), ""),
-    )
+    moment = told.since[:16].replace("T", " ")
+    yield told.before, told.asked_anew, told.free, told.spent, str(told).replace(moment, "")
     yield curator.ask(COUNT, epsilon=1).notes
     yield [(each.table, each.version) for each in curator.ask(COUNT, epsilon=1).versions]
     for bad in ("1", "2", ""):

@@ -108,6 +108,11 @@ class TableVersions:
                 known = self._known[table] = seal, None if seal is None else _read(rows, table)
         return known[1]
 
+    def update_facts(self, facts: Mapping[str, Any]) -> dict[str, Any]:
+        """Returns the public facts about a table, at the version that a curator with these facts asks at now."""
+        known = self.read(facts["name"])
+        return {**facts, **({} if known is None else {"version": known.current(facts["version"])})}
+
     def advance(
         self,
         table: str,
