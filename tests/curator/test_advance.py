@@ -469,7 +469,7 @@ def told_of(folder: Path, without: int | None) -> Iterator[Any]:
     curator.ask(COUNT, epsilon=1)
     yield curator.ask(COUNT, epsilon=1).notes
     told = curator.advance("visits", version="2", note="new")
-    moment = told.since[:16].replace("T", " ")
+    moment = told.since[:19].replace("T", " ")
     yield told.before, told.asked_anew, told.free, told.spent, str(told).replace(moment, "")
     yield curator.ask(COUNT, epsilon=1).notes
     yield [(each.table, each.version) for each in curator.ask(COUNT, epsilon=1).versions]

@@ -23,6 +23,7 @@ def test_workers_follow_an_advance(tmp_path: Path) -> None:
 
     async def day() -> None:
         async with desk(tmp_path, workers=2) as (made, ledger):
+            ledger.stewardship.appoint("stella", "steward")
             acts = StewardActions(ledger, Identities(":memory:"))
             first = await made.perform(ANA, ask(epsilon="0.2"))
             assert (await made.perform(ANA, ask(epsilon="0.2")))["replayed"]

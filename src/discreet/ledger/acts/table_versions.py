@@ -38,7 +38,7 @@ class TableVersion:
         since: when that became an entry of the ledger, in ISO 8601.
 
     >>> print(TableVersion("visits", "2026-12", "2026-12-01T08:15:00.123+00:00"))
-    visits 2026-12, since 2026-12-01 08:15 UTC
+    visits 2026-12, since 2026-12-01 08:15:00 UTC
     """
 
     table: str
@@ -46,7 +46,7 @@ class TableVersion:
     since: str
 
     def __str__(self) -> str:
-        moment = f", since {self.since[:16].replace('T', ' ')} UTC" if self.since else ""
+        moment = f", since {self.since[:19].replace('T', ' ')} UTC" if self.since else ""
         return f"{self.table} {self.version}{moment}"
 
 
