@@ -27,6 +27,7 @@ from discreet.requests.cap_requests import (
     SetAside,
     SetTeam,
 )
+from discreet.requests.erasure_requests import EraseCheck, ErasureReport
 from discreet.requests.ledger_requests import Allot, Amend, Appoint, GetBudget, GetHistory, Renew, Unlock, Verify
 from discreet.requests.question_requests import (
     IMAGINED,
@@ -597,6 +598,10 @@ class Verbs(ABC):
         All curators of the ledger ask at the new version, with their next question. The label is the steward's own.
         """
         return self._perform(Advance.of(table=table, version=version, note=note), Caller(analyst=by))
+
+    def erase_check(self, table: str, person: Value, *, by: str = OWNER) -> ErasureReport:
+        """Says where a person may still be, and what may stay when they are erased; no row is read, no id is kept."""
+        return self._perform(EraseCheck.of(table=table, person=person), Caller(analyst=by))
 
     def unlock(self, account: str = "", *, by: str = OWNER, note: str = "") -> Balance:
         """Gives an account its failure credits back; find out first why questions failed."""

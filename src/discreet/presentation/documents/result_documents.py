@@ -160,6 +160,7 @@ _MODULES: Mapping[str, tuple[str, ...]] = {
         "appointment",
         "standing",
         "entries",
+        "erasure report",
         "head",
     ),
 }
