@@ -281,6 +281,22 @@ def test_a_question_that_has_begun_stays_with_its_version(folder: Path, monkeypa
     one.verify()
 
 
+def test_a_batch_is_at_one_version(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An advance between two of its questions: all of them are about the new version."""
+    one, other = clinic(folder), clinic(folder, seed=6)
+    read, moved = type(one._catalog).read, list[Any]()
+
+    def read_and_advance(catalog: Any, *given: Any, **more: Any) -> Any:
+        found = read(catalog, *given, **more)
+        if not moved:
+            moved.append(other.advance("visits", version="2026-12"))
+        return found
+
+    monkeypatch.setattr(type(one._catalog), "read", read_and_advance)
+    answers = one.ask_many([COUNT, OLD], epsilon=1)
+    assert [each.version for answer in answers for each in answer.versions] == ["2026-12", "2026-12"]
+
+
 # -------------------------------------------------------------------------------------------- what is found privately
 
 

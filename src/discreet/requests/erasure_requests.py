@@ -255,8 +255,8 @@ def _kept(entries: Iterable[Entry]) -> Iterator[KeptRecord]:
     yield KeptRecord(
         "stored releases",
         released,
-        "They are differentially private: they would be almost as likely without the person, and so is all that is "
-        "computed from them. Answers, models and synthetic tables stay, and are given again for free.",
+        "They are differentially private: within what was spent they would be as likely without the person, and so is "
+        "all that is computed from them. Answers, models and synthetic tables stay, and are given again for free.",
     )
     yield KeptRecord(
         "charges",

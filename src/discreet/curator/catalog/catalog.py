@@ -371,7 +371,7 @@ class Catalog:
         """Returns a question as a plan, with what is declared about its tables and the account that pays."""
         stage("Reading the question")
         sql = "" if not isinstance(question, str) else as_asked(question, parameters) if parameters else question
-        return self.versions.read_once(lambda: self.bind(self.parse(question, parameters), sql=sql))
+        return self.versions.plan_once(lambda: self.bind(self.parse(question, parameters), sql=sql))
 
     def parse(self, question: str | Question, parameters: Parameters = None) -> Question:
         """Returns a question as a plan.
@@ -402,7 +402,7 @@ class Catalog:
             UnsupportedQuery: if they cannot be learned from privately.
             UnknownTable: if it names a table that is not here.
         """
-        return self.versions.read_once(lambda: self._parse_rows(question))
+        return self.versions.at_once(lambda: self._parse_rows(question))
 
     def _parse_rows(self, question: str) -> TrainingRows:
         try:

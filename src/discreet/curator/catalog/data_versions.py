@@ -40,10 +40,11 @@ class FollowedVersions:
 
     Attributes:
         moves: how often a table moved on to another version.
+        forgotten: how often it forgot limits by that, which a plan may hold.
     """
 
     def __init__(self) -> None:
-        self.moves = 0
+        self.moves = self.forgotten = 0
         self._times: dict[tuple[str, str], str] = {}
         self._growing = set[str]()
 
@@ -58,12 +59,18 @@ class FollowedVersions:
         if version == schema.version:
             return schema
         self.moves += 1
+        self.forgotten += schema.private_limits is not None
         return at_version(schema, version)
 
-    def read_once(self, read: Callable[[], Found]) -> Found:
-        """Returns a question as it is read, once more if a table moved on meanwhile: a plan may hold its limits."""
+    def plan_once(self, read: Callable[[], Found]) -> Found:
+        """Returns a question as it is read, once more if a table forgot its limits meanwhile."""
+        before, found = self.forgotten, read()
+        return found if before == self.forgotten else self.plan_once(read)
+
+    def at_once(self, read: Callable[[], Found]) -> Found:
+        """Returns what is read of several tables or questions, once more if one moved on: all are at one state."""
         before, found = self.moves, read()
-        return found if before == self.moves else self.read_once(read)
+        return found if before == self.moves else self.at_once(read)
 
     def describe(self, tables: Iterable[TableSchema], *, replayed: bool) -> DataDescription:
         """Returns what an answer says about the data of the tables that it read: their versions, and since when.
