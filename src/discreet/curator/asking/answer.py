@@ -176,12 +176,12 @@ class Answer(DisplayMixin):
         return "whole table" if set(answers.AnswerShape.of(self.columns).numbers) <= self.whole else "what was counted"
 
     @property
-    def described(self) -> dict[str, str]:
+    def scope_facts(self) -> dict[str, str]:
         """Returns what its intervals cover, and which versions of tables it is about, by labels."""
-        return {"Intervals cover": self.scope, **self.dated}
+        return {"Intervals cover": self.scope, **self.version_facts}
 
     @property
-    def dated(self) -> dict[str, str]:
+    def version_facts(self) -> dict[str, str]:
         """Returns a line that says which versions of tables it is about, by its label; none without a version."""
         return {"Data version": "; ".join(map(str, self.versions))} if self.versions else {}
 
@@ -284,7 +284,7 @@ class Answer(DisplayMixin):
             answers.table(self._printed_rows, caption=caption),
             *warning,
             page.paragraph(f"{cost} Remaining: {self.remaining}. Intervals cover: {self._about}."),
-            *(page.paragraph(f"{label}: {told}.") for label, told in self.dated.items()),
+            *(page.paragraph(f"{label}: {told}.") for label, told in self.version_facts.items()),
             *(page.paragraph(f"{name}: {found}.") for name, found in (self.coverage or {}).items()),
             page.bullets(*self._other_notes),
         )
@@ -305,7 +305,7 @@ class Answer(DisplayMixin):
                 **({"Replayed": "a stored answer, free"} if self.replayed else {"Cost": str(self.cost)}),
                 "Remaining": str(self.remaining),
                 "Intervals cover": self._about,
-                **self.dated,
+                **self.version_facts,
                 **{f"Coverage of {name}": str(found) for name, found in (self.coverage or {}).items()},
             },
             notes=self._other_notes,

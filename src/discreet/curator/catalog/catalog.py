@@ -402,7 +402,7 @@ class Catalog:
             UnsupportedQuery: if they cannot be learned from privately.
             UnknownTable: if it names a table that is not here.
         """
-        return self.versions.at_once(lambda: self._parse_rows(question))
+        return self.versions.read_at_once(lambda: self._parse_rows(question))
 
     def _parse_rows(self, question: str) -> TrainingRows:
         try:

@@ -67,10 +67,10 @@ class FollowedVersions:
         before, found = self.forgotten, read()
         return found if before == self.forgotten else self.plan_once(read)
 
-    def at_once(self, read: Callable[[], Found]) -> Found:
+    def read_at_once(self, read: Callable[[], Found]) -> Found:
         """Returns what is read of several tables or questions, once more if one moved on: all are at one state."""
         before, found = self.moves, read()
-        return found if before == self.moves else self.at_once(read)
+        return found if before == self.moves else self.read_at_once(read)
 
     def describe(self, tables: Iterable[TableSchema], *, replayed: bool) -> DataDescription:
         """Returns what an answer says about the data of the tables that it read: their versions, and since when.
