@@ -14,6 +14,7 @@ from typing import Any
 
 from discreet import check
 from discreet.check import Number
+from discreet.curator.catalog.data_versions import FollowedVersions
 from discreet.curator.catalog.declarations import End, columns_of, declaration, declare, key_block, recorded_columns
 from discreet.curator.catalog.declared_limits import DeclaredLimits, limits_in, limits_of, missing_limits
 from discreet.curator.catalog.known_data import KnownData
@@ -112,6 +113,7 @@ class Catalog:
         self._sources: dict[str, tuple[Any, dict[str, Type]]] = {}
         self._published: dict[str, tuple[Any, DataOrigin]] = {}
         self._accounts: dict[str, str] = {}  # of the tables; a table never changes its account
+        self.versions = FollowedVersions()
 
     # ------------------------------------------------------------------------------------------------- declarations
 
@@ -165,8 +167,9 @@ class Catalog:
         """
         source = named_table(source, table)
         self._check_name(name, others=self._public)
-        check.label(version=version)
-        recorded = None if replacing else recorded_columns(source, types, self._ledger.declaration(name))
+        present = self._ledger.declared(name)
+        version = check.label(version=version) if present is None else present.current(check.label(version=version))
+        recorded = None if replacing or present is None else recorded_columns(source, types, present.declaration)
         columns = recorded or columns_of(self._engine, source, types)
         whose = owner(name, unit, columns, self._protected)
         account = account_of(name, account, whose)
@@ -203,8 +206,8 @@ class Catalog:
             if name in self._sources:  # what was declared before stays as it was
                 self._engine.register(name, *self._sources[name])
             raise
-        self._sources[name] = source, columns
-        self._protected[name] = schema
+        self._sources[name], self._protected[name] = (source, columns), schema
+        self.versions.note_source(name, source)
 
     def _known_limits(self, name: str, account: str, budget: AnyBudget | None) -> tuple[Limits, PrivateLimits | None]:
         """Returns the limits of a table that is in the ledger: what was declared stays as it is.
@@ -219,12 +222,12 @@ class Catalog:
         amount = None if budget is None else split(budget)[0]
         raise missing_limits(self._ledger.account(account).budget if opened else amount)
 
-    def set_limits(self, name: str, limits: Limits) -> None:
-        """Fills in limits that were found privately."""
-        schema = self._protected[name]
-        if schema.private_limits is not None:
+    def set_limits(self, table: TableSchema, limits: Limits) -> None:
+        """Fills in limits that were found privately, unless another question has moved on to a version without them."""
+        schema = self._protected[table.name]
+        if schema.private_limits is not None and schema.version == table.version:
             found = replace(schema.private_limits, found=True)
-            self._protected[name] = replace(schema, limits=limits, private_limits=found)
+            self._protected[table.name] = replace(schema, limits=limits, private_limits=found)
 
     def _with_files(self, schema: TableSchema, folder: Folder) -> TableSchema:
         """Returns the schema of a folder; accounts may not have folders inside each other's, or files had two budgets.
@@ -330,12 +333,16 @@ class Catalog:
         """
         for name in names:
             schema = self._protected.get(name)
-            if schema is None:
+            present = None if schema is None else self._ledger.declared(name)
+            if schema is None or present is None:
                 continue
-            present, own = self._ledger.declaration(name), declaration(schema)
-            if present is not None and present != own:
+            own = declaration(schema)
+            if present.declaration != own:
                 hint = "The declaration changed after this curator was opened. Protect the table as it is declared now."
-                raise DeclarationChanged(name, differences(own, present), hint)
+                raise DeclarationChanged(name, differences(own, present.declaration), hint)
+            moved = self.versions.follow(schema, present)
+            if moved is not schema:  # a question that began before keeps the table as it was planned with it
+                self._protected[name] = moved
 
     def source(self, name: str) -> Any:
         """Returns what a protected table was made of.
@@ -363,10 +370,8 @@ class Catalog:
     def read(self, question: str | Question, parameters: Parameters = None) -> BoundQuestion:
         """Returns a question as a plan, with what is declared about its tables and the account that pays."""
         stage("Reading the question")
-        plan = self.parse(question, parameters)
-        if not isinstance(question, str):
-            return self.bind(plan)
-        return self.bind(plan, sql=as_asked(question, parameters) if parameters else question)
+        sql = "" if not isinstance(question, str) else as_asked(question, parameters) if parameters else question
+        return self.versions.plan_once(lambda: self.bind(self.parse(question, parameters), sql=sql))
 
     def parse(self, question: str | Question, parameters: Parameters = None) -> Question:
         """Returns a question as a plan.
@@ -397,6 +402,9 @@ class Catalog:
             UnsupportedQuery: if they cannot be learned from privately.
             UnknownTable: if it names a table that is not here.
         """
+        return self.versions.read_at_once(lambda: self._parse_rows(question))
+
+    def _parse_rows(self, question: str) -> TrainingRows:
         try:
             rows = training_rows(question, self.schemas, self._today)
         except UnknownTable as unknown:
