@@ -30,6 +30,7 @@ from discreet.dataclass import dataclass
 from discreet.engines.abstract_engine import Engine
 from discreet.engines.duckdb.sources import files_of, named_table
 from discreet.engines.folders.folder import Folder
+from discreet.engines.sources.lake_table import pin, pinned
 from discreet.errors import DeclarationChanged, InvalidParameter, UnknownTable, UnsupportedQuery
 from discreet.ledger import Ledger
 from discreet.ledger.redeclaration import differences
@@ -166,6 +167,7 @@ class Catalog:
         source = named_table(source, table)
         self._check_name(name, others=self._public)
         check.label(version=version)
+        source = pinned(source, version, self._ledger.origins().get(name, {}).get("files", {}))
         recorded = None if replacing else recorded_columns(source, types, self._ledger.declaration(name))
         columns = recorded or columns_of(self._engine, source, types)
         whose = owner(name, unit, columns, self._protected)
@@ -194,7 +196,7 @@ class Catalog:
         )
         if isinstance(source, Folder):
             schema = self._with_files(schema, source)
-        origin = DataOrigin.of(self._files(source), identity)
+        origin = DataOrigin.of({**self._files(source), **pin(source, version)}, identity)
         self._known_data.require_one_budget(origin, source, name=name, account=account)
         self._engine.register(name, source, columns)
         try:
