@@ -1,10 +1,10 @@
 """Iceberg tables: what the metadata of a table say of one of its snapshots, as `pyiceberg` reads them.
 
 A table is named by its catalog, which the configuration of pyiceberg describes (`.pyiceberg.yaml`, or the environment),
-so that no credentials pass through here; or by a file of metadata. Columns are found in files by the ids
-of their fields, as the format has it: a renamed column is the same, and one that was dropped and added again is another.
-Files without ids are read by the name mapping of the table. The value of a column that a file does not have is that of
-its partition, where the partition is by the column itself, or else the default of the column, or else NULL.
+so that no credentials pass through here; or by a file of metadata. Columns are found in files by the ids of their
+fields: a renamed column is the same, and one that was dropped and added again is another. Files without ids are read by
+the name mapping of the table. The value of a column that a file does not have is that of its partition, where the
+partition is by the column itself, or else the default of the column, or else NULL.
 """
 
 from __future__ import annotations
