@@ -63,7 +63,7 @@ OFFERED: tuple[OfferedSource, ...] = (
         example='`"visits_delta/"`',
         types="carried, those of partitions too",
         pushed_down=f"{_CHOSEN}; partitions are not left out",
-        refused="files outside its folder, which may have another budget; features of the protocol that are not known",
+        refused="files outside its folder, which may have a budget; unknown features of the protocol",
         classes=("LakeTable",),
     ),
     OfferedSource(
@@ -71,7 +71,7 @@ OFFERED: tuple[OfferedSource, ...] = (
         example='`"iceberg://local/care.visits"`, `"visits/metadata/v3.metadata.json"`',
         types="carried",
         pushed_down=f"{_CHOSEN}; partitions are not left out",
-        refused="files of deleted rows, which are not read yet; files outside its folder, which may have another budget",
+        refused="files of deleted rows, which are not read yet; files outside its folder",
         classes=(),
     ),
     OfferedSource(
