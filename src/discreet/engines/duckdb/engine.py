@@ -72,7 +72,7 @@ _FEW, _MANY, _BYTES_A_PLACE = 12, 22, 64
 _BYTES_KEPT = 1 << 29  # of a text file, whose cells take eight times as much at most where they are kept
 _UNPACKED = 16  # how much longer a packed file may be
 _FOUND_BY_QUERY = (FileSet, FileTable, LakeTable, SqliteTable)
-"""Sources that each query finds as they are then: which files there are, and what a database holds."""
+"""Sources that are found after the charge: which files there are, and what a database holds."""
 _OPENED_LATE = (FileSet, LakeTable, SqliteTable)
 """Those of them of which DuckDB describes nothing."""
 
@@ -145,6 +145,7 @@ class DuckDB(Engine):
         self._most_sorted = MOST_ROWS if memory_limit is None else min(MOST_ROWS, _bytes(memory_limit) // _BYTES_A_ROW)
         self._tables: dict[str, _Table] = {}
         self._open: _Database | None = None
+        self._snapshots = QueryView()  # what was found of them for the open database
         self._lock = threading.RLock()
 
     def schema_of(self, source: Any) -> dict[str, Type]:
@@ -249,8 +250,7 @@ class DuckDB(Engine):
         fetch: Callable[[duckdb.DuckDBPyConnection, _Database, threading.Event], Fetched],
     ) -> GroupColumns:
         """Returns the groups of a statement, fetched by the best one that finds the same."""
-        is_found = any(isinstance(table.source, _FOUND_BY_QUERY) for table in asked.values())
-        with query_view() if is_found else nullcontext() as view:
+        with nullcontext() if self._is_shared(asked) else query_view() as view:
             database = self._shared_database() if view is None else self._database(view, asked)
             cursor = self._cursor(database)
 
@@ -263,6 +263,13 @@ class DuckDB(Engine):
                         raise
 
             return made.groups(stoppable(read, cursor.interrupt, deadline=self._deadline))
+
+    def _is_shared(self, asked: Mapping[str, _Table]) -> bool:
+        """Returns whether tables are read in the database of all queries; to be asked within a read."""
+        found = [table.source for table in asked.values() if isinstance(table.source, _FOUND_BY_QUERY)]
+        if not all(isinstance(source, LakeTable) for source in found):
+            return False
+        return not found or asked.keys() <= self._shared_database().readable.keys()
 
     def _sort_rows(
         self,
@@ -293,6 +300,7 @@ class DuckDB(Engine):
         if self._open is not None:
             self._open.connection.close()
         self._open = None
+        self._snapshots.close()
 
     def _cursor(self, database: _Database | None = None) -> duckdb.DuckDBPyConnection:
         return (self._shared_database() if database is None else database).connection.cursor()
@@ -327,14 +335,22 @@ class DuckDB(Engine):
         with self._lock:
             if self._open is None:
                 named = {f"t{place}": table for place, table in enumerate(self._tables.values())}
+                lasting = ((name, table, self._lasting_source(name, table)) for name, table in named.items())
                 self._open = self._open_sealed_database(
-                    {
-                        name: (table.source, table.columns)
-                        for name, table in named.items()
-                        if not isinstance(table.source, _FOUND_BY_QUERY)
-                    }
+                    {name: (source, table.columns) for name, table, source in lasting if source is not None}
                 )
             return self._open
+
+    def _lasting_source(self, name: str, table: _Table) -> Source | None:
+        """Returns a source that stays as it is, so that all queries find it in one database; else None.
+
+        The files of a snapshot never change. One that cannot be read now must not make queries of other tables fail.
+        """
+        if isinstance(table.source, LakeTable):
+            with suppress(InvalidParameter, OSError, SnapshotGone):
+                return self._find_source(self._snapshots, name, table)
+            return None
+        return None if isinstance(table.source, _FOUND_BY_QUERY) else table.source
 
     def _open_sealed_database(self, readable: Mapping[str, Readable], *, deadline: float | None = None) -> _Database:
         """Returns a database that holds these tables and can reach nothing else."""

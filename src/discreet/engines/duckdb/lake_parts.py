@@ -102,6 +102,7 @@ def union_of_lake(
         paths=paths_of_files(listing.files),
         size=listing.size,
         unpacked=_UNPACKED,
+        is_measured=True,  # it costs a scan of one column, once for an open database
     )
 
 
