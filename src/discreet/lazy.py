@@ -60,6 +60,7 @@ if not TYPE_CHECKING:
 
 EXTRAS = {
     "altair": "report",
+    "deltalake": "delta",
     "fastapi": "service",
     "grpc": "spark",
     "jinja2": "report",
@@ -68,6 +69,7 @@ EXTRAS = {
     "polars": "frames",
     "prometheus_client": "service",
     "psycopg": "postgres",
+    "pyiceberg": "iceberg",
     "pyspark": "spark",
     "sklearn": "learn",
     "starlette": "service",

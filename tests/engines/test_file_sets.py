@@ -101,11 +101,14 @@ def test_patterns_that_leave_their_folder_are_refused(tmp_path: Path, pattern: s
 
 
 @pytest.mark.parametrize("kind", ["_delta_log", "metadata/v1.metadata.json"])
-def test_formats_whose_folders_have_deleted_rows_are_refused(tmp_path: Path, kind: str) -> None:
+def test_formats_whose_folders_have_deleted_rows_are_no_folders_of_files(tmp_path: Path, kind: str) -> None:
     written(tmp_path / "part.parquet", n=1)
     (tmp_path / kind).mkdir(parents=True)
-    with pytest.raises(InvalidParameter, match="Write its rows to Parquet"):
-        DuckDB().schema_of(tmp_path)
+    for source in (tmp_path, f"{tmp_path}/*.parquet", f"{tmp_path}/**"):
+        with pytest.raises(InvalidParameter, match="files that are no longer part of it"):
+            FileSet.of_place(source)
+        with pytest.raises(InvalidParameter):
+            DuckDB().schema_of(source)
 
 
 def test_a_list_of_unknown_or_missing_files_is_refused(tmp_path: Path) -> None:

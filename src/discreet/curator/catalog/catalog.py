@@ -31,6 +31,7 @@ from discreet.dataclass import dataclass
 from discreet.engines.abstract_engine import Engine
 from discreet.engines.duckdb.sources import files_of, named_table
 from discreet.engines.folders.folder import Folder
+from discreet.engines.sources.lake_table import pin, pinned
 from discreet.errors import DeclarationChanged, InvalidParameter, UnknownTable, UnsupportedQuery
 from discreet.ledger import Ledger
 from discreet.ledger.redeclaration import differences
@@ -169,6 +170,7 @@ class Catalog:
         self._check_name(name, others=self._public)
         present = self._ledger.declared(name)
         version = check.label(version=version) if present is None else present.current(check.label(version=version))
+        source = pinned(source, version, self._ledger.origins().get(name, {}).get("files", {}))
         recorded = None if replacing or present is None else recorded_columns(source, types, present.declaration)
         columns = recorded or columns_of(self._engine, source, types)
         whose = owner(name, unit, columns, self._protected)
@@ -197,7 +199,7 @@ class Catalog:
         )
         if isinstance(source, Folder):
             schema = self._with_files(schema, source)
-        origin = DataOrigin.of(self._files(source), identity)
+        origin = DataOrigin.of({**self._files(source), **pin(source, version)}, identity)
         self._known_data.require_one_budget(origin, source, name=name, account=account)
         self._engine.register(name, source, columns)
         try:

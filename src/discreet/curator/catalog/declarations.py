@@ -21,6 +21,7 @@ from discreet.curator.catalog.unit_of_privacy import owner as owner_of
 from discreet.engines.abstract_engine import Engine
 from discreet.engines.duckdb.sources import ArrowFrame, Csv, source_of
 from discreet.engines.sources.file_set import FileSet
+from discreet.engines.sources.lake_table import LakeTable
 from discreet.engines.sources.sqlite_table import SqliteTable
 from discreet.errors import InvalidParameter
 from discreet.lazy import Module
@@ -84,7 +85,7 @@ def columns_of(engine: Engine, source: Any, types: Mapping[str, str] | None) -> 
 def _is_many_files(source: Any) -> bool:
     """Returns whether a source is files that each query lists anew."""
     try:
-        return isinstance(source_of(source), FileSet)
+        return isinstance(source_of(source), FileSet | LakeTable)
     except InvalidParameter:
         return False
 

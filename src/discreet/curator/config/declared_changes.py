@@ -11,6 +11,7 @@ from discreet.curator.config.enrolment import enrol, naming
 from discreet.curator.config.toml_file import Config
 from discreet.dataclass import dataclass
 from discreet.engines.by_source import by_source, engine_at
+from discreet.engines.sources.lake_table import is_pin
 from discreet.errors import LedgerMissing
 from discreet.ledger import Ledger, is_there
 from discreet.ledger.redeclaration import check_same_people, differences
@@ -83,7 +84,9 @@ def _data(known: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterator[str]:
     if new_version:
         yield f"version: {known['versions'][-1] or 'none'} -> {version or 'none'}"
     before, after = known.get("files", {}), wanted.get("files", {})
-    paths = [path for path in after if path not in before]
+    if new_version and any(map(is_pin, after)):
+        yield "source: its newest snapshot is read from now on"
+    paths = [path for path in after if path not in before and not is_pin(path)]
     if before and paths:
         yield f"source: {', '.join(PurePath(path).name for path in paths)} is read from now on"
         if not new_version:

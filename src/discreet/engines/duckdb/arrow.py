@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from discreet.errors import InvalidParameter
 from discreet.lazy import load, pa, pc, pq
 
@@ -62,18 +64,29 @@ def stream_of(given: Any) -> PlainBatchStream:
     return PlainBatchStream(reader.schema, lambda: pa.RecordBatchReader.from_stream(given))
 
 
-def parquet(paths: Sequence[Path], names: Sequence[str], *, counted: bool = False) -> PlainBatchStream:
-    """Reads columns of Parquet files of the same schema, in batches."""
+def parquet(
+    paths: Sequence[Path], names: Sequence[str], *, counted: bool = False, without: Any = None
+) -> PlainBatchStream:
+    """Reads columns of Parquet files of the same schema, in batches; of one, perhaps without some rows."""
 
     def batches() -> Iterator[Any]:
         for path in paths:
+            first = 0
             with pq.ParquetFile(path) as file:
                 for batch in file.iter_batches(_ROWS, columns=names):
-                    yield batch.select(names)
+                    shown = batch.select(names)
+                    yield shown if without is None else _without_rows(shown, without - first)
+                    first += batch.num_rows
 
     with pq.ParquetFile(paths[0]) as file:
         schema = file.schema_arrow
     return PlainBatchStream(pa.schema([schema.field(name) for name in names]), batches, counted=counted)
+
+
+def _without_rows(batch: Any, numbers: Any) -> Any:
+    kept = np.ones(batch.num_rows, bool)
+    kept[numbers[(numbers >= 0) & (numbers < batch.num_rows)]] = False
+    return batch.filter(pa.array(kept))
 
 
 def parquet_names(path: Path) -> list[str]:

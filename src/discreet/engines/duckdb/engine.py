@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Collection, Mapping
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -26,6 +26,7 @@ from discreet.engines.abstract_engine import Engine, check_columns
 from discreet.engines.duckdb.declared_columns import declared_columns
 from discreet.engines.duckdb.dialect import DIALECT, ID_FUNCTION
 from discreet.engines.duckdb.file_parts import describe_files, union_of_files
+from discreet.engines.duckdb.lake_parts import union_of_lake
 from discreet.engines.duckdb.source_tables import (
     FATAL,
     Readable,
@@ -49,6 +50,7 @@ from discreet.engines.duckdb.sources import (
 )
 from discreet.engines.duckdb.stored_tables import attached_table, copied_table, is_locked
 from discreet.engines.sources.file_set import PACKINGS, FileSet, Listing
+from discreet.engines.sources.lake_table import LakeTable, SnapshotGone
 from discreet.engines.sources.query_view import QueryView, query_view
 from discreet.engines.sources.sqlite_table import SqliteSnapshot, SqliteTable
 from discreet.engines.sql.contribution_bounds import SORTED_ROWS
@@ -69,8 +71,10 @@ from discreet.progress import stoppable
 _FEW, _MANY, _BYTES_A_PLACE = 12, 22, 64
 _BYTES_KEPT = 1 << 29  # of a text file, whose cells take eight times as much at most where they are kept
 _UNPACKED = 16  # how much longer a packed file may be
-_FOUND_BY_QUERY = (FileSet, FileTable, SqliteTable)
-"""Sources that each query finds as they are then: which files there are, and what a database holds."""
+_FOUND_BY_QUERY = (FileSet, FileTable, LakeTable, SqliteTable)
+"""Sources that are found after the charge: which files there are, and what a database holds."""
+_OPENED_LATE = (FileSet, LakeTable, SqliteTable)
+"""Those of them of which DuckDB describes nothing."""
 
 _PLACES = 1_000_000  # among which DuckDB looks up a number by its place
 _FEW_ROWS = 10_000  # are not worth another statement
@@ -141,6 +145,7 @@ class DuckDB(Engine):
         self._most_sorted = MOST_ROWS if memory_limit is None else min(MOST_ROWS, _bytes(memory_limit) // _BYTES_A_ROW)
         self._tables: dict[str, _Table] = {}
         self._open: _Database | None = None
+        self._snapshots = QueryView()  # what was found of them for the open database
         self._lock = threading.RLock()
 
     def schema_of(self, source: Any) -> dict[str, Type]:
@@ -148,19 +153,27 @@ class DuckDB(Engine):
         kind = source_of(source)
         if isinstance(kind, Csv | SqliteTable):
             return {}
+        if isinstance(kind, LakeTable):
+            return kind.schema()
         if isinstance(kind, FileSet):
             return {name: told for name, told in describe_files(kind).items() if told is not None}
         untyped = kind.texts if isinstance(kind, ArrowFrame) else ()
         return {name: column.type for name, column in describe_source(kind).items() if name not in untyped}
 
     def check(self, names: Collection[str], expressions: Collection[Expression]) -> None:
-        """Refuses tables of a database that another program writes to: reading would fail after the charge."""
+        """Refuses tables of a database that another program writes to, and of snapshots that are gone.
+
+        Reading them would fail after the charge.
+        """
         del expressions
         for name in names:
             source = self._tables[name].source if name in self._tables else None
             if isinstance(source, FileTable | SqliteTable) and is_locked(source):
                 reason = f"The database of table {name!r} cannot be opened: another program may be writing to it."
                 raise UnsupportedQuery(reason, "Ask again when it has closed the database.")
+            if isinstance(source, LakeTable) and source.is_gone():
+                reason = f"The snapshot of table {name!r} that was protected is no longer there."
+                raise UnsupportedQuery(reason, "A steward can protect its newest snapshot as another version.")
 
     def close(self) -> None:
         """Closes the database; running questions end with `QueryFailed`."""
@@ -171,10 +184,14 @@ class DuckDB(Engine):
 
     def _attach(self, name: str, source: Any, columns: Mapping[str, Type]) -> None:
         kind = source_of(source)
-        known = declared_columns(columns) if isinstance(kind, FileSet | SqliteTable) else describe_source(kind)
+        known = declared_columns(columns) if isinstance(kind, _OPENED_LATE) else describe_source(kind)
         if isinstance(kind, SqliteTable):  # whose cells are read as whatever they are declared
             known = {column: known[column] for column in columns if column in kind.columns()}
-        check_columns(name, {column: each.type for column, each in known.items()}, columns, hint=_UNREADABLE)
+        types = {column: each.type for column, each in known.items()}
+        if isinstance(kind, LakeTable):
+            with suppress(SnapshotGone):  # then queries are refused, and stored answers are still there
+                types = kind.read_snapshot().types
+        check_columns(name, types, columns, hint=_UNREADABLE)
         known = declared_columns(columns) if isinstance(kind, _FOUND_BY_QUERY) else known
         with self._lock:
             self._tables[name] = _Table(kind, {column: known[column] for column in columns})
@@ -233,8 +250,7 @@ class DuckDB(Engine):
         fetch: Callable[[duckdb.DuckDBPyConnection, _Database, threading.Event], Fetched],
     ) -> GroupColumns:
         """Returns the groups of a statement, fetched by the best one that finds the same."""
-        is_found = any(isinstance(table.source, _FOUND_BY_QUERY) for table in asked.values())
-        with query_view() if is_found else nullcontext() as view:
+        with nullcontext() if self._is_shared(asked) else query_view() as view:
             database = self._shared_database() if view is None else self._database(view, asked)
             cursor = self._cursor(database)
 
@@ -247,6 +263,13 @@ class DuckDB(Engine):
                         raise
 
             return made.groups(stoppable(read, cursor.interrupt, deadline=self._deadline))
+
+    def _is_shared(self, asked: Mapping[str, _Table]) -> bool:
+        """Returns whether tables are read in the database of all queries; to be asked within a read."""
+        found = [table.source for table in asked.values() if isinstance(table.source, _FOUND_BY_QUERY)]
+        if not all(isinstance(source, LakeTable) for source in found):
+            return False
+        return not found or asked.keys() <= self._shared_database().readable.keys()
 
     def _sort_rows(
         self,
@@ -277,6 +300,7 @@ class DuckDB(Engine):
         if self._open is not None:
             self._open.connection.close()
         self._open = None
+        self._snapshots.close()
 
     def _cursor(self, database: _Database | None = None) -> duckdb.DuckDBPyConnection:
         return (self._shared_database() if database is None else database).connection.cursor()
@@ -299,6 +323,9 @@ class DuckDB(Engine):
         if isinstance(source, FileSet):
             listing = view.once((id(self), name), source.list_files, Listing.close)
             return union_of_files(name, listing, declared)
+        if isinstance(source, LakeTable):
+            listing = view.once((id(self), name), source.list_files, Listing.close)
+            return union_of_lake(name, source.read_snapshot(), listing, declared)
         if isinstance(source, SqliteTable):
             snapshot = view.once((id(self), name), lambda: SqliteSnapshot(source), SqliteSnapshot.close)
             return copied_table(name, source, snapshot, declared)
@@ -308,14 +335,22 @@ class DuckDB(Engine):
         with self._lock:
             if self._open is None:
                 named = {f"t{place}": table for place, table in enumerate(self._tables.values())}
+                lasting = ((name, table, self._lasting_source(name, table)) for name, table in named.items())
                 self._open = self._open_sealed_database(
-                    {
-                        name: (table.source, table.columns)
-                        for name, table in named.items()
-                        if not isinstance(table.source, _FOUND_BY_QUERY)
-                    }
+                    {name: (source, table.columns) for name, table, source in lasting if source is not None}
                 )
             return self._open
+
+    def _lasting_source(self, name: str, table: _Table) -> Source | None:
+        """Returns a source that stays as it is, so that all queries find it in one database; else None.
+
+        The files of a snapshot never change. One that cannot be read now must not make queries of other tables fail.
+        """
+        if isinstance(table.source, LakeTable):
+            with suppress(InvalidParameter, OSError, SnapshotGone):
+                return self._find_source(self._snapshots, name, table)
+            return None
+        return None if isinstance(table.source, _FOUND_BY_QUERY) else table.source
 
     def _open_sealed_database(self, readable: Mapping[str, Readable], *, deadline: float | None = None) -> _Database:
         """Returns a database that holds these tables and can reach nothing else."""

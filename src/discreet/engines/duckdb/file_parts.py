@@ -73,7 +73,8 @@ class FileFormat:
 # -------------------------------------------------------------------------------------------------------------- formats
 
 
-def _paths(files: Iterable[ListedFile]) -> tuple[Path, ...]:
+def paths_of_files(files: Iterable[ListedFile]) -> tuple[Path, ...]:
+    """Returns where files are read."""
     return tuple(Path(file.place) for file in files)
 
 
@@ -82,21 +83,21 @@ def _text_column(sql: str) -> DuckDBColumn:
 
 
 def _parquet_shapes(files: Sequence[ListedFile]) -> Sequence[Hashable]:
-    known = footers(_paths(files))
+    known = footers(paths_of_files(files))
     return [known[file.place] for file in files]
 
 
-def _is_shadowed(shape: Any) -> bool:
+def is_shadowed(shape: Any) -> bool:
     """Returns whether a column of Parquet is called as DuckDB's own, which tell rows and files apart."""
     return any(str(name).lower() in PLACE for name, *_ in shape)
 
 
-def _parquet(files: Sequence[ListedFile], names: Collection[str]) -> FileGroup:
+def parquet_files(files: Sequence[ListedFile], names: Collection[str]) -> FileGroup:
     """Files are read by DuckDB; those in which it could not tell rows apart are read by Arrow."""
     del names
-    paths = _paths(files)
-    if _is_shadowed(footers(paths[:1])[files[0].place]):
-        return _frame(files, arrow.parquet(paths, arrow.parquet_names(paths[0]), counted=True))
+    paths = paths_of_files(files)
+    if is_shadowed(footers(paths[:1])[files[0].place]):
+        return frame_of_files(files, arrow.parquet(paths, arrow.parquet_names(paths[0]), counted=True))
     return FileGroup(tuple(files), describe_source(Parquet(paths[:1])), Parquet(paths))
 
 
@@ -113,20 +114,23 @@ def _csv(files: Sequence[ListedFile], names: Collection[str]) -> FileGroup:
     columns = dict[str, DuckDBColumn]()
     for name, place in zip(header.names, places, strict=True):
         columns.setdefault(name, _text_column(DIALECT.quote_name(place)))
-    return FileGroup(tuple(files), columns, Csv(_paths(files), places, header.delimiter, files[0].packing or "none"))
+    return FileGroup(
+        tuple(files), columns, Csv(paths_of_files(files), places, header.delimiter, files[0].packing or "none")
+    )
 
 
 def _json(files: Sequence[ListedFile], names: Collection[str]) -> FileGroup:
     columns = {name: _text_column(DIALECT.quote_name(f"#{place}")) for place, name in enumerate(names)}
-    return FileGroup(tuple(files), columns, JsonLines(_paths(files), tuple(names), files[0].packing or "none"))
+    return FileGroup(tuple(files), columns, JsonLines(paths_of_files(files), tuple(names), files[0].packing or "none"))
 
 
 def _arrow(files: Sequence[ListedFile], names: Collection[str]) -> FileGroup:
     del names
-    return _frame(files, arrow.ipc_files(_paths(files)))
+    return frame_of_files(files, arrow.ipc_files(paths_of_files(files)))
 
 
-def _frame(files: Sequence[ListedFile], stream: Any) -> FileGroup:
+def frame_of_files(files: Sequence[ListedFile], stream: Any) -> FileGroup:
+    """Returns files that are read by Arrow."""
     frame = ArrowFrame(stream)
     columns = {name: column for name, column in describe_source(frame).items() if name != arrow.ROWS}
     return FileGroup(tuple(files), columns, frame)
@@ -135,11 +139,13 @@ def _frame(files: Sequence[ListedFile], stream: Any) -> FileGroup:
 _INDEX = PLACE[0]  # the place of a row's file among those of a scan
 
 FORMATS: Mapping[str, FileFormat] = {
-    "parquet": FileFormat(shapes=_parquet_shapes, group=_parquet, is_split=_is_shadowed),
+    "parquet": FileFormat(shapes=_parquet_shapes, group=parquet_files, is_split=is_shadowed),
     "csv": FileFormat(shapes=_csv_shapes, group=_csv, is_slow=True),
     "ndjson": FileFormat(shapes=lambda files: [file.packing for file in files], group=_json, is_slow=True),
     "arrow": FileFormat(
-        shapes=lambda files: [arrow.ipc_schema(path) for path in _paths(files)], group=_arrow, is_split=lambda _: True
+        shapes=lambda files: [arrow.ipc_schema(path) for path in paths_of_files(files)],
+        group=_arrow,
+        is_split=lambda _: True,
     ),
 }
 """Formats that files of one table may have, by the names that `file_set.format_of` gives them."""
@@ -192,7 +198,7 @@ def steward_table(name: str, source: FileSet) -> tuple[Listing, ComposedTable, d
     listing = _list_for_steward(source)
     for packing in sorted({file.packing for file in listing.files if file.format == "ndjson"}):
         lines = [file for file in listing.files if (file.format, file.packing) == ("ndjson", packing)]
-        columns = dict.fromkeys(json_names(_paths(lines), packing or "none"), Type.TEXT) | columns
+        columns = dict.fromkeys(json_names(paths_of_files(lines), packing or "none"), Type.TEXT) | columns
     return listing, union_of_files(name, listing, columns), columns
 
 
@@ -239,10 +245,10 @@ def _union(name: str, listing: Listing, columns: Mapping[str, Type], *, careful:
         stored |= {n: (Type.TEXT, _partition(group.files, n)) for n in group.partitions & columns.keys()}
         queries.append(select_declared(part, stored, columns))
     return ComposedTable(
-        sql=" UNION ALL ".join(queries) or _empty(columns),
+        sql=" UNION ALL ".join(queries) or empty(columns),
         parts=parts,
         careful=partial(_union, name, listing, columns, careful=True),
-        paths=_paths(listing.files),
+        paths=paths_of_files(listing.files),
         size=listing.size,
         unpacked=max((_PACKED if file.packing else _STORED for file in listing.files), default=1),
         is_slow=any(FORMATS[file.format].is_slow for file in listing.files),
@@ -252,15 +258,20 @@ def _union(name: str, listing: Listing, columns: Mapping[str, Type], *, careful:
 
 def _partition(files: Sequence[ListedFile], name: str) -> str:
     """Writes a partition's value: that of the file which a row is from."""
-    values = [_text(file.partitions[name]) for file in files]
+    return value_by_file([constant(file.partitions[name]) for file in files])
+
+
+def value_by_file(values: Sequence[str]) -> str:
+    """Writes the value of the file that a row is from, of those of the files of a scan, in their order."""
     return values[0] if len(set(values)) == 1 else f"([{', '.join(values)}])[CAST({_INDEX} AS BIGINT) + 1]"
 
 
-def _text(value: str | None) -> str:
+def constant(value: str | None) -> str:
     """Writes a text as its bytes, for it may be anything; a value that no folder names is NULL."""
     return "CAST(NULL AS VARCHAR)" if value is None else f"decode(from_hex('{value.encode().hex()}'))"
 
 
-def _empty(columns: Mapping[str, Type]) -> str:
+def empty(columns: Mapping[str, Type]) -> str:
+    """Writes a query for a table without rows."""
     shown = (f"{DIALECT.cast('NULL', kind)} AS {DIALECT.quote_name(name)}" for name, kind in columns.items())
     return f"SELECT {', '.join(shown)} WHERE false"

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
@@ -119,7 +119,7 @@ def write_select_list(chosen: Iterable[tuple[str, DuckDBColumn]]) -> str:
     return ", ".join(f"{column.sql} AS {DIALECT.quote_name(name)}" for name, column in chosen) or "NULL"
 
 
-def put(connection: duckdb.DuckDBPyConnection, readable: Readable, name: str) -> None:
+def put(connection: duckdb.DuckDBPyConnection, readable: Readable, name: str, *, kind: str = "") -> None:
     """Makes columns readable under a name: a frame is copied, everything else stays where it is."""
     source, columns = readable
     if isinstance(source, ComposedTable):
@@ -128,7 +128,7 @@ def put(connection: duckdb.DuckDBPyConnection, readable: Readable, name: str) ->
         connection.execute(f"CREATE VIEW {name} AS {source.sql}")
         return
     text = _PREPARE[type(source)](connection, source, name)
-    kind = "TABLE" if isinstance(source, ArrowFrame) else "VIEW"
+    kind = kind or ("TABLE" if isinstance(source, ArrowFrame) else "VIEW")
     connection.execute(f"CREATE {kind} {name} AS SELECT {write_select_list(columns.items())} FROM {text}")
     if isinstance(source, ArrowFrame):
         connection.unregister(text)
@@ -182,13 +182,17 @@ def twice(connection: duckdb.DuckDBPyConnection, asked: Mapping[str, Readable], 
         if isinstance(source, Parquet):
             take_care(connection, source, columns, name)
         elif isinstance(source, ComposedTable) and source.careful is not None:
-            _take_care_of_files(connection, source.careful(), name)
+            _take_care_of_files(connection, source.careful(), name, source.parts)
     return read()
 
 
-def _take_care_of_files(connection: duckdb.DuckDBPyConnection, careful: ComposedTable, name: str) -> None:
-    """Puts temporary views in the place of a table of many files, and of each of its parts."""
+def _take_care_of_files(
+    connection: duckdb.DuckDBPyConnection, careful: ComposedTable, name: str, known: Collection[str]
+) -> None:
+    """Puts temporary views in the place of a table of many files, and of each of its parts; copies new parts."""
     for part, (source, columns) in careful.parts.items():
+        if isinstance(source, ArrowFrame) and part not in known:
+            put(connection, (source, columns), part, kind="TEMP TABLE")
         if isinstance(source, Parquet) and not take_care(connection, source, columns, part):
             shown = write_select_list(columns.items())
             connection.execute(f"CREATE TEMP VIEW {part} AS SELECT {shown} FROM {from_text(source)}")
@@ -443,13 +447,17 @@ def _leaves(connection: duckdb.DuckDBPyConnection, path: Path) -> dict[str, _Lea
     return found
 
 
-def footers(paths: Sequence[Path]) -> dict[str, tuple[tuple[Any, ...], ...]]:
+def footers(paths: Sequence[Path], *, ids: bool = False) -> dict[str, tuple[tuple[Any, ...], ...]]:
     """Returns how each file stores its columns, by its path; files that say the same are read by one scan.
+
+    Each row is about a column or a part of one: its name, the number of its parts, its types; at the end the id of its
+    field, if ids are asked for.
 
     Raises:
         InvalidParameter: if one of them cannot be read.
     """
     described = "name, num_children, duckdb_type, type, type_length, precision, scale, converted_type, logical_type"
+    described += ", field_id" if ids else ""
     found: dict[str, list[tuple[Any, ...]]] = {str(path): [] for path in paths}
     try:
         with describer() as connection:
@@ -459,6 +467,17 @@ def footers(paths: Sequence[Path]) -> dict[str, tuple[tuple[Any, ...], ...]]:
     except duckdb.Error:
         raise InvalidParameter("source", "a Parquet file", "to be readable", "Write it again.") from None
     return {path: tuple(facts) for path, facts in found.items()}
+
+
+def columns_in(footer: Sequence[tuple[Any, ...]]) -> dict[str, int | None]:
+    """Returns the columns of a file that have no parts, with the ids of their fields, from a footer with ids."""
+    found, place = dict[str, int | None](), 1
+    while place < len(footer):
+        name, children, *_, field_id = footer[place]
+        if not children:
+            found.setdefault(name, field_id)
+        place += _size(footer, place)
+    return found
 
 
 def _size(rows: Sequence[tuple[Any, ...]], place: int) -> int:

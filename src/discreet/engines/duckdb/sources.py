@@ -21,6 +21,7 @@ from discreet.engines.duckdb.csv_header import first_record, read_header, split_
 from discreet.engines.duckdb.dialect import DIALECT
 from discreet.engines.folders.folder import Folder
 from discreet.engines.sources.file_set import FileSet, format_of
+from discreet.engines.sources.lake_table import LakeTable, SnapshotGone, lake_place, newest_snapshot
 from discreet.engines.sources.sqlite_table import SqliteTable
 from discreet.errors import InternalError, InvalidParameter
 from discreet.lazy import nw
@@ -118,7 +119,7 @@ class ComposedTable:
     is_measured: bool = False
 
 
-Source = Parquet | Csv | JsonLines | ArrowFrame | FileTable | SqliteTable | FileSet | ComposedTable
+Source = Parquet | Csv | JsonLines | ArrowFrame | FileTable | SqliteTable | FileSet | LakeTable | ComposedTable
 
 
 def source_of(given: Any) -> Source:
@@ -129,7 +130,7 @@ def source_of(given: Any) -> Source:
     """
     if isinstance(given, FileTable):
         return FileTable(path=existing(given.path), table=given.table, schema=given.schema)
-    if isinstance(given, FileSet):
+    if isinstance(given, FileSet | LakeTable):
         return given
     if isinstance(given, SqliteTable):
         return SqliteTable(path=existing(given.path), table=given.table)
@@ -137,7 +138,7 @@ def source_of(given: Any) -> Source:
         hint = 'It has tables. Name one: table="visits", or table="schema.visits" in DuckDB.'
         raise InvalidParameter("table", None, "to be given for a database", hint)
     if isinstance(given, str | Path):
-        return FileSet.of_place(given) or _file(existing(given))
+        return newest_snapshot(given) or FileSet.of_place(given) or _file(existing(given))
     if isinstance(given, Sequence) and given and all(isinstance(path, str | Path) for path in given):
         return FileSet.of_paths(given) if len(given) > 1 else _file(existing(given[0]))
     return _frame(given)
@@ -278,10 +279,11 @@ def files_of(source: Any) -> dict[str, str]:
     Raises:
         InvalidParameter: if a file is not there.
     """
-    if isinstance(source, Folder):
+    if isinstance(source, Folder | FileSet | LakeTable):
         return source.origins
-    if isinstance(source, FileSet):
-        return source.origins
+    if lake_place(source) is not None:
+        lake = newest_snapshot(source)
+        return {} if lake is None else lake.origins
     if isinstance(source, FileTable | SqliteTable):
         schema = f"{source.schema}." if isinstance(source, FileTable) else ""
         table = f"#{schema}{source.table}".casefold()  # neither tells letter cases apart
@@ -295,17 +297,22 @@ def files_of(source: Any) -> dict[str, str]:
 
 
 def present_files(source: Any) -> dict[str, str]:
-    """Returns the files that a folder, a pattern or a list has now, as `files_of` does; {} of other sources.
+    """Returns the files that a folder, a pattern, a list or a snapshot has, as `files_of` does; {} of other sources.
 
     For a comparison while a steward protects something. It is never kept: which files there are is private.
     """
     try:
         kind = source_of(source)
-        if not isinstance(kind, FileSet):
+        if not isinstance(kind, FileSet | LakeTable):
             return {}
+        root = kind.root if isinstance(kind, FileSet) else kind.place
         with kind.list_files() as listing:
-            return {f"{kind.root}/#{place}": file.inode for place, file in enumerate(listing.files)}
-    except (InvalidParameter, OSError):  # what cannot be listed is refused elsewhere, or is another engine's
+            return {f"{root}/#{place}": file.inode for place, file in enumerate(listing.files)}
+    except (
+        InvalidParameter,
+        OSError,
+        SnapshotGone,
+    ):  # what cannot be listed is refused elsewhere, or is another engine's
         return {}
 
 

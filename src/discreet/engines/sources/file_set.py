@@ -175,7 +175,7 @@ class FileSet:
             for path, named in self._paths():
                 known = format_of(path.name, named=named)
                 if known is not None:
-                    found.append(self._describe_file(path, known, descriptors))
+                    found.append(describe_file(path, known, self._partitions(path), descriptors))
         except BaseException:
             Listing((), descriptors).close()
             raise
@@ -189,23 +189,31 @@ class FileSet:
         named = self.pattern[-1].lower().endswith((_NAMED_ONLY, *(f"{_NAMED_ONLY}{one}" for one in PACKINGS)))
         yield from ((path, named) for path in sorted(set(_matching(self.root, self.pattern))))
 
-    def _describe_file(self, path: Path, known: tuple[str, str], descriptors: list[int]) -> ListedFile:
-        state = path.stat(follow_symlinks=False)
-        if not stat.S_ISREG(state.st_mode):
-            raise OSError
-        place = str(path)
-        if _is_odd(place):
-            descriptors.append(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC))
-            place = f"/dev/fd/{descriptors[-1]}"
-        folders = path.parent.parts if self.paths else path.parent.relative_to(self.root).parts
-        return ListedFile(
-            place=place,
-            format=known[0],
-            packing=known[1],
-            partitions=partitions_of(folders),
-            size=state.st_size,
-            inode=f"{state.st_dev}:{state.st_ino}",
-        )
+    def _partitions(self, path: Path) -> Partitions:
+        return partitions_of(path.parent.parts if self.paths else path.parent.relative_to(self.root).parts)
+
+
+def describe_file(path: Path, known: tuple[str, str], partitions: Partitions, descriptors: list[int]) -> ListedFile:
+    """Returns a file as it is now; one whose name would be taken for a pattern is opened, and the descriptor added.
+
+    Raises:
+        OSError: if it is gone, or is a link or anything else than a file.
+    """
+    state = path.stat(follow_symlinks=False)
+    if not stat.S_ISREG(state.st_mode):
+        raise OSError
+    place = str(path)
+    if _is_odd(place):
+        descriptors.append(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC))
+        place = f"/dev/fd/{descriptors[-1]}"
+    return ListedFile(
+        place=place,
+        format=known[0],
+        packing=known[1],
+        partitions=partitions,
+        size=state.st_size,
+        inode=f"{state.st_dev}:{state.st_ino}",
+    )
 
 
 def partitions_of(folders: Sequence[str]) -> dict[str, str | None]:
@@ -272,15 +280,27 @@ def _checked_folder(root: Path) -> Path:
     """
     if root == Path(root.anchor):
         raise InvalidParameter("source", str(root), "to be a folder of files", _HINT)
-    if _is_odd(str(root)):  # each of its files would have to stay open
+    check_plain(root)
+    iceberg = any(name.name.endswith(".metadata.json") for name in _names(root / "metadata"))
+    for kind, found, instead in (
+        ("Delta", (root / "_delta_log").is_dir(), "Name the folder of the table as it is, without a pattern."),
+        ("Iceberg", iceberg, 'Name its table in a catalog, "iceberg://CATALOG/NAMESPACE.TABLE", or a metadata file.'),
+    ):
+        if found:
+            hint = f"Its folder also has files that are no longer part of it. {instead}"
+            raise InvalidParameter("source", str(root), f"not to be a folder of the {kind} format", hint)
+    return root
+
+
+def check_plain(root: Path) -> None:
+    """Refuses a folder whose path would be taken for a pattern: each of its files would have to stay open.
+
+    Raises:
+        InvalidParameter: if it is one.
+    """
+    if _is_odd(str(root)):
         hint = "Rename the folder, or what it is in."
         raise InvalidParameter("source", str(root), "to have a path without the signs * ? [ {", hint)
-    iceberg = any(name.name.endswith(".metadata.json") for name in _names(root / "metadata"))
-    for kind, found in (("Delta", (root / "_delta_log").is_dir()), ("Iceberg", iceberg)):
-        if found:
-            hint = f"Its folder also has files that are no longer part of it. Write its rows to Parquet from {kind}."
-            raise InvalidParameter("source", str(root), f"not to be a {kind} table", hint)
-    return root
 
 
 def _names(folder: Path) -> list[Path]:

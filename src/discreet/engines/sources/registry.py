@@ -19,7 +19,7 @@ class OfferedSource:
         types: where the types of its columns come from.
         pushed_down: what of a query is done where the rows lie, so that the rest is not read.
         refused: what is refused, and why.
-        classes: the classes that an engine makes of it.
+        classes: the classes that an engine makes of it; none if it makes those of the entry before.
     """
 
     name: str
@@ -55,8 +55,24 @@ OFFERED: tuple[OfferedSource, ...] = (
         example='`"visits/"`, `"visits/**/*.csv"`, `["a.parquet", "b.csv"]`',
         types="carried by Parquet and Arrow, else declared; those of partitions are declared",
         pushed_down=f"{_CHOSEN} of Parquet; partitions are not left out",
-        refused="Delta and Iceberg tables, whose folders hold deleted rows; `..` in a pattern, which leaves its folder",
+        refused="patterns in Delta and Iceberg tables, whose folders hold deleted rows; `..`, which leaves the folder",
         classes=("FileSet", "JsonLines"),
+    ),
+    OfferedSource(
+        name="A Delta table",
+        example='`"visits_delta/"`',
+        types="carried, those of partitions too",
+        pushed_down=f"{_CHOSEN}; partitions are not left out",
+        refused="files outside its folder, which may have a budget; unknown features of the protocol",
+        classes=("LakeTable",),
+    ),
+    OfferedSource(
+        name="An Iceberg table",
+        example='`"iceberg://local/care.visits"`, `"visits/metadata/v3.metadata.json"`',
+        types="carried",
+        pushed_down=f"{_CHOSEN}; partitions are not left out",
+        refused="files of deleted rows, which are not read yet; files outside its folder",
+        classes=(),
     ),
     OfferedSource(
         name="A frame in memory",
