@@ -110,6 +110,7 @@ class Catalog:
         self._protected: dict[str, TableSchema] = {}
         self._public: dict[str, TableSchema] = {}
         self._sources: dict[str, tuple[Any, dict[str, Type]]] = {}
+        self._kept: dict[str, Any] = {}  # what the engine reads of protected tables
         self._published: dict[str, tuple[Any, DataOrigin]] = {}
         self._accounts: dict[str, str] = {}  # of the tables; a table never changes its account
 
@@ -196,14 +197,15 @@ class Catalog:
             schema = self._with_files(schema, source)
         origin = DataOrigin.of(self._files(source), identity)
         self._known_data.require_one_budget(origin, source, name=name, account=account)
-        self._engine.register(name, source, columns)
+        kept = self._engine.freeze(source, columns)
+        self._engine.register(name, kept, columns)
         try:
             schema = self._attach(schema, account, budget, origin, replacing)
         except BaseException:
             if name in self._sources:  # what was declared before stays as it was
-                self._engine.register(name, *self._sources[name])
+                self._engine.register(name, self._kept[name], self._sources[name][1])
             raise
-        self._sources[name] = source, columns
+        self._sources[name], self._kept[name] = (source, columns), kept
         self._protected[name] = schema
 
     def _known_limits(self, name: str, account: str, budget: AnyBudget | None) -> tuple[Limits, PrivateLimits | None]:

@@ -26,6 +26,7 @@ from discreet.engines.abstract_engine import Engine, check_columns
 from discreet.engines.duckdb.declared_columns import declared_columns
 from discreet.engines.duckdb.dialect import DIALECT, ID_FUNCTION
 from discreet.engines.duckdb.file_parts import describe_files, union_of_files
+from discreet.engines.duckdb.python_tables import RowList
 from discreet.engines.duckdb.source_tables import (
     FATAL,
     Readable,
@@ -45,6 +46,7 @@ from discreet.engines.duckdb.sources import (
     Parquet,
     RowStream,
     Source,
+    frozen,
     source_of,
 )
 from discreet.engines.duckdb.stored_tables import attached_table, copied_table, is_locked
@@ -146,12 +148,17 @@ class DuckDB(Engine):
     def schema_of(self, source: Any) -> dict[str, Type]:
         """Returns the columns whose types Parquet, Arrow or the database carries; CSV and object columns carry none."""
         kind = source_of(source)
-        if isinstance(kind, Csv | SqliteTable):
+        if isinstance(kind, Csv | SqliteTable | RowList):
             return {}
         if isinstance(kind, FileSet):
             return {name: told for name, told in describe_files(kind).items() if told is not None}
         untyped = kind.texts if isinstance(kind, ArrowFrame) else ()
         return {name: column.type for name, column in describe_source(kind).items() if name not in untyped}
+
+    def freeze(self, source: Any, columns: Mapping[str, Type]) -> Any:
+        """Returns a copy of the columns of what lies in memory; everything else is read where it is."""
+        kind = source_of(source)
+        return frozen(source, kind, list(columns)) if isinstance(kind, ArrowFrame | RowList) else source
 
     def check(self, names: Collection[str], expressions: Collection[Expression]) -> None:
         """Refuses tables of a database that another program writes to: reading would fail after the charge."""
@@ -170,7 +177,7 @@ class DuckDB(Engine):
             self._columns.clear()
 
     def _attach(self, name: str, source: Any, columns: Mapping[str, Type]) -> None:
-        kind = source_of(source)
+        kind = source_of(self.freeze(source, columns))
         known = declared_columns(columns) if isinstance(kind, FileSet | SqliteTable) else describe_source(kind)
         if isinstance(kind, SqliteTable):  # whose cells are read as whatever they are declared
             known = {column: known[column] for column in columns if column in kind.columns()}

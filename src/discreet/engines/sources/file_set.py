@@ -43,6 +43,9 @@ _HINT = "Name a folder, a file, or a pattern such as 'visits/**/*.parquet'."
 
 Partitions = Mapping[str, str | None]
 
+ChosenColumns = Mapping[str, str]
+"""For each column of a table the name that it has in the files."""
+
 
 def format_of(name: str, *, named: bool = True) -> tuple[str, str] | None:
     """Returns the format of a file and its packing, by its name.
@@ -83,8 +86,10 @@ class ListedFile:
 class Listing:
     """The files that one query reads, to be closed at its end."""
 
-    def __init__(self, files: Sequence[ListedFile], descriptors: Sequence[int] = ()) -> None:
-        self.files, self._descriptors = tuple(files), list(descriptors)
+    def __init__(
+        self, files: Sequence[ListedFile], descriptors: Sequence[int] = (), chosen: ChosenColumns | None = None
+    ) -> None:
+        self.files, self.chosen, self._descriptors = tuple(files), chosen, list(descriptors)
 
     @property
     def size(self) -> int:
@@ -113,11 +118,15 @@ class FileSet:
         root: the folder that they are in; partitions are named by folders below it.
         pattern: which names they have below it, part by part; `**` stands for any number of folders.
         paths: of a list, which has no pattern.
+        partitions: the values that files have for all of their rows, by their paths; None if folders are named so.
+        chosen: the columns that the table has; None if it has all.
     """
 
     root: Path
     pattern: tuple[str, ...] = _ANYWHERE
     paths: tuple[Path, ...] = ()
+    partitions: Mapping[Path, Partitions] | None = None
+    chosen: ChosenColumns | None = None
 
     @classmethod
     def of_paths(cls, paths: Sequence[str | Path]) -> Self:
@@ -179,7 +188,7 @@ class FileSet:
         except BaseException:
             Listing((), descriptors).close()
             raise
-        return Listing(found, descriptors)
+        return Listing(found, descriptors, self.chosen)
 
     def _paths(self) -> Iterator[tuple[Path, bool]]:
         """Yields the paths, and whether each was named rather than found."""
@@ -198,11 +207,12 @@ class FileSet:
             descriptors.append(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC))
             place = f"/dev/fd/{descriptors[-1]}"
         folders = path.parent.parts if self.paths else path.parent.relative_to(self.root).parts
+        found = partitions_of(folders) if self.partitions is None else self.partitions.get(path, {})
         return ListedFile(
             place=place,
             format=known[0],
             packing=known[1],
-            partitions=partitions_of(folders),
+            partitions=found,
             size=state.st_size,
             inode=f"{state.st_dev}:{state.st_ino}",
         )
