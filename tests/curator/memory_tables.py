@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import arro3.core as arro3
+import nanoarrow
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -73,6 +75,8 @@ IN_MEMORY: Mapping[str, Callable[[Sequence[Row]], Any]] = {
     "arrow table": table,
     "arrow batch": lambda rows: table(rows).combine_chunks().to_batches()[0],
     "any stream": lambda rows: Reread(table(rows)),
+    "arro3": lambda rows: arro3.Table.from_arrow(table(rows)),
+    "nanoarrow": lambda rows: nanoarrow.Array(table(rows).combine_chunks().to_batches()[0]),
     "a dictionary of lists": columns,
     "a dictionary of tuples": lambda rows: {name: tuple(cells) for name, cells in columns(rows).items()},
     "a dictionary of arrays": arrays,

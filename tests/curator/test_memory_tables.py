@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import arro3.core as arro3
+import nanoarrow
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -106,6 +108,8 @@ ONCE: dict[str, Callable[[], Any]] = {
     "generator": _rows,
     "iterator": lambda: iter(ROWS),
     "wrapped generator": lambda: Once(table(ROWS)),
+    "stream of nanoarrow": lambda: nanoarrow.ArrayStream(table(ROWS)),
+    "reader of arro3": lambda: arro3.RecordBatchReader.from_stream(table(ROWS)),
     "capsule": lambda: table(ROWS).__arrow_c_stream__(),
 }
 
@@ -121,12 +125,17 @@ def test_what_can_be_read_only_once_is_refused(kind: str) -> None:
 
 
 def test_what_the_refusal_proposes_is_accepted(of_one_file: list[Any]) -> None:
-    remedies = {"source.read_all()": "reader", "list(source)": "generator"}
-    for remedy, kind in remedies.items():
-        with pytest.raises(InvalidParameter) as caught:
-            clinic(ONCE[kind]())
-        assert remedy in caught.value.hint
-        assert told(eval(remedy, {"source": ONCE[kind]()}), ASKED) == of_one_file
+    remedies = {
+        "pyarrow.table(source)": ("reader", "stream of nanoarrow", "reader of arro3"),
+        "list(source)": ("iterator",),
+    }
+    for remedy, kinds in remedies.items():
+        for kind in kinds:
+            with pytest.raises(InvalidParameter) as caught:
+                clinic(ONCE[kind]())
+            assert remedy in caught.value.hint
+        source = eval(remedy, {"source": ONCE[kinds[-1]](), "pyarrow": pa})
+        assert told(source, ASKED) == of_one_file
 
 
 # -------------------------------------------------------------------------------------------------- types and columns

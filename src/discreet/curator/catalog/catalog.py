@@ -17,6 +17,7 @@ from discreet.check import Number
 from discreet.curator.catalog.declarations import End, columns_of, declaration, declare, key_block, recorded_columns
 from discreet.curator.catalog.declared_limits import DeclaredLimits, limits_in, limits_of, missing_limits
 from discreet.curator.catalog.known_data import KnownData
+from discreet.curator.catalog.lazy_tables import LazyTables
 from discreet.curator.catalog.public_tables import Keys, Unique, public_schema, resolve_keys
 from discreet.curator.catalog.unit_of_privacy import (
     UnitLike,
@@ -110,6 +111,7 @@ class Catalog:
         self._protected: dict[str, TableSchema] = {}
         self._public: dict[str, TableSchema] = {}
         self._sources: dict[str, tuple[Any, dict[str, Type]]] = {}
+        self._lazy = LazyTables()
         self._kept: dict[str, Any] = {}  # what the engine reads of protected tables
         self._published: dict[str, tuple[Any, DataOrigin]] = {}
         self._accounts: dict[str, str] = {}  # of the tables; a table never changes its account
@@ -126,7 +128,7 @@ class Catalog:
         table: str | None = None,
     ) -> None:
         """Registers a public table; see `Curator.public`."""
-        source = named_table(source, table)
+        source = self._lazy.stored(named_table(source, table))
         self._check_name(name, others=self._protected)
         if name in self._ledger.tables():
             raise InvalidParameter("name", name, "not to be a protected table", "Give the public table another name.")
@@ -164,7 +166,7 @@ class Catalog:
 
         The declaration in the ledger may be replaced if it is `replacing`, the one that the steward has seen.
         """
-        source = named_table(source, table)
+        source = self._lazy.stored(named_table(source, table))
         self._check_name(name, others=self._public)
         check.label(version=version)
         recorded = None if replacing else recorded_columns(source, types, self._ledger.declaration(name))

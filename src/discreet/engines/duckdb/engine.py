@@ -181,6 +181,8 @@ class DuckDB(Engine):
         known = declared_columns(columns) if isinstance(kind, FileSet | SqliteTable) else describe_source(kind)
         if isinstance(kind, SqliteTable):  # whose cells are read as whatever they are declared
             known = {column: known[column] for column in columns if column in kind.columns()}
+        if isinstance(kind, FileSet) and kind.chosen is not None:
+            known = {column: each for column, each in known.items() if column in kind.chosen}
         check_columns(name, {column: each.type for column, each in known.items()}, columns, hint=_UNREADABLE)
         known = declared_columns(columns) if isinstance(kind, _FOUND_BY_QUERY) else known
         with self._lock:

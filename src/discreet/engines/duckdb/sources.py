@@ -23,6 +23,7 @@ from discreet.engines.duckdb.python_tables import RowList, column_stream, column
 from discreet.engines.folders.folder import Folder
 from discreet.engines.sources.file_set import FileSet, format_of
 from discreet.engines.sources.sqlite_table import SqliteTable
+from discreet.engines.sources.stored_frames import StoredFrame
 from discreet.errors import InternalError, InvalidParameter
 from discreet.lazy import nw, pa
 from discreet.plan.model.types import Type
@@ -239,6 +240,8 @@ def rename_columns(path: Path, names: Sequence[str]) -> Csv:
 def _frame(given: Any) -> ArrowFrame:
     if isinstance(given, RowStream):
         return ArrowFrame(given)
+    if isinstance(given, StoredFrame):
+        return ArrowFrame(arrow.PlainBatchStream(given.schema, given.batches))
     columns = columns_in(given)
     if columns is not None:
         return ArrowFrame(*column_stream(columns))
@@ -264,10 +267,12 @@ def _make_frame(given: Any) -> ArrowFrame:
     try:
         return ArrowFrame(arrow.stream_of(given))
     except ValueError:  # a type that Arrow has not
-        hint = "Leave out columns of types that Arrow does not have, such as 128-bit numbers."
-    except Exception:  # noqa: BLE001 - the code of any library, which may raise anything
+        hint = "Pass a table, and leave out columns of types that Arrow does not have, such as 128-bit numbers."
+        raise _source_error(given, hint) from None
+    except TypeError:  # one column, and no table
         raise _source_error(given) from None
-    raise _source_error(given, hint)
+    except Exception:  # noqa: BLE001 - of another library, whose stream has been read
+        raise _read_once(given) from None
 
 
 def _one_batch(given: Any) -> Any:
@@ -275,6 +280,11 @@ def _one_batch(given: Any) -> Any:
         return pa.record_batch(given)
     except Exception:  # noqa: BLE001 - the code of any library, which may raise anything
         raise _source_error(given) from None
+
+
+def _unreadable(given: Any) -> InvalidParameter:
+    hint = "Store it, e.g. as a Parquet file, then protect that."
+    return InvalidParameter("source", type(given).__name__, "to be a table that can be read to its end", hint)
 
 
 def frozen(given: Any, kind: ArrowFrame | RowList, names: Sequence[str]) -> ArrowFrame:
@@ -292,7 +302,7 @@ def frozen(given: Any, kind: ArrowFrame | RowList, names: Sequence[str]) -> Arro
         table = kind.stream.select(names).freeze()
         is_whole = type(given).__module__.partition(".")[0] in _READ_AGAIN or kind.stream.count_rows() == len(table)
     except Exception:  # noqa: BLE001 - what is read only once says so in many ways
-        raise _read_once(given) from None
+        raise (_unreadable if isinstance(given, StoredFrame) else _read_once)(given) from None
     if not is_whole:
         raise _read_once(given)
     return ArrowFrame(RowStream(lambda: table), kind.texts)
@@ -304,15 +314,15 @@ _READ_AGAIN = ("builtins", "discreet", "numpy", "pandas", "polars", "pyarrow")
 
 def _read_once(given: Any) -> InvalidParameter:
     hint = "Store it, e.g. as a Parquet file, then protect that."
-    if hasattr(given, "read_all"):
-        hint = "Read it into a table, and pass that: source.read_all()."
+    if hasattr(given, "__arrow_c_stream__"):
+        hint = "Make it anew, read it into a table, and pass that: pyarrow.table(source)."
     elif isinstance(given, Iterator):
         hint = "Read it into a list, and pass that: list(source)."
     return InvalidParameter("source", type(given).__name__, "to be a table that can be read more than once", hint)
 
 
 def _source_error(given: Any, hint: str = "") -> InvalidParameter:
-    usual = "Pass a path to files, a folder, a pandas, polars or Arrow frame, or a FileTable."
+    usual = "Pass a path to files, a folder, a pandas, polars or Arrow frame, a list of dictionaries, or a FileTable."
     return InvalidParameter("source", type(given).__name__, "to be a table", hint or usual)
 
 

@@ -36,7 +36,9 @@ _FORMATS: Mapping[str, tuple[str, ...]] = {
 }
 _PACKED = ("csv", "ndjson")
 _NAMED_ONLY = ".txt"  # a folder's README.txt is no table
-_ANYWHERE = ("**", "*")
+ANYWHERE = ("**", "*")
+"""The pattern of a folder: all files in it and below it."""
+
 _NO_VALUE = ("", "__HIVE_DEFAULT_PARTITION__")
 _ODD = PATTERN | {"{"}  # which DuckDB would take for a pattern
 _HINT = "Name a folder, a file, or a pattern such as 'visits/**/*.parquet'."
@@ -123,7 +125,7 @@ class FileSet:
     """
 
     root: Path
-    pattern: tuple[str, ...] = _ANYWHERE
+    pattern: tuple[str, ...] = ANYWHERE
     paths: tuple[Path, ...] = ()
     partitions: Mapping[Path, Partitions] | None = None
     chosen: ChosenColumns | None = None
@@ -140,6 +142,15 @@ class FileSet:
             if format_of(path.name) is None:
                 raise InvalidParameter("source", path.name, f"to end in {_endings()}", "Convert the file.")
         return cls(root=Path(os.path.commonpath([path.parent for path in found])), pattern=(), paths=found)
+
+    @classmethod
+    def of_places(cls, given: Sequence[str]) -> Self:
+        """Returns a list of files, or those of one folder or pattern.
+
+        Raises:
+            InvalidParameter: as `of_paths` and `of_place` do.
+        """
+        return (cls.of_place(given[0]) if len(given) == 1 else None) or cls.of_paths(given)
 
     @classmethod
     def of_place(cls, given: str | os.PathLike[str]) -> Self | None:

@@ -76,6 +76,14 @@ OFFERED: tuple[OfferedSource, ...] = (
         classes=("RowList",),
     ),
     OfferedSource(
+        name="A lazy table",
+        example="a polars `LazyFrame`, a DuckDB relation, an Arrow dataset, an ibis table in memory",
+        types="as those of its files, or of its rows in memory",
+        pushed_down=f"{_CHOSEN} of files; what is in memory is copied when it is protected",
+        refused="what computes, such as filters, casts, joins and limits: store it, then protect it",
+        classes=("StoredFrame",),
+    ),
+    OfferedSource(
         name="A DuckDB database",
         example='`"clinic.duckdb", table="visits"`',
         types="carried",

@@ -118,7 +118,9 @@ def _place(present: Mapping[str, Any], found: FileCheck, folder: Path, name: str
 
 def _is_read_from(told: Any, path: Path, folder: Path) -> bool:
     source = told.get("source") if isinstance(told, dict) else None
-    return isinstance(source, str) and "://" not in source and (folder / source).resolve() == path.resolve()
+    places = source if isinstance(source, list) else [source]
+    named = [folder / place for place in places if isinstance(place, str) and "://" not in place]
+    return path.resolve() in [place.resolve() for place in named]
 
 
 def sections_of(content: Mapping[str, Any], kind: str) -> dict[str, Any]:
