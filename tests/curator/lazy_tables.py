@@ -11,6 +11,7 @@ import ibis
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.csv as pacsv
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
@@ -157,10 +158,13 @@ COMPUTED: Mapping[str, Make] = {
     "duckdb frame": lambda folder: duckdb.connect().from_arrow(pq.read_table(folder / "one.parquet")),
     "duckdb values": lambda _: duckdb.connect().values([1]),
     "arrow filter": lambda folder: ds.dataset(folder / "many").filter(pc.field("age") > 1),
-    "arrow filter below": lambda folder: ds.dataset([ds.dataset(folder / "many").filter(pc.field("age") > 1)]),
+    "arrow filter of two": lambda folder: ds.dataset([ds.dataset(folder / "many")]).filter(pc.field("age") > 1),
     "arrow scanner": lambda folder: ds.dataset(folder / "many").scanner(),
     "arrow delimiter": lambda folder: ds.dataset(
-        folder / "other.csv", format=ds.CsvFileFormat(parse_options=pa.csv.ParseOptions(delimiter=";"))
+        folder / "other.csv", format=ds.CsvFileFormat(parse_options=pacsv.ParseOptions(delimiter=";"))
+    ),
+    "arrow missing values": lambda folder: ds.dataset(
+        folder / "other.csv", format=ds.CsvFileFormat(convert_options=pacsv.ConvertOptions(null_values=["A"]))
     ),
     "ibis filter": _ibis(lambda t: t.filter(t.years > 1)),
     "ibis expression": _ibis(lambda t: t.mutate(years=t.years + 1)),

@@ -50,11 +50,12 @@ class PlainBatchStream:
         return reader.__arrow_c_stream__(requested_schema)
 
     def select(self, names: Collection[str]) -> PlainBatchStream:
-        """Returns a stream of some columns; of all, if DuckDB would have to rename one so that names differ."""
-        folded = {name.casefold() for name in self.schema.names}
+        """Returns a stream of some columns; of all, if one is not there, or DuckDB would rename one of two alike."""
+        known = {name.casefold() for name in self.schema.names}
         part = copy(self)
-        if len(folded) == len(self.schema.names) and not self._counted:
+        if len(known) == len(self.schema.names) and {*names} <= {*self.schema.names}:
             part._kept = [kept for kept in self._kept if kept[1] in names]
+            part._counted = False
             part.schema = pa.schema([(name, kind) for _, name, (kind, _) in part._kept])
         return part
 

@@ -364,7 +364,8 @@ def present_files(source: Any) -> dict[str, str]:
         if not isinstance(kind, FileSet):
             return {}
         with kind.list_files() as listing:
-            return {f"{kind.root}/#{place}": file.inode for place, file in enumerate(listing.files)}
+            places = kind.paths or [f"{kind.root}/#{place}" for place, _ in enumerate(listing.files)]
+            return {str(place): file.inode for place, file in zip(places, listing.files, strict=True)}
     except (InvalidParameter, OSError):  # what cannot be listed is refused elsewhere, or is another engine's
         return {}
 
