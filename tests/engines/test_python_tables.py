@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from discreet.engines import DuckDB
+from discreet.engines.abstract_engine import stored_value
 from discreet.engines.duckdb import arrow
 from discreet.engines.duckdb import python_tables as module
 from discreet.engines.duckdb.sources import source_of
@@ -90,18 +92,32 @@ def test_arrays_of_other_types_are_left_out(array: Any) -> None:
         DuckDB().register("t", source, {"x": N})
 
 
+def _meaning(cell: Any, declared: Type) -> Any:
+    """What a cell is to the referee; numbers and moments under the type of texts are what they print as."""
+    stored, value = stored_value(cell)
+    return text_of(cell) if declared is T and stored in (F, S) and value is not None else cell
+
+
 @pytest.mark.parametrize("declared", [N, F, B, T, D, S])
-def test_any_object_is_read_as_its_text(declared: Type) -> None:
-    texts = [{"x": text_of(cell), "n": place} for place, cell in enumerate(OBJECTS)]
+def test_any_object_is_read_as_the_referee_reads_it(declared: Type) -> None:
     cells = np.empty(len(OBJECTS), dtype=object)
     for place, cell in enumerate(OBJECTS):
         cells[place] = cell
-    columns = {"x": declared, "n": N}
-    numbers = np.arange(len(OBJECTS))
-    same({"x": OBJECTS, "n": numbers}, texts, columns)
-    same({"x": cells, "n": numbers}, texts, columns)
-    same([{"x": cell, "n": place} for place, cell in enumerate(OBJECTS)], texts, columns)
+    columns, numbers = {"x": declared, "n": N}, np.arange(len(OBJECTS))
+    rows = [{"x": _meaning(cell, declared), "n": place} for place, cell in enumerate(OBJECTS)]
+    same({"x": OBJECTS, "n": numbers}, rows, columns)
+    same({"x": cells, "n": numbers}, rows, columns)
+    same([{"x": cell, "n": place} for place, cell in enumerate(OBJECTS)], rows, columns)
     assert DuckDB().schema_of({"x": OBJECTS, "n": numbers}) == {"n": N}
+
+
+def test_mixed_columns_lose_nothing_that_their_type_can_hold() -> None:
+    at = dt.datetime(2024, 2, 29, 23, tzinfo=dt.timezone(-dt.timedelta(hours=5)))
+    cells = {"n": ["40", 40.0, True, None, 2.5], "day": [at, "2024-02-29", dt.date(2024, 3, 1), "x", None]}
+    rows = [{"n": 40}, {"n": 40}, {"n": 1}, {}, {"n": 2}]
+    same({"n": cells["n"]}, rows, {"n": N})
+    days = [dt.date(2024, 3, 1), dt.date(2024, 2, 29), dt.date(2024, 3, 1), None, None]
+    same({"day": cells["day"]}, [{"day": day} for day in days], {"day": D})
 
 
 class Hostile(dict[str, Any]):
@@ -149,6 +165,15 @@ def test_a_copy_shares_no_memory_and_has_the_declared_columns_only() -> None:
         }
         kept = engine.freeze(table, {"n": N}).stream
     assert pa.RecordBatchReader.from_stream(kept).schema.names == ["n"]
+
+
+def test_dictionaries_and_runs_that_differ_from_batch_to_batch_are_copied() -> None:
+    batches = [
+        pa.record_batch({"c": pa.array(words).dictionary_encode(), "r": pc.run_end_encode(pa.array(numbers))})
+        for words, numbers in ((["a", "b", None], [1, 1, 2]), (["c", "a"], [7, None]), ([None], [None]))
+    ]
+    rows = [row for batch in batches for row in batch.to_pylist()]
+    same(pa.Table.from_batches(batches), rows, {"c": T, "r": N})
 
 
 def test_columns_whose_names_differ_by_letter_case_are_all_copied() -> None:

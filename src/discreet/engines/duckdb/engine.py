@@ -158,7 +158,7 @@ class DuckDB(Engine):
     def freeze(self, source: Any, columns: Mapping[str, Type]) -> Any:
         """Returns a copy of the columns of what lies in memory; everything else is read where it is."""
         kind = source_of(source)
-        return frozen(source, kind, list(columns)) if isinstance(kind, ArrowFrame | RowList) else source
+        return frozen(source, kind, columns) if isinstance(kind, ArrowFrame | RowList) else source
 
     def check(self, names: Collection[str], expressions: Collection[Expression]) -> None:
         """Refuses tables of a database that another program writes to: reading would fail after the charge."""

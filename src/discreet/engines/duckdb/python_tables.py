@@ -1,22 +1,24 @@
 """Tables of plain Python and numpy as streams of Arrow: columns in a dictionary, rows in a list, structured arrays.
 
-An array has the type of its elements; what is in a list, or in an array of objects, is any Python object, and is read
-as its text until its declared type is read from it, as in a frame of pandas. No object makes this fail.
+An array has the type of its elements. What is in a list, or in an array of objects, is any Python object, and is read
+as the type that is declared for it, as a referee in plain Python reads it; no object makes this fail.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from discreet.dataclass import dataclass
-from discreet.engines.abstract_engine import text_of
+from discreet.engines.abstract_engine import READS, read_as, read_value, stored_value, text_of
 from discreet.engines.duckdb.arrow import PlainBatchStream
 from discreet.errors import InvalidParameter
 from discreet.lazy import pa
+from discreet.plan.model.nodes import Value
+from discreet.plan.model.types import Type
 
 _ROWS = 1 << 16  # of a batch
 _UNITS = ("s", "ms", "us", "ns")  # of moments that Arrow has
@@ -58,8 +60,14 @@ def columns_in(given: Any) -> Columns | None:
     return given if isinstance(given, Mapping) else None
 
 
-def column_stream(columns: Columns) -> tuple[PlainBatchStream, tuple[str, ...]]:
+def column_stream(
+    columns: Columns, declared: Mapping[str, Type] | None = None
+) -> tuple[PlainBatchStream, tuple[str, ...]]:
     """Returns columns as a stream, and the names of those that hold any Python objects.
+
+    Args:
+        columns: the columns.
+        declared: the types of some; objects without one are texts.
 
     Raises:
         InvalidParameter: if they are not named columns of one length.
@@ -68,12 +76,14 @@ def column_stream(columns: Columns) -> tuple[PlainBatchStream, tuple[str, ...]]:
     if len(lengths) != 1 or -1 in lengths or not all(isinstance(name, str) for name in columns):
         raise InvalidParameter("source", "dict", "to hold columns of one length by their names", _HINT)
     (length,) = lengths
-    made = {name: column for name, cells in columns.items() if (column := _column(cells)) is not None}
+    kinds = declared or {}
+    found = {name: _column(cells, kinds.get(name, Type.TEXT)) for name, cells in columns.items()}
+    made = {name: column for name, column in found.items() if column is not None}
     return _stream(made, length), tuple(name for name, column in made.items() if column.is_untyped)
 
 
-def row_stream(given: RowList, names: Sequence[str]) -> PlainBatchStream:
-    """Returns columns of rows as a stream of texts.
+def row_stream(given: RowList, declared: Mapping[str, Type]) -> PlainBatchStream:
+    """Returns the declared columns of rows as a stream.
 
     Raises:
         InvalidParameter: if a row is no dictionary.
@@ -82,10 +92,11 @@ def row_stream(given: RowList, names: Sequence[str]) -> PlainBatchStream:
     if not all(isinstance(row, Mapping) for row in rows):
         raise InvalidParameter("source", type(rows).__name__, "to be a list of dictionaries", "Pass rows of one kind.")
 
-    def column(name: str, part: slice) -> Any:
-        return _texts([_cell(row, name) for row in rows[part]])
+    def column(name: str, kind: Type, part: slice) -> Any:
+        return _values([_cell(row, name) for row in rows[part]], kind)
 
-    return _stream({name: _Column(pa.large_string(), partial(column, name)) for name in names}, len(rows))
+    columns = {name: _Column(_arrow_type(kind), partial(column, name, kind)) for name, kind in declared.items()}
+    return _stream(columns, len(rows))
 
 
 def _cell(row: Mapping[str, Any], name: str) -> Any:
@@ -112,22 +123,45 @@ def _is_column(cells: Any) -> bool:
     return isinstance(cells, Sequence) and not isinstance(cells, str | bytes | bytearray | memoryview)
 
 
-def _column(cells: Any) -> _Column | None:
+def _column(cells: Any, declared: Type) -> _Column | None:
     """Returns a column; None if no type that can be read is in it."""
     if not isinstance(cells, np.ndarray):
-        return _Column(pa.large_string(), lambda part: _texts(cells[part]), is_untyped=True)
+        return _Column(_arrow_type(declared), lambda part: _values(cells[part], declared), is_untyped=True)
     kind = cells.dtype.kind
-    if cells.ndim != 1 or kind not in _KINDS:
+    if cells.ndim != 1:
         return None
-    return _KINDS[kind](cells)
+    if kind == "O":
+        return _Column(_arrow_type(declared), lambda part: _values(cells[part].tolist(), declared), is_untyped=True)
+    return _KINDS[kind](cells) if kind in _KINDS else None
 
 
-def _texts(cells: Any) -> Any:
-    return pa.array([text_of(cell) for cell in cells], pa.large_string())
+def _values(cells: Iterable[Any], kind: Type) -> Any:
+    """Returns Python objects as a type; NULL of what cannot be read."""
+    return pa.array([_value(cell, kind) for cell in cells], _arrow_type(kind))
 
 
-def _objects(cells: Any, *, is_untyped: bool = True) -> _Column:
-    return _Column(pa.large_string(), lambda part: _texts(cells[part].tolist()), is_untyped)
+def _value(cell: Any, kind: Type) -> Value:
+    stored, value = stored_value(cell)
+    if value is None or stored is kind:
+        return value
+    if (stored, kind) in READS:
+        return read_value(read_as("cell", stored, kind), value)
+    return text_of(cell) if kind is Type.TEXT else None  # a mixed column loses nothing
+
+
+def _arrow_type(kind: Type) -> Any:
+    return {
+        Type.INT: pa.int64(),
+        Type.FLOAT: pa.float64(),
+        Type.BOOL: pa.bool_(),
+        Type.TEXT: pa.large_string(),
+        Type.DATE: pa.date32(),
+        Type.TIMESTAMP: pa.timestamp("us"),
+    }[kind]
+
+
+def _texts(cells: Any) -> _Column:
+    return _Column(pa.large_string(), lambda part: _values(cells[part].tolist(), Type.TEXT))
 
 
 def _numbers(cells: Any) -> _Column | None:
@@ -169,7 +203,6 @@ def _mask(cells: Any) -> Any:
 _KINDS: Mapping[str, Callable[[Any], _Column | None]] = {
     **dict.fromkeys("biuf", _numbers),
     "M": _moments,
-    "O": _objects,
-    **dict.fromkeys("UT", partial(_objects, is_untyped=False)),  # texts, which may have lone surrogates
+    **dict.fromkeys("UT", _texts),  # which may have lone surrogates
 }
 """Readers of arrays, by numpy's letters for kinds of elements; of other kinds there is nothing that can be read."""

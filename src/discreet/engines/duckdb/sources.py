@@ -287,25 +287,27 @@ def _unreadable(given: Any) -> InvalidParameter:
     return InvalidParameter("source", type(given).__name__, "to be a table that can be read to its end", hint)
 
 
-def frozen(given: Any, kind: ArrowFrame | RowList, names: Sequence[str]) -> ArrowFrame:
+def frozen(given: Any, kind: ArrowFrame | RowList, declared: Mapping[str, Type]) -> ArrowFrame:
     """Returns columns of what lies in memory as it is now: later changes do not change what queries read.
 
     Raises:
         InvalidParameter: if it can be read only once, or a row is no dictionary.
     """
+    columns = columns_in(given)
     if isinstance(kind, RowList):
-        table = row_stream(kind, names).freeze()
-        return ArrowFrame(RowStream(lambda: table))
-    if not isinstance(kind.stream, arrow.PlainBatchStream):
+        stream = row_stream(kind, declared)
+    elif not isinstance(kind.stream, arrow.PlainBatchStream):
         return kind
+    else:  # Python objects are read as their declared types now
+        stream = kind.stream if columns is None else column_stream(columns, declared)[0]
     try:
-        table = kind.stream.select(names).freeze()
-        is_whole = type(given).__module__.partition(".")[0] in _READ_AGAIN or kind.stream.count_rows() == len(table)
+        table = stream.select(declared).freeze()
+        is_whole = type(given).__module__.partition(".")[0] in _READ_AGAIN or stream.count_rows() == len(table)
     except Exception:  # noqa: BLE001 - what is read only once says so in many ways
         raise (_unreadable if isinstance(given, StoredFrame) else _read_once)(given) from None
     if not is_whole:
         raise _read_once(given)
-    return ArrowFrame(RowStream(lambda: table), kind.texts)
+    return ArrowFrame(RowStream(lambda: table))
 
 
 _READ_AGAIN = ("builtins", "discreet", "numpy", "pandas", "polars", "pyarrow")
