@@ -411,8 +411,9 @@ class Curator(Verbs):
         bounds, keys and limits may be declared anew with `change`; who is protected never (`ledger.redeclaration`).
 
         Args:
-            source: what the engine can read: a file, a folder, a pattern or a list of files, a frame, a `Folder` of
-                pictures or texts, the address of a table of a server.
+            source: what the engine can read: a file, a folder, a pattern or a list of files, a frame, columns or rows
+                in Python, a lazy table that only chooses columns, a `Folder` of pictures or texts, the address of a
+                table of a server. What lies in memory is copied now.
             name: how questions call it.
             unit: the column of ids of those who are protected; several, such as ``("person", "day")``; a way to a table
                 that says whose rows they are, such as ``"order_id -> orders.id"``; None if each row is one person.

@@ -18,6 +18,7 @@ from discreet.curator.catalog.data_versions import FollowedVersions
 from discreet.curator.catalog.declarations import End, columns_of, declaration, declare, key_block, recorded_columns
 from discreet.curator.catalog.declared_limits import DeclaredLimits, limits_in, limits_of, missing_limits
 from discreet.curator.catalog.known_data import KnownData
+from discreet.curator.catalog.lazy_tables import LazyTables
 from discreet.curator.catalog.public_tables import Keys, Unique, public_schema, resolve_keys
 from discreet.curator.catalog.unit_of_privacy import (
     UnitLike,
@@ -112,6 +113,8 @@ class Catalog:
         self._protected: dict[str, TableSchema] = {}
         self._public: dict[str, TableSchema] = {}
         self._sources: dict[str, tuple[Any, dict[str, Type]]] = {}
+        self._lazy = LazyTables()
+        self._kept: dict[str, Any] = {}  # what the engine reads of protected tables
         self._published: dict[str, tuple[Any, DataOrigin]] = {}
         self._accounts: dict[str, str] = {}  # of the tables; a table never changes its account
         self.versions = FollowedVersions()
@@ -128,7 +131,7 @@ class Catalog:
         table: str | None = None,
     ) -> None:
         """Registers a public table; see `Curator.public`."""
-        source = named_table(source, table)
+        source = self._lazy.stored(named_table(source, table))
         self._check_name(name, others=self._protected)
         if name in self._ledger.tables():
             raise InvalidParameter("name", name, "not to be a protected table", "Give the public table another name.")
@@ -166,7 +169,7 @@ class Catalog:
 
         The declaration in the ledger may be replaced if it is `replacing`, the one that the steward has seen.
         """
-        source = named_table(source, table)
+        source = self._lazy.stored(named_table(source, table))
         self._check_name(name, others=self._public)
         present = self._ledger.declared(name)
         version = check.label(version=version) if present is None else present.current(check.label(version=version))
@@ -201,14 +204,15 @@ class Catalog:
             schema = self._with_files(schema, source)
         origin = DataOrigin.of({**self._files(source), **pin(source, version)}, identity)
         self._known_data.require_one_budget(origin, source, name=name, account=account)
-        self._engine.register(name, source, columns)
+        kept = self._engine.freeze(source, columns)
+        self._engine.register(name, kept, columns)
         try:
             schema = self._attach(schema, account, budget, origin, replacing)
         except BaseException:
             if name in self._sources:  # what was declared before stays as it was
-                self._engine.register(name, *self._sources[name])
+                self._engine.register(name, self._kept[name], self._sources[name][1])
             raise
-        self._sources[name], self._protected[name] = (source, columns), schema
+        self._sources[name], self._kept[name], self._protected[name] = (source, columns), kept, schema
         self.versions.note_source(name, source)
 
     def _known_limits(self, name: str, account: str, budget: AnyBudget | None) -> tuple[Limits, PrivateLimits | None]:
