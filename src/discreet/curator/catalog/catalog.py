@@ -30,11 +30,11 @@ from discreet.dataclass import dataclass
 from discreet.engines.abstract_engine import Engine
 from discreet.engines.duckdb.sources import files_of, named_table
 from discreet.engines.folders.folder import Folder
-from discreet.engines.sources.lake_table import pin, pinned
+from discreet.engines.sources.lake_table import lake_place, pin, pinned
 from discreet.errors import DeclarationChanged, InvalidParameter, UnknownTable, UnsupportedQuery
 from discreet.ledger import Ledger
 from discreet.ledger.redeclaration import differences
-from discreet.ledger.stewardship import DataOrigin
+from discreet.ledger.stewardship import DataOrigin, TableRecord
 from discreet.measurement.probes.magnitudes import supposing
 from discreet.plan.analysis.join_rows import cut_rows, with_cuts
 from discreet.plan.analysis.relation_schema import add_source, describe
@@ -104,10 +104,13 @@ class Catalog:
         ledger: where accounts are.
         engine: where tables are read.
         today: the value of CURRENT_DATE.
+        recorded: what another ledger says of tables, for the snapshots that it has; None for this one.
     """
 
-    def __init__(self, ledger: Ledger, engine: Engine, today: Day = None) -> None:
-        self._ledger, self._engine, self._today = ledger, engine, today
+    def __init__(
+        self, ledger: Ledger, engine: Engine, today: Day = None, recorded: Mapping[str, TableRecord] | None = None
+    ) -> None:
+        self._ledger, self._engine, self._today, self._recorded = ledger, engine, today, recorded
         self._protected: dict[str, TableSchema] = {}
         self._public: dict[str, TableSchema] = {}
         self._sources: dict[str, tuple[Any, dict[str, Type]]] = {}
@@ -167,7 +170,7 @@ class Catalog:
         source = named_table(source, table)
         self._check_name(name, others=self._public)
         check.label(version=version)
-        source = pinned(source, version, self._ledger.origins().get(name, {}).get("files", {}))
+        source = self._pinned(source, name, version)
         recorded = None if replacing else recorded_columns(source, types, self._ledger.declaration(name))
         columns = recorded or columns_of(self._engine, source, types)
         whose = owner(name, unit, columns, self._protected)
@@ -207,6 +210,13 @@ class Catalog:
             raise
         self._sources[name] = source, columns
         self._protected[name] = schema
+
+    def _pinned(self, source: Any, name: str, version: str) -> Any:
+        """Returns a table of a lakehouse at the snapshot of a version; every other source as it is."""
+        if lake_place(source) is None:
+            return source
+        recorded = self._ledger.origins() if self._recorded is None else self._recorded
+        return pinned(source, version, recorded.get(name, {}).get("files", {}))
 
     def _known_limits(self, name: str, account: str, budget: AnyBudget | None) -> tuple[Limits, PrivateLimits | None]:
         """Returns the limits of a table that is in the ledger: what was declared stays as it is.
