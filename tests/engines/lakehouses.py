@@ -19,6 +19,9 @@ from pyiceberg.table import Table
 # ---------------------------------------------------------------------------------------------------------------- Delta
 
 LOG = "_delta_log"
+Files = Mapping[str, tuple[pa.Table, Mapping[str, Any]]]
+"""Rows by the name of their file, with what else the log says of it."""
+
 _VERSION_2 = {"minReaderVersion": 2, "minWriterVersion": 5}
 
 
@@ -54,7 +57,7 @@ def features(*names: str) -> dict[str, Any]:
 def by_hand(
     path: Path,
     fields: Sequence[Mapping[str, Any]],
-    files: Mapping[str, tuple[pa.Table, Mapping[str, Any]]],
+    files: Files,
     *,
     mode: str = "none",
     protocol: Mapping[str, Any] = _VERSION_2,

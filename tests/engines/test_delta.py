@@ -24,7 +24,7 @@ from discreet.engines.sources.query_view import query_view
 from discreet.errors import InvalidParameter, MissingExtra, QueryFailed, UnsupportedQuery
 from discreet.plan.model.readings import Reading, Statistic
 from discreet.plan.model.types import Type
-from tests.engines.lakehouses import LOG, by_hand, delta, edit_log, features, field, vacuum, vector, version_of
+from tests.engines.lakehouses import LOG, Files, by_hand, delta, edit_log, features, field, vacuum, vector, version_of
 from tests.engines.raw_arrow import text_array
 from tests.engines.tables import B, D, F, N, S, T, col, witnesses
 from tests.open_groups import unsealed
@@ -84,6 +84,21 @@ def test_what_was_vacuumed_is_gone(tmp_path: Path) -> None:
             engine.read(ROWS)
         assert "CANARY" not in f"{failed.value} {failed.value.__cause__} {failed.value.__context__}"
     assert counts(lake, "n", N) == {2: 1}
+
+
+def test_a_snapshot_that_is_gone_fails_no_query_of_other_tables(tmp_path: Path) -> None:
+    lake, other = (delta(tmp_path / name, pa.table({"n": [1, 2]})) for name in ("lake", "other"))
+    one = tmp_path / "one.parquet"
+    pq.write_table(pa.table({"n": [3]}), one)
+    with DuckDB(threads=1) as engine:
+        for name, source in {"t": lake, "s": other, "u": one}.items():
+            engine.register(name, source, {"n": N})
+        deltalake.DeltaTable(lake).delete("n = 1")
+        vacuum(lake)
+        for name, rows in (("s", 2), ("u", 1)):
+            assert unsealed(engine.read(Reading(table=name, statistics=ROWS.statistics))) == {(): (rows,)}
+        with pytest.raises(QueryFailed):
+            engine.read(ROWS)
 
 
 def test_another_table_in_the_same_place_is_not_read(tmp_path: Path) -> None:
@@ -188,7 +203,7 @@ def _mapped(folder: Path, mode: str) -> Path:
         return pa.table({**columns}, schema=pa.schema(numbered))
 
     fields = [field("n", "long", 1, "c-1"), field("ward", "string", 2, "c-2"), field("sex", "string", 3, "c-3")]
-    files = {
+    files: Files = {
         "a.parquet": (stored({"c-1": [1], "c-2": ["A"], "sex": ["old"]}), {}),
         "b.parquet": (stored({"c-3": ["f"], "c-2": ["B"], "c-1": [2]}), {}),
     }
@@ -269,7 +284,7 @@ def test_columns_that_differ_in_letter_case_alone_are_refused(tmp_path: Path) ->
 
 @pytest.mark.parametrize("feature", ["catalogManaged", "variantType", "somethingNew"])
 def test_an_unknown_feature_is_refused(tmp_path: Path, feature: str) -> None:
-    files = {"a.parquet": (pa.table({"n": [1]}), {})}
+    files: Files = {"a.parquet": (pa.table({"n": [1]}), {})}
     lake = by_hand(tmp_path / "lake", [field("n", "long")], files, protocol=features(feature))
     with pytest.raises(InvalidParameter, match=r"Delta table that can be read|without the feature"):
         DuckDB().schema_of(lake)
@@ -328,7 +343,7 @@ def test_a_partition_wins_over_the_folder_and_the_file(tmp_path: Path) -> None:
 
 
 def _with_vectors(folder: Path, rows: pa.Table, gone: list[int], kind: str = "string") -> Path:
-    files = {"a.parquet": (rows, vector(gone)), "b.parquet": (rows, {}), "c.parquet": (rows, vector(gone[:1]))}
+    files: Files = {"a.parquet": (rows, vector(gone)), "b.parquet": (rows, {}), "c.parquet": (rows, vector(gone[:1]))}
     fields = [field("n", "long"), field("s", kind)]
     return by_hand(folder, fields, files, protocol=features("deletionVectors", "timestampNtz"))
 
@@ -362,7 +377,7 @@ def test_deleted_rows_stay_out_where_milliseconds_are_too_many(tmp_path: Path) -
 
 def test_deleted_rows_stay_out_of_columns_called_as_duckdbs_own(tmp_path: Path) -> None:
     rows = pa.table({"file_row_number": [5, 5, 6]})
-    files = {"a.parquet": (rows, vector([0])), "b.parquet": (rows, {})}
+    files: Files = {"a.parquet": (rows, vector([0])), "b.parquet": (rows, {})}
     fields = [field("file_row_number", "long")]
     lake = by_hand(tmp_path / "lake", fields, files, protocol=features("deletionVectors"))
     assert counts(lake, "file_row_number", N) == {5: 3, 6: 2}
@@ -391,7 +406,7 @@ def test_no_text_makes_a_read_fail_in_any_file(tmp_path: Path) -> None:
     bad = text_array([b"ok", b"\xff\xfe"], pa.string())
     lake = tmp_path / "lake"
     (lake / "p=A").mkdir(parents=True)
-    files = {
+    files: Files = {
         "p=A/a.parquet": (pa.table({"s": bad, "n": [1, 2]}), {"partitionValues": {"p": "A"}}),
         "b.parquet": (pa.table({"n": [3]}), {"partitionValues": {"p": "B"}}),
         "c.parquet": (pa.table({"s": ["x"], "file_index": [9]}), {"partitionValues": {"p": None}}),

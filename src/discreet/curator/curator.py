@@ -411,9 +411,9 @@ class Curator(Verbs):
         bounds, keys and limits may be declared anew with `change`; who is protected never (`ledger.redeclaration`).
 
         Args:
-            source: what the engine can read: a file, a folder, a pattern or a list of files, a frame, columns or rows
-                in Python, a lazy table that only chooses columns, a `Folder` of pictures or texts, the address of a
-                table of a server. What lies in memory is copied now.
+            source: what the engine can read: a file, a folder, a pattern or a list of files, a Delta or Iceberg table,
+                a frame, columns or rows in Python, a lazy table that only chooses columns, a `Folder` of pictures or
+                texts, the address of a table of a server. What lies in memory is copied now.
             name: how questions call it.
             unit: the column of ids of those who are protected; several, such as ``("person", "day")``; a way to a table
                 that says whose rows they are, such as ``"order_id -> orders.id"``; None if each row is one person.
@@ -429,7 +429,8 @@ class Curator(Verbs):
             max_groups: how many groups one unit may enter.
             max_rows: with how many rows each.
             neighbours: the relation of the account; add/remove unless it is given, or that of the table on the way.
-            version: what the steward says about the state of the data.
+            version: what the steward says about the state of the data; a new one of a Delta or Iceberg table is its
+                newest snapshot.
             identity: a name for the data themselves: tables of one identity share an account, copies too.
             most_rows: a public fact: no person has more rows. If it is false, labels are wrong, but privacy holds.
             domain: a fact of the same kind: all values of a column lie in it; bounds around it clip nothing.

@@ -16,7 +16,7 @@ from discreet import check
 from discreet.check import Number
 from discreet.curator.catalog.data_versions import FollowedVersions
 from discreet.curator.catalog.declarations import End, columns_of, declaration, declare, key_block, recorded_columns
-from discreet.curator.catalog.declared_limits import DeclaredLimits, limits_in, limits_of, missing_limits
+from discreet.curator.catalog.declared_limits import DeclaredLimits, known_limits, limits_of
 from discreet.curator.catalog.known_data import KnownData
 from discreet.curator.catalog.lazy_tables import LazyTables
 from discreet.curator.catalog.public_tables import Keys, Unique, public_schema, resolve_keys
@@ -32,11 +32,11 @@ from discreet.dataclass import dataclass
 from discreet.engines.abstract_engine import Engine
 from discreet.engines.duckdb.sources import files_of, named_table
 from discreet.engines.folders.folder import Folder
-from discreet.engines.sources.lake_table import pin, pinned
+from discreet.engines.sources.lake_table import lake_place, pin, pinned
 from discreet.errors import DeclarationChanged, InvalidParameter, UnknownTable, UnsupportedQuery
 from discreet.ledger import Ledger
 from discreet.ledger.redeclaration import differences
-from discreet.ledger.stewardship import DataOrigin
+from discreet.ledger.stewardship import DataOrigin, TableRecord
 from discreet.measurement.probes.magnitudes import supposing
 from discreet.plan.analysis.join_rows import cut_rows, with_cuts
 from discreet.plan.analysis.relation_schema import add_source, describe
@@ -45,10 +45,9 @@ from discreet.plan.analysis.value_bounds import bounds
 from discreet.plan.model.nodes import Question, Relation, expressions_in
 from discreet.plan.model.relations import UnitAggregation, WindowedRelation, children, tables
 from discreet.plan.model.sample import Sample
-from discreet.plan.model.schema import FileSchema, Limits, PrivateLimits, TableSchema
+from discreet.plan.model.schema import FileSchema, Limits, TableSchema
 from discreet.plan.model.types import Type
 from discreet.privacy import AnyBudget, Neighbours, Unit
-from discreet.privacy.budget import split
 from discreet.progress import stage
 from discreet.requests.ledger_requests import account_of as recorded_account
 from discreet.sql.clauses.select_parts import may_be_shown
@@ -106,10 +105,13 @@ class Catalog:
         ledger: where accounts are.
         engine: where tables are read.
         today: the value of CURRENT_DATE.
+        recorded: what another ledger says of tables, for the snapshots that it has; None for this one.
     """
 
-    def __init__(self, ledger: Ledger, engine: Engine, today: Day = None) -> None:
-        self._ledger, self._engine, self._today = ledger, engine, today
+    def __init__(
+        self, ledger: Ledger, engine: Engine, today: Day = None, recorded: Mapping[str, TableRecord] | None = None
+    ) -> None:
+        self._ledger, self._engine, self._today, self._recorded = ledger, engine, today, recorded
         self._protected: dict[str, TableSchema] = {}
         self._public: dict[str, TableSchema] = {}
         self._sources: dict[str, tuple[Any, dict[str, Type]]] = {}
@@ -171,17 +173,14 @@ class Catalog:
         """
         source = self._lazy.stored(named_table(source, table))
         self._check_name(name, others=self._public)
-        present = self._ledger.declared(name)
-        version = check.label(version=version) if present is None else present.current(check.label(version=version))
-        source = pinned(source, version, self._ledger.origins().get(name, {}).get("files", {}))
-        recorded = None if replacing or present is None else recorded_columns(source, types, present.declaration)
+        version, known = self._version_of(name, version)
+        source = self._pinned(source, name, version)
+        recorded = None if replacing or known is None else recorded_columns(source, types, known)
         columns = recorded or columns_of(self._engine, source, types)
         whose = owner(name, unit, columns, self._protected)
         account = account_of(name, account, whose)
         held = limits_of(limits, limits_epsilon, max_groups, max_rows)
-        if held is None and whose.unit is not None:
-            held = self._known_limits(name, account, budget)
-        fixed, searched = held or (Limits(), None)
+        fixed, searched = held or known_limits(self._ledger, name, account, budget, whose.unit)
         by_rows = row_schedule(self._ledger.account(account) if account in self._ledger.accounts() else None, budget)
         if by_rows is not None:
             whose = in_periods(name, whose, by_rows, columns, searched=searched is not None, sample=sample_of)
@@ -215,18 +214,18 @@ class Catalog:
         self._sources[name], self._kept[name], self._protected[name] = (source, columns), kept, schema
         self.versions.note_source(name, source)
 
-    def _known_limits(self, name: str, account: str, budget: AnyBudget | None) -> tuple[Limits, PrivateLimits | None]:
-        """Returns the limits of a table that is in the ledger: what was declared stays as it is.
+    def _pinned(self, source: Any, name: str, version: str) -> Any:
+        """Returns a table of a lakehouse at the snapshot of a version; every other source as it is."""
+        if lake_place(source) is None:
+            return source
+        recorded = self._ledger.origins() if self._recorded is None else self._recorded
+        return pinned(source, version, recorded.get(name, {}).get("files", {}))
 
-        Raises:
-            InvalidParameter: if it is new, with both ways to say how much one person counts.
-        """
-        known = self._ledger.declaration(name)
-        if known is not None:
-            return limits_in(known)
-        opened = account in self._ledger.accounts()
-        amount = None if budget is None else split(budget)[0]
-        raise missing_limits(self._ledger.account(account).budget if opened else amount)
+    def _version_of(self, name: str, version: str) -> tuple[str, str | None]:
+        """Returns the version of a table at which this curator asks, and its declaration in the ledger."""
+        check.label(version=version)
+        known = self._ledger.declared(name)
+        return (version, None) if known is None else (known.current(version), known.declaration)
 
     def set_limits(self, table: TableSchema, limits: Limits) -> None:
         """Fills in limits that were found privately, unless another question has moved on to a version without them."""
@@ -349,6 +348,15 @@ class Catalog:
             moved = self.versions.follow(schema, present)
             if moved is not schema:  # a question that began before keeps the table as it was planned with it
                 self._protected[name] = moved
+                self._read_snapshot_of(moved)
+
+    def _read_snapshot_of(self, schema: TableSchema) -> None:
+        """Reads a table of a lakehouse from now on at the snapshot that the ledger has for its version."""
+        before, columns = self._sources[schema.name]
+        source = self._pinned(before, schema.name, schema.version)
+        if source != before:
+            self._engine.register(schema.name, source, columns)
+            self._sources[schema.name], self._kept[schema.name] = (source, columns), source
 
     def source(self, name: str) -> Any:
         """Returns what a protected table was made of.

@@ -7,6 +7,7 @@ from typing import Any
 
 from discreet.dataclass import dataclass
 from discreet.engines.duckdb.sources import present_files
+from discreet.engines.sources.lake_table import is_pin
 from discreet.errors import InvalidParameter
 from discreet.ledger.stewardship import DataOrigin, TableRecord, require_one_budget
 
@@ -72,4 +73,4 @@ class KnownData:
 
 def _describe(origin: DataOrigin, source: Any) -> str:
     """Returns a source in an error: where it is, or what it is; never what it holds."""
-    return ", ".join(origin.files) or type(source).__name__
+    return ", ".join(place for place in origin.files if not is_pin(place)) or type(source).__name__

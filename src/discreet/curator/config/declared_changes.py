@@ -46,21 +46,21 @@ def declared_changes(config: Config) -> tuple[TableChange, ...]:
     """
     if not is_there(config.ledger):
         return ()
-    wanted = _as_entered(config)
     try:
         with Ledger(config.ledger, read_only=True) as ledger:
             present = ledger.origins()
     except LedgerMissing:  # a server reports it only when it is asked
         return ()
+    wanted = _as_entered(config, present)
     found = [_change(name, present, wanted[name]) for name in wanted if name in present]
     return tuple(change for change in found if change.declared or change.data)
 
 
-def _as_entered(config: Config) -> Mapping[str, TableRecord]:
+def _as_entered(config: Config, present: Mapping[str, TableRecord]) -> Mapping[str, TableRecord]:
     engine = engine_at(config.engine) or by_source()
     try:
         with Ledger() as scratch:
-            enrol(config, Catalog(scratch, engine, config.today), scratch)
+            enrol(config, Catalog(scratch, engine, config.today, present), scratch)
             return scratch.origins()
     finally:
         engine.close()

@@ -25,6 +25,7 @@ from discreet.curator.config.toml_file import (
 )
 from discreet.engines.duckdb.sources import Csv, named_table, source_of
 from discreet.engines.folders.folder import Folder
+from discreet.engines.sources.lake_table import lake_place
 from discreet.errors import DeclarationChanged, InvalidParameter, LedgerMissing
 from discreet.ledger import Ledger, Role, is_anchored, is_there, open_ledger, require_never_there, require_there
 from discreet.ledger.account import cap_in
@@ -328,6 +329,8 @@ def _cap(ledger: Ledger, account: str, cap: AnyBudget) -> AnyBudget:
 def _check_types(place: str, table: ProtectedTable | PublicTable, *, typed: bool) -> None:
     """Checks that CSV comes with types; the refusal proposes a line from the public header alone."""
     if isinstance(table.source, str):  # a database knows its types; whether it has the table, its engine finds out
+        return
+    if lake_place(table.source) is not None:  # its types are carried, and a snapshot in the ledger may be all it has
         return
     with naming(place):
         if isinstance(table, ProtectedTable) and _folder(table) is not None:

@@ -305,7 +305,7 @@ def _checked_folder(root: Path) -> Path:
     check_plain(root)
     iceberg = any(name.name.endswith(".metadata.json") for name in _names(root / "metadata"))
     for kind, found, instead in (
-        ("Delta", (root / "_delta_log").is_dir(), "Name the folder of the table as it is, without a pattern."),
+        ("Delta", (root / "_delta_log").is_dir(), "Protect the folder of the table itself, without a pattern."),
         ("Iceberg", iceberg, 'Name its table in a catalog, "iceberg://CATALOG/NAMESPACE.TABLE", or a metadata file.'),
     ):
         if found:
