@@ -59,8 +59,10 @@ if not TYPE_CHECKING:
     stats = Module("scipy.stats")
 
 EXTRAS = {
+    "aiohttp": "cloud",
     "altair": "report",
     "fastapi": "service",
+    "fsspec": "cloud",
     "grpc": "spark",
     "jinja2": "report",
     "joserfc": "service",

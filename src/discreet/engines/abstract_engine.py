@@ -181,6 +181,14 @@ class Engine(ABC):
         """
         del names, expressions
 
+    def allow_objects(self, places: Sequence[str]) -> None:
+        """Refuses, from now on, objects of buckets and web servers that are not in these places.
+
+        Raises:
+            InvalidParameter: if one of them is no address.
+        """
+        del places
+
     def origins(self, source: Any) -> dict[str, str]:
         """Returns where a source is, and what is there, if this engine knows more of it than files."""
         del source
@@ -257,6 +265,10 @@ class BySource(Engine):
     def schema_of(self, source: Any) -> dict[str, Type]:
         """Returns the columns whose types the source's format carries."""
         return self._engine(source).schema_of(source)
+
+    def allow_objects(self, places: Sequence[str]) -> None:
+        """Hands the places to the engine of objects."""
+        self._usual.allow_objects(places)
 
     def origins(self, source: Any) -> dict[str, str]:
         """Returns where a source is, as its engine says."""

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
+from discreet.engines.sources.file_set import ReadableFile
+from discreet.engines.sources.open_object import OpenObject
 from discreet.errors import InvalidParameter
 from discreet.lazy import load, pa, pc, pq
 
@@ -62,30 +63,34 @@ def stream_of(given: Any) -> PlainBatchStream:
     return PlainBatchStream(reader.schema, lambda: pa.RecordBatchReader.from_stream(given))
 
 
-def parquet(paths: Sequence[Path], names: Sequence[str], *, counted: bool = False) -> PlainBatchStream:
+def parquet(paths: Sequence[ReadableFile], names: Sequence[str], *, counted: bool = False) -> PlainBatchStream:
     """Reads columns of Parquet files of the same schema, in batches."""
 
     def batches() -> Iterator[Any]:
         for path in paths:
-            with pq.ParquetFile(path) as file:
+            with pq.ParquetFile(_parquet_input(path)) as file:
                 for batch in file.iter_batches(_ROWS, columns=names):
                     yield batch.select(names)
 
-    with pq.ParquetFile(paths[0]) as file:
+    with pq.ParquetFile(_parquet_input(paths[0])) as file:
         schema = file.schema_arrow
     return PlainBatchStream(pa.schema([schema.field(name) for name in names]), batches, counted=counted)
 
 
-def parquet_names(path: Path) -> list[str]:
+def _parquet_input(path: ReadableFile) -> Any:
+    return path.reader() if isinstance(path, OpenObject) else path
+
+
+def parquet_names(path: ReadableFile) -> list[str]:
     """Returns the names of a file's columns."""
-    with pq.ParquetFile(path) as file:
+    with pq.ParquetFile(_parquet_input(path)) as file:
         return list(file.schema_arrow.names)
 
 
 _FILE = b"ARROW1"  # how a file of Arrow begins; a stream has no name
 
 
-def ipc_schema(path: Path) -> Any:
+def ipc_schema(path: ReadableFile) -> Any:
     """Returns the schema of a file that Arrow or Feather wrote.
 
     Raises:
@@ -98,7 +103,7 @@ def ipc_schema(path: Path) -> Any:
         raise InvalidParameter("source", "an Arrow file", "to be readable", "Write it again.") from None
 
 
-def ipc_files(paths: Sequence[Path]) -> PlainBatchStream:
+def ipc_files(paths: Sequence[ReadableFile]) -> PlainBatchStream:
     """Reads files of Arrow with the same schema, in batches."""
 
     def batches() -> Iterator[Any]:
@@ -110,8 +115,8 @@ def ipc_files(paths: Sequence[Path]) -> PlainBatchStream:
 
 
 @contextmanager
-def _open_reader(path: Path) -> Iterator[Any]:
-    with pa.OSFile(str(path)) as file:
+def _open_reader(path: ReadableFile) -> Iterator[Any]:
+    with pa.PythonFile(path.open()) if isinstance(path, OpenObject) else pa.OSFile(str(path)) as file:
         is_file = file.read(len(_FILE)) == _FILE
         file.seek(0)
         with pa.ipc.open_file(file) if is_file else pa.ipc.open_stream(file) as reader:

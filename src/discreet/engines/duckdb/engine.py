@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
@@ -35,6 +35,7 @@ from discreet.engines.duckdb.source_tables import (
     open_database,
     paths_of,
     put,
+    reach,
 )
 from discreet.engines.duckdb.sources import (
     ArrowFrame,
@@ -49,6 +50,8 @@ from discreet.engines.duckdb.sources import (
 )
 from discreet.engines.duckdb.stored_tables import attached_table, copied_table, is_locked
 from discreet.engines.sources.file_set import PACKINGS, FileSet, Listing
+from discreet.engines.sources.object_address import EVERYWHERE, AllowedPlaces
+from discreet.engines.sources.object_set import ObjectSet
 from discreet.engines.sources.query_view import QueryView, query_view
 from discreet.engines.sources.sqlite_table import SqliteSnapshot, SqliteTable
 from discreet.engines.sql.contribution_bounds import SORTED_ROWS
@@ -58,6 +61,7 @@ from discreet.engines.sql.relation_printer import StoredTable
 from discreet.engines.sql.statement import Fetched, FetchedRows, FetchedTable, Presort, Statement, translate_reading
 from discreet.engines.unit_sort import LEFT_OUT, MOST_ROWS, decide_rows
 from discreet.errors import InternalError, InvalidParameter, UnsupportedQuery
+from discreet.lazy import load
 from discreet.plan.model.group_columns import GroupColumns
 from discreet.plan.model.nodes import Expression
 from discreet.plan.model.readings import Reading
@@ -69,7 +73,7 @@ from discreet.progress import stoppable
 _FEW, _MANY, _BYTES_A_PLACE = 12, 22, 64
 _BYTES_KEPT = 1 << 29  # of a text file, whose cells take eight times as much at most where they are kept
 _UNPACKED = 16  # how much longer a packed file may be
-_FOUND_BY_QUERY = (FileSet, FileTable, SqliteTable)
+_FOUND_BY_QUERY = (FileSet, ObjectSet, FileTable, SqliteTable)
 """Sources that each query finds as they are then: which files there are, and what a database holds."""
 
 _PLACES = 1_000_000  # among which DuckDB looks up a number by its place
@@ -141,14 +145,15 @@ class DuckDB(Engine):
         self._most_sorted = MOST_ROWS if memory_limit is None else min(MOST_ROWS, _bytes(memory_limit) // _BYTES_A_ROW)
         self._tables: dict[str, _Table] = {}
         self._open: _Database | None = None
+        self._allowed = EVERYWHERE
         self._lock = threading.RLock()
 
     def schema_of(self, source: Any) -> dict[str, Type]:
         """Returns the columns whose types Parquet, Arrow or the database carries; CSV and object columns carry none."""
-        kind = source_of(source)
+        kind = self._checked_source(source)
         if isinstance(kind, Csv | SqliteTable):
             return {}
-        if isinstance(kind, FileSet):
+        if isinstance(kind, FileSet | ObjectSet):
             return {name: told for name, told in describe_files(kind).items() if told is not None}
         untyped = kind.texts if isinstance(kind, ArrowFrame) else ()
         return {name: column.type for name, column in describe_source(kind).items() if name not in untyped}
@@ -169,9 +174,28 @@ class DuckDB(Engine):
             self._tables.clear()
             self._columns.clear()
 
+    def allow_objects(self, places: Sequence[str]) -> None:
+        """Refuses, from now on, objects that are not in these places."""
+        self._allowed = AllowedPlaces.of(places)
+
+    def _checked_source(self, given: Any) -> Source:
+        """Returns the kind of a source, which may be read.
+
+        Raises:
+            InvalidParameter: if it is none, or an object in a place that is not listed.
+        """
+        kind = source_of(given)
+        if isinstance(kind, ObjectSet):
+            kind.require_allowed(self._allowed)
+            load("discreet.engines.duckdb.object_files", "A bucket")  # or say what to install
+        return kind
+
     def _attach(self, name: str, source: Any, columns: Mapping[str, Type]) -> None:
-        kind = source_of(source)
-        known = declared_columns(columns) if isinstance(kind, FileSet | SqliteTable) else describe_source(kind)
+        kind = self._checked_source(source)
+        if isinstance(kind, ObjectSet):
+            kind.require_readable()
+        composed = isinstance(kind, FileSet | ObjectSet | SqliteTable)
+        known = declared_columns(columns) if composed else describe_source(kind)
         if isinstance(kind, SqliteTable):  # whose cells are read as whatever they are declared
             known = {column: known[column] for column in columns if column in kind.columns()}
         check_columns(name, {column: each.type for column, each in known.items()}, columns, hint=_UNREADABLE)
@@ -241,7 +265,9 @@ class DuckDB(Engine):
             def read(stopped: threading.Event) -> Fetched:
                 with cursor:
                     try:
-                        return fetch(cursor, database, stopped)
+                        found = fetch(cursor, database, stopped)
+                        _require_unchanged(database)
+                        return found
                     except FATAL:
                         self._forget()
                         raise
@@ -299,10 +325,16 @@ class DuckDB(Engine):
         if isinstance(source, FileSet):
             listing = view.once((id(self), name), source.list_files, Listing.close)
             return union_of_files(name, listing, declared)
+        if isinstance(source, ObjectSet):
+            listing = view.once((id(self), name), lambda: self._listed_objects(source), Listing.close)
+            return union_of_files(name, listing, declared)
         if isinstance(source, SqliteTable):
             snapshot = view.once((id(self), name), lambda: SqliteSnapshot(source), SqliteSnapshot.close)
             return copied_table(name, source, snapshot, declared)
         return attached_table(name, source, declared) if isinstance(source, FileTable) else source
+
+    def _listed_objects(self, source: ObjectSet) -> Listing:
+        return stoppable(source.list_files, lambda: None, deadline=self._deadline)
 
     def _shared_database(self) -> _Database:
         with self._lock:
@@ -337,12 +369,19 @@ class DuckDB(Engine):
 
 def _fill(connection: duckdb.DuckDBPyConnection, readable: Mapping[str, Readable]) -> None:
     """Makes tables readable, and then everything else unreachable."""
-    paths = sorted({str(path) for source, _ in readable.values() for path in paths_of(source)})
-    connection.execute(f"SET allowed_paths = [{', '.join(DIALECT.text_literal(path) for path in paths)}]")
+    found = {path for source, _ in readable.values() for path in paths_of(source)}
+    paths = sorted(map(str, found))
+    reach(connection, found).execute(f"SET allowed_paths = [{', '.join(DIALECT.text_literal(path) for path in paths)}]")
     for name, table in readable.items():
         put(connection, table, name)
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
+
+
+def _require_unchanged(database: _Database) -> None:
+    for source, _ in database.readable.values():
+        if isinstance(source, ComposedTable):
+            source.require_unchanged()
 
 
 def _close_database(database: _Database) -> None:

@@ -1,6 +1,7 @@
 """What an embedded engine can be given, and which types its format carries; contents are never looked at for types.
 
-A path ending in .parquet, .csv, .tsv or .csv.gz, many files (a folder, a pattern or a list, see `FileSet`), a frame
+A path ending in .parquet, .csv, .tsv or .csv.gz, many files (a folder, a pattern or a list, see
+`FileSet`; or addresses of objects, see `ObjectSet`), a frame
 (pandas, polars, Arrow: whatever narwhals or the Arrow PyCapsule interface can read), or `FileTable`, a table of a
 .duckdb file.
 
@@ -20,7 +21,8 @@ from discreet.engines.duckdb import arrow
 from discreet.engines.duckdb.csv_header import first_record, read_header, split_header
 from discreet.engines.duckdb.dialect import DIALECT
 from discreet.engines.folders.folder import Folder
-from discreet.engines.sources.file_set import FileSet, format_of
+from discreet.engines.sources.file_set import FileSet, ReadableFile, format_of
+from discreet.engines.sources.object_set import ObjectSet
 from discreet.engines.sources.sqlite_table import SqliteTable
 from discreet.errors import InternalError, InvalidParameter
 from discreet.lazy import nw
@@ -44,7 +46,7 @@ class FileTable:
 class Parquet:
     """Parquet files with the same columns."""
 
-    paths: tuple[Path, ...]
+    paths: tuple[ReadableFile, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,7 @@ class Csv:
     where the column that has them is read; cells beyond the header are left out, missing cells are NULL.
     """
 
-    paths: tuple[Path, ...]
+    paths: tuple[ReadableFile, ...]
     header: tuple[str, ...]
     delimiter: str
     packing: str = ""
@@ -70,7 +72,7 @@ class JsonLines:
     of over two million bytes, is left out. Of a name that an object has twice, the first value counts.
     """
 
-    paths: tuple[Path, ...]
+    paths: tuple[ReadableFile, ...]
     names: tuple[str, ...]
     packing: str
 
@@ -106,19 +108,21 @@ class ComposedTable:
         unpacked: how much longer rows may be in memory.
         is_slow: whether cells are texts.
         is_measured: whether it says how many rows there are without being read.
+        require_unchanged: refuses what was read of something that has changed since it was found.
     """
 
     sql: str
     parts: Mapping[str, tuple[Any, Mapping[str, DuckDBColumn]]]
     careful: Callable[[], ComposedTable] | None
-    paths: tuple[Path, ...]
+    paths: tuple[ReadableFile, ...]
     size: int
     unpacked: int
     is_slow: bool = False
     is_measured: bool = False
+    require_unchanged: Callable[[], None] = lambda: None
 
 
-Source = Parquet | Csv | JsonLines | ArrowFrame | FileTable | SqliteTable | FileSet | ComposedTable
+Source = Parquet | Csv | JsonLines | ArrowFrame | FileTable | SqliteTable | FileSet | ObjectSet | ComposedTable
 
 
 def source_of(given: Any) -> Source:
@@ -129,8 +133,9 @@ def source_of(given: Any) -> Source:
     """
     if isinstance(given, FileTable):
         return FileTable(path=existing(given.path), table=given.table, schema=given.schema)
-    if isinstance(given, FileSet):
-        return given
+    objects = given if isinstance(given, FileSet | ObjectSet) else ObjectSet.of(given)
+    if objects is not None:
+        return objects
     if isinstance(given, SqliteTable):
         return SqliteTable(path=existing(given.path), table=given.table)
     if isinstance(given, str | Path) and is_database(given):
@@ -280,8 +285,9 @@ def files_of(source: Any) -> dict[str, str]:
     """
     if isinstance(source, Folder):
         return source.origins
-    if isinstance(source, FileSet):
-        return source.origins
+    objects = source if isinstance(source, FileSet | ObjectSet) else ObjectSet.of(source)
+    if objects is not None:
+        return objects.origins
     if isinstance(source, FileTable | SqliteTable):
         schema = f"{source.schema}." if isinstance(source, FileTable) else ""
         table = f"#{schema}{source.table}".casefold()  # neither tells letter cases apart
