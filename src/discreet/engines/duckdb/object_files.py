@@ -25,7 +25,7 @@ class _OpenObjects(AbstractFileSystem):  # type: ignore[misc]
     cachable = False
 
     def open(self, path: str, mode: str = "rb", **_: Any) -> ObjectReader:
-        """Opens an object."""
+        """Opens an object to be read by ranges."""
         del mode
         return ObjectReader(opened_at(path))
 

@@ -57,6 +57,8 @@ class ObjectAddress:
         if scheme not in _SCHEMES:
             hint = "Use https." if scheme == "http" else ""
             raise InvalidParameter(name, f"an address with {scheme}://", f"to be like {_FORMS}", hint)
+        if not given.isprintable():
+            raise InvalidParameter(name, "an address", "to have no control characters", "Delete them.")
         parts = urlsplit(given)
         _require_no_secret(parts, name)
         account, place = _split_place(_SCHEMES[scheme], parts.netloc, name)

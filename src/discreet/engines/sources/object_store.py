@@ -54,7 +54,7 @@ class ObjectStore(ABC):
 
     @abstractmethod
     def find(self, name: str) -> Found:
-        """Opens an object."""
+        """Opens an object; nothing is read yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
