@@ -24,7 +24,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 PROFILE = "tests"
-_DAY = dt.datetime(2024, 1, 1, tzinfo=dt.UTC)
+AZURE_ACCOUNT = "tests0account"
+_TIME = "Mon, 01 Jan 2024 00:00:00 GMT"
 
 Hook = Callable[["ObjectServer", str, str], int | None]
 
@@ -113,13 +114,17 @@ class _Answers(BaseHTTPRequestHandler):
     def _answer(self) -> None:
         owner = self._owner
         asked = urlsplit(self.path)
-        name, query = unquote(asked.path).strip("/"), parse_qs(asked.query)
+        name, query = unquote(asked.path).strip("/").removeprefix(f"{AZURE_ACCOUNT}/"), parse_qs(asked.query)
         owner.asked.append(dict(self.headers))
         status = None if owner.hook is None else owner.hook(owner, self.command, name)
         if status is not None:
             self._send(status, b"<Error><Code>CANARY</Code><Message>CANARY</Message></Error>")
         elif "list-type" in query:
             self._list(name, query)
+        elif query.get("comp") == ["list"]:
+            self._list_of_azure(name, query)
+        elif "action" in query:  # whether a container has folders
+            self._send(404, b"")
         elif name in owner.objects:
             self._object(name, owner.objects[name])
         else:
@@ -154,13 +159,34 @@ class _Answers(BaseHTTPRequestHandler):
             {"Content-Type": "application/xml"},
         )
 
+    def _list_of_azure(self, container: str, query: Mapping[str, list[str]]) -> None:
+        """Lists one folder."""
+        objects, prefix = self._owner.objects, query.get("prefix", [""])[0]
+        start = len(f"{container}/{prefix}")
+        names = sorted(one for one in objects if one.startswith(f"{container}/{prefix}"))
+        if not any(one.startswith(f"{container}/") for one in objects):
+            self._send(404, b"", {"x-ms-error-code": "ContainerNotFound"})
+            return
+        folders = dict.fromkeys(one[start:].partition("/")[0] for one in names if "/" in one[start:])
+        text = "".join(
+            f"<Blob><Name>{escape(one.removeprefix(f'{container}/'))}</Name><Properties><Last-Modified>{_TIME}"
+            f"</Last-Modified><Etag>{escape(_tag(objects[one]))}</Etag><Content-Length>{len(objects[one])}"
+            "</Content-Length><BlobType>BlockBlob</BlobType></Properties></Blob>"
+            for one in names
+            if "/" not in one[start:]
+        ) + "".join(f"<BlobPrefix><Name>{escape(prefix + one)}/</Name></BlobPrefix>" for one in folders)
+        text = f"<EnumerationResults><Prefix>{escape(prefix)}</Prefix><Blobs>{text}</Blobs><NextMarker />"
+        text = f'<?xml version="1.0" encoding="utf-8"?>{text}</EnumerationResults>'
+        self._send(200, text.encode(), {"Content-Type": "application/xml"})
+
     def _object(self, name: str, content: bytes) -> None:
         owner = self._owner
-        headers = {"ETag": _tag(content), "Last-Modified": _DAY.strftime("%a, %d %b %Y %H:%M:%S GMT")}
+        headers = {"ETag": _tag(content), "Last-Modified": _TIME, "x-ms-blob-type": "BlockBlob"}
+        headers |= {"x-ms-creation-time": _TIME, "x-ms-version": "2024-01-01", "x-ms-server-encrypted": "true"}
         if self.headers.get("If-Match", _tag(content)) != _tag(content):
             self._send(412, b"")
             return
-        given, status = self.headers.get("Range", ""), 200
+        given, status = self.headers.get("x-ms-range") or self.headers.get("Range", ""), 200
         if given:
             first, _, last = given.removeprefix("bytes=").partition("-")
             part = content[int(first) : int(last) + 1 if last else None]
