@@ -12,6 +12,7 @@ import ipaddress
 import ssl
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import cast
@@ -35,10 +36,12 @@ class ObjectServer:
 
     Attributes:
         objects: contents by `bucket/name`; a bucket is there if an object of it is.
+        asked: the headers of each request, their names in lower case.
         sent: the method, the object and the bytes of each answer.
         hook: is called before each answer; a status that it returns is answered instead.
         after: is called once, after the next answer.
         headers: that are left out of answers.
+        ranges: whether parts are sent where parts are asked for.
     """
 
     def __init__(self, folder: Path, *, encrypted: bool) -> None:
@@ -47,6 +50,7 @@ class ObjectServer:
         self.hook: Hook | None = None
         self.after: Callable[[], None] | None = None
         self.headers: set[str] = set()
+        self.ranges = True
         self.asked: list[Mapping[str, str]] = []
         self._server = _Server(("127.0.0.1", 0), _Answers)
         self._server.owner = self
@@ -75,6 +79,7 @@ class ObjectServer:
         self.asked.clear()
         self.headers.clear()
         self.hook = self.after = None
+        self.ranges = True
 
     def close(self) -> None:
         """Ends it."""
@@ -115,7 +120,7 @@ class _Answers(BaseHTTPRequestHandler):
         owner = self._owner
         asked = urlsplit(self.path)
         name, query = unquote(asked.path).strip("/").removeprefix(f"{AZURE_ACCOUNT}/"), parse_qs(asked.query)
-        owner.asked.append(dict(self.headers))
+        owner.asked.append({key.lower(): value for key, value in self.headers.items()})
         status = None if owner.hook is None else owner.hook(owner, self.command, name)
         if status is not None:
             self._send(status, b"<Error><Code>CANARY</Code><Message>CANARY</Message></Error>")
@@ -187,7 +192,7 @@ class _Answers(BaseHTTPRequestHandler):
             self._send(412, b"")
             return
         given, status = self.headers.get("x-ms-range") or self.headers.get("Range", ""), 200
-        if given:
+        if given and self._owner.ranges:
             first, _, last = given.removeprefix("bytes=").partition("-")
             part = content[int(first) : int(last) + 1 if last else None]
             headers["Content-Range"] = f"bytes {first}-{int(first) + len(part) - 1}/{len(content)}"
@@ -209,6 +214,7 @@ class _Answers(BaseHTTPRequestHandler):
             after()
 
 
+@lru_cache(maxsize=64)
 def _tag(content: bytes) -> str:
     return f'"{hashlib.md5(content).hexdigest()}"'
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import base64
 import datetime as dt
-import os
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -160,24 +158,3 @@ def test_a_bucket_that_changes_fails_the_query(
             with pytest.raises(QueryFailed):
                 engine.read(by("kind"))
         assert unsealed(engine.read(by("kind"))) == {("y",): (1,)}
-
-
-@pytest.mark.ci
-@pytest.mark.parametrize("bucket", ["s3"], indirect=True)
-def test_credentials_of_the_environment_are_found(
-    bucket: tuple[str, Put], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    root, put = bucket
-    (tmp_path / "v").mkdir()
-    (tmp_path / "v" / "a.csv").write_text("kind\nx\n")
-    put(tmp_path / "v", "lake/environment")
-    endpoint = next(
-        line for line in Path(os.environ["DISCREET_PROFILES"]).read_text().splitlines() if "endpoint" in line
-    )
-    monkeypatch.delenv("DISCREET_PROFILES")
-    for key, value in {"ACCESS_KEY_ID": "k", "SECRET_ACCESS_KEY": "s", "REGION": "us-east-1"}.items():
-        monkeypatch.setenv(f"AWS_{key}", value)
-    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{endpoint.split()[-1].strip(chr(34))}")
-    with suppress(KeyError):
-        monkeypatch.delenv("AWS_PROFILE")
-    assert counts(f"{root}/environment/", by("kind"), {"kind": T}) == {"x": 1}

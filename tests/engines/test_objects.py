@@ -13,13 +13,14 @@ import pytest
 
 from discreet.engines import DuckDB
 from discreet.engines.sources import object_set, object_store
+from discreet.engines.sources.object_set import ObjectSet
 from discreet.engines.sources.object_store import Retries
-from discreet.errors import QueryFailed
+from discreet.errors import InvalidParameter, QueryFailed
 from discreet.plan.model.readings import Reading, Statistic
 from discreet.plan.model.types import Type
 from tests.engines.lakes import WRITERS, partitioned, scattered
 from tests.engines.tables import B, N, T, call, col, lit
-from tests.object_server import PROFILE, ObjectServer, put_folder
+from tests.object_server import PROFILE, ObjectServer, put_folder, write_profile
 from tests.open_groups import unsealed
 
 ROWS = Reading(table="t", statistics=(Statistic(kind="rows"),))
@@ -79,7 +80,7 @@ def test_files_of_the_web_have_the_rows_of_files(web: ObjectServer, tmp_path: Pa
     one = next(iter(sorted(folder.iterdir())))
     address = at(f"https://{web.host}/open/visits/{one.name}")
     assert counts(address, by("kind"), COLUMNS) == counts([one], by("kind"), COLUMNS)
-    assert {headers["Authorization"] for headers in web.asked} == {"Bearer SECRET"}
+    assert {headers["authorization"] for headers in web.asked} == {"Bearer SECRET"}
 
 
 @pytest.mark.ci
@@ -143,6 +144,57 @@ def _bytes_of_two_columns(server: ObjectServer, source: str) -> float:
         where = call("less", B, col("c3", N), lit(500_000, N))
         engine.read(Reading(table="t", where=where, keys=(col("c7", N),), statistics=ROWS.statistics))
     return server.read / stored(WIDE, 3, 7)
+
+
+def test_credentials_of_the_environment_are_found(
+    lake: ObjectServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_profile(tmp_path, monkeypatch, f'endpoint_override = "{lake.host}"\nscheme = "http"\n')
+    lake.objects["lake/v/a.csv"] = b"n\n1\n"
+    for key in ("first", "second"):
+        lake.asked.clear()
+        monkeypatch.setenv("AWS_ACCESS_KEY_ID", key)
+        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "s")
+        assert counts(at("s3://lake/v/"), by("n", N), {"n": N}) == {1: 1}
+        assert all(f"Credential={key}/" in headers["authorization"] for headers in lake.asked)
+
+
+def test_one_container_has_one_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_profile(tmp_path, monkeypatch, 'account_name = "account1"\n')
+    given = ("abfs://lake@account1.dfs.core.windows.net/v/", "abfss://lake@account1/v", at("az://lake/v/"))
+    found = [ObjectSet.of(one) for one in given]
+    assert {tuple(one.origins) for one in found if one is not None} == {("abfs://lake@account1/v/",)}
+    monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_NAME", "account1")
+    named = ObjectSet.of("az://lake/v")
+    assert named is not None
+    assert [*named.origins] == ["abfs://lake@account1/v/"]
+    monkeypatch.delenv("AZURE_STORAGE_ACCOUNT_NAME")
+    with DuckDB(threads=1) as engine, pytest.raises(InvalidParameter, match="storage account"):
+        engine.register("t", "az://lake/v", {"n": N})
+
+
+def test_row_groups_that_a_query_leaves_out_are_not_read(lake: ObjectServer) -> None:
+    content = io.BytesIO()
+    numbers = {"n": range(80_000), "other": range(80_000)}
+    pq.write_table(pa.table(numbers), content, row_group_size=10_000, compression="none", use_dictionary=False)
+    lake.objects["lake/sorted.parquet"] = content.getvalue()
+    with DuckDB(threads=1) as engine:
+        engine.register("t", at("s3://lake/sorted.parquet"), {"n": N, "other": N})
+        lake.sent.clear()
+        where = call("less", B, col("n", N), lit(5_000, N))
+        found = unsealed(engine.read(Reading(table="t", where=where, statistics=ROWS.statistics)))
+    assert found == {(): (5_000,)}
+    assert lake.read < 0.4 * stored(content.getvalue(), 0)
+
+
+@pytest.mark.usefixtures("no_waits")
+def test_a_server_that_sends_other_bytes_than_asked_fails_the_query(web: ObjectServer) -> None:
+    web.objects["v.csv"] = b"n\n1\n"
+    with DuckDB(threads=1) as engine:
+        engine.register("t", at(f"https://{web.host}/v.csv"), {"n": N})
+        web.ranges = False
+        with pytest.raises(QueryFailed):
+            engine.read(by("n", N))
 
 
 def test_a_query_reads_its_columns_and_little_else(lake: ObjectServer) -> None:

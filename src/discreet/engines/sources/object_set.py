@@ -28,7 +28,7 @@ from discreet.engines.sources.file_set import (
     partitions_of,
 )
 from discreet.engines.sources.object_address import WEB, AllowedPlaces, ObjectAddress, is_address
-from discreet.engines.sources.object_store import Found, ObjectStore, for_steward, store_of
+from discreet.engines.sources.object_store import Found, ObjectStore, for_steward, store_of, with_account
 from discreet.engines.sources.open_object import TAIL, OpenObject
 from discreet.errors import InvalidParameter
 
@@ -80,12 +80,14 @@ class ObjectSet:
             InvalidParameter: if an address has a secret in it, or what it names cannot be a table.
         """
         if is_address(given):
-            return cls._of_address(ObjectAddress.of(given), is_folder=given.partition("#")[0].endswith("/"))
+            return cls._of_address(
+                with_account(ObjectAddress.of(given)), is_folder=given.partition("#")[0].endswith("/")
+            )
         if isinstance(given, Sequence) and not isinstance(given, str) and any(map(is_address, given)):
             if not all(map(is_address, given)):
                 hint = "Copy the files to one place, or protect two tables."
                 raise InvalidParameter("source", "files and addresses", "to be of one kind", hint)
-            return cls._of_list([ObjectAddress.of(one) for one in given])
+            return cls._of_list([with_account(ObjectAddress.of(one)) for one in given])
         return None
 
     @classmethod

@@ -12,6 +12,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, TypeVar
 
@@ -124,6 +125,18 @@ def for_steward(address: ObjectAddress, request: Callable[[], T]) -> T:
     raise InvalidParameter("source", str(address), "to be readable from here", _HINTS[reason])
 
 
+def with_account(address: ObjectAddress) -> ObjectAddress:
+    """Returns an address of Azure with its account, so that one container has one address.
+
+    Raises:
+        InvalidParameter: if its profile is not there.
+    """
+    if address.scheme != AZURE or address.account:
+        return address
+    found = options_of(address).get("account_name") or os.environ.get("AZURE_STORAGE_ACCOUNT_NAME", "")
+    return replace(address, account=str(found))
+
+
 def store_of(address: ObjectAddress) -> ObjectStore:
     """Returns the bucket or the host of an address.
 
@@ -190,7 +203,7 @@ def _s3(bucket: str, account: str, options: dict[str, Any]) -> Any:
     fs = _arrow()
     with suppress(Exception):  # another part of the program was first
         fs.initialize_s3(fs.S3LogLevel.Off)  # what it logs names buckets and objects
-    named = ("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_PROFILE")
+    named = ("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE")
     if not (options.keys() & {"region", "endpoint_override"}) and not any(map(os.environ.get, named)):
         with suppress(OSError):  # then the usual region is tried
             options = {**options, "region": fs.resolve_s3_region(bucket)}
@@ -205,12 +218,11 @@ def _gcs(bucket: str, account: str, options: dict[str, Any]) -> Any:
 
 def _azure(bucket: str, account: str, options: dict[str, Any]) -> Any:
     del bucket
-    name = account or options.pop("account_name", "") or os.environ.get("AZURE_STORAGE_ACCOUNT_NAME", "")
-    if not name:
+    if not account:
         hint = "Write abfs://CONTAINER@ACCOUNT.dfs.core.windows.net/PATH, or set AZURE_STORAGE_ACCOUNT_NAME."
         raise InvalidParameter("source", "an address of Azure", "to come with a storage account", hint)
     options.pop("account_name", None)
-    return _arrow().AzureFileSystem(name, **options)
+    return _arrow().AzureFileSystem(account, **options)
 
 
 _FILE_SYSTEMS: dict[str, Callable[[str, str, dict[str, Any]], Any]] = {S3: _s3, GCS: _gcs, AZURE: _azure}
