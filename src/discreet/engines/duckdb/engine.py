@@ -49,7 +49,7 @@ from discreet.engines.duckdb.sources import (
     source_of,
 )
 from discreet.engines.duckdb.stored_tables import attached_table, copied_table, is_locked
-from discreet.engines.sources.file_set import PACKINGS, FileSet, Listing
+from discreet.engines.sources.file_set import PACKINGS, FileSet, Listing, size_of
 from discreet.engines.sources.object_address import EVERYWHERE, AllowedPlaces
 from discreet.engines.sources.object_set import ObjectSet
 from discreet.engines.sources.query_view import QueryView, query_view
@@ -445,13 +445,13 @@ def _bits(source: Source) -> int:
     Places for a million people are ten times faster than a hash table where there are ten million rows, and ten times
     slower where there are a thousand: a place for every so many bytes of a file is little next to reading it.
     """
-    size = source.size if isinstance(source, ComposedTable) else sum(path.stat().st_size for path in paths_of(source))
+    size = source.size if isinstance(source, ComposedTable) else sum(size_of(path) for path in paths_of(source))
     return min(max((size // _BYTES_A_PLACE).bit_length(), _FEW), _MANY)
 
 
 def _is_long_text(source: Source) -> bool:
     """Returns whether a text file has many rows, as far as its length shows."""
-    return isinstance(source, Csv) and sum(path.stat().st_size for path in source.paths) >= _BYTES_SORTED
+    return isinstance(source, Csv) and sum(size_of(path) for path in source.paths) >= _BYTES_SORTED
 
 
 def _is_short(source: Source) -> bool:
@@ -462,7 +462,5 @@ def _is_short(source: Source) -> bool:
     if isinstance(source, ComposedTable):
         return source.size * source.unpacked <= _BYTES_KEPT
     factor = 2 if isinstance(source, Parquet) else 1  # numbers may be longer than where they are stored
-    sizes = (
-        path.stat().st_size * (_UNPACKED if path.suffix.lower() in PACKINGS else factor) for path in paths_of(source)
-    )
+    sizes = (size_of(path) * (_UNPACKED if path.suffix.lower() in PACKINGS else factor) for path in paths_of(source))
     return sum(sizes) <= _BYTES_KEPT

@@ -26,7 +26,7 @@ T = TypeVar("T")
 Version = tuple[tuple[str, str], ...]
 """What a server says of an object that changes whenever its content does."""
 
-_CONNECT, _ANSWER = 5, 30  # seconds
+_CONNECT, _ANSWER = 5, 10  # seconds without a connection, and without a byte
 _CREDENTIALS = ("AWS_", "AZURE_", "GOOGLE_", "CLOUDSDK_")  # how the names of their variables begin
 _VERSIONS = ("etag", "generation", "version-id", "last-modified", "updated", "content-length", "size")
 _DENIED = ("ACCESS_DENIED", "INVALID_ACCESS_KEY", "SIGNATURE", "EXPIRED_TOKEN", "PERMISSION", "UNAUTH", " 401", " 403")

@@ -23,7 +23,7 @@ from discreet.quiet_loggers import quiet
 _LOGGERS = ("asyncio", "fsspec", "fsspec.http", "aiohttp.client", "aiohttp.internal", "charset_normalizer")
 _LOOPS: dict[int, asyncio.AbstractEventLoop] = {}  # by process: a child of a fork has no such thread
 _LOCK = threading.Lock()
-_TIMES = aiohttp.ClientTimeout(total=None, connect=5, sock_read=30)
+_TIMES = aiohttp.ClientTimeout(total=None, connect=5, sock_read=10)
 _PARTIAL = 206
 
 
