@@ -40,6 +40,7 @@ def fill(server: ObjectServer, folder: Path, rows: list[Any] = ROWS) -> str:
 # -------------------------------------------------------------------------------------------------------------- answers
 
 
+@pytest.mark.ci
 def test_answers_are_those_of_a_file(lake: ObjectServer, tmp_path: Path) -> None:
     parquet(ROWS, tmp_path / "one")
     source = fill(lake, tmp_path / "lake")
@@ -258,11 +259,29 @@ def test_a_server_of_the_web_must_say_what_is_read(web: ObjectServer) -> None:
     assert "Web servers have no lists" in _refusal(f"https://{web.host}/open/", **declared)
 
 
+def test_texts_need_types_and_the_refusal_names_the_columns(lake: ObjectServer) -> None:
+    lake.objects[f"{BUCKET}/secretive/a.csv"] = b"patient,age\n1,2\n"
+    with pytest.raises(InvalidParameter, match='"age": "text"') as caught:
+        clinic(SOURCE, types=None, bounds={}, keys={})
+    assert "ward" not in str(caught.value)
+
+
+def test_columns_stay_as_they_were_declared(lake: ObjectServer, tmp_path: Path) -> None:
+    source, ledger = fill(lake, tmp_path / "lake"), tmp_path / "book.ledger"
+    with clinic(source, ledger, types=None) as curator:
+        before = curator.verify()
+    lake.objects[f"{BUCKET}/secretive/other.csv"] = b"patient,more,age\nx,1,old\n"
+    with clinic(source, ledger, types=None) as curator:
+        assert curator.verify() == before
+        assert curator.ask(QUESTIONS[1], epsilon=1)
+
+
 def test_a_delta_table_in_a_bucket_is_refused(lake: ObjectServer) -> None:
     lake.objects[f"{BUCKET}/secretive/_delta_log/0.json"] = b"{}"
     assert "Write its rows to Parquet from Delta" in _refusal(SOURCE)
 
 
+@pytest.mark.ci
 def test_the_same_objects_have_one_budget(lake: ObjectServer, tmp_path: Path) -> None:
     with clinic(fill(lake, tmp_path / "lake")) as curator:
         below = SOURCE.partition("#")[0]

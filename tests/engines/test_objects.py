@@ -55,7 +55,7 @@ def parquet(**columns: Any) -> bytes:
 # ----------------------------------------------------------------------------------------------------------------- rows
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.ci
 @pytest.mark.parametrize("kind", WRITERS)
 def test_objects_have_the_rows_of_files(lake: ObjectServer, tmp_path: Path, kind: str) -> None:
     folder = scattered(PEOPLE, tmp_path / "lake", kind)
@@ -71,7 +71,8 @@ def test_partitions_are_those_of_folders(lake: ObjectServer, tmp_path: Path, kin
     assert counts(at("s3://lake/visits/"), by("ward"), COLUMNS) == counts(folder, by("ward"), COLUMNS)
 
 
-@pytest.mark.parametrize("kind", ["parquet", "csv.gz", "ndjson"])
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("kind", ["csv.gz", "parquet", "ndjson"])
 def test_files_of_the_web_have_the_rows_of_files(web: ObjectServer, tmp_path: Path, kind: str) -> None:
     folder = scattered(PEOPLE, tmp_path / "lake", kind)
     put_folder(web, folder, "open/visits")
