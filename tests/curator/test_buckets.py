@@ -127,7 +127,7 @@ def test_nothing_is_requested_before_the_charge(lake: ObjectServer, tmp_path: Pa
 def _breaks(server: ObjectServer, name: str) -> Iterator[None]:
     """Lets a server fail in every way that a reader may notice."""
     for status in (400, 403, 404, 500):
-        server.hook = lambda owner, method, asked, status=status: status  # type: ignore[misc]  # noqa: ARG005
+        server.hook = lambda owner, method, asked, status=status: status  # noqa: ARG005
         yield
     server.hook = None
     before = server.objects.pop(name)
@@ -173,7 +173,7 @@ def test_a_failure_of_the_web_says_nothing(
     with clinic(f"https://{web.host}/secretive/part0.parquet#profile={PROFILE}", tmp_path / "book.ledger") as curator:
         curator.ask(QUESTIONS[0], epsilon=1)
         for status in (403, 404, 500, 302):
-            web.hook = lambda owner, method, asked, status=status: status  # type: ignore[misc]  # noqa: ARG005
+            web.hook = lambda owner, method, asked, status=status: status  # noqa: ARG005
             with pytest.raises(QueryFailed) as caught:
                 curator.ask(QUESTIONS[2], epsilon=1)
             assert str(caught.value) == str(QueryFailed())
