@@ -338,7 +338,8 @@ def _check_types(place: str, table: ProtectedTable | PublicTable, *, typed: bool
         named = table.declared.get("table") if isinstance(table, ProtectedTable) else table.table
         source = source_of(named_table(as_given(table.source), named))
     if isinstance(source, Csv) and not typed:
-        look = f"`discreet check {shlex.quote(str(from_here(source.paths[0])))} --write` reads the file and adds them"
+        path = from_here(Path(str(source.paths[0])))
+        look = f"`discreet check {shlex.quote(str(path))} --write` reads the file and adds them"
         pasted = f"paste this under [{place}] and correct it:\n{types_line(source.header)}"
         hint = f"CSV has no column types. {look} at the end of discreet.toml. The rest stays unchanged. Or {pasted}"
         raise InvalidParameter(f"{place}.types", None, "to be given", hint)
