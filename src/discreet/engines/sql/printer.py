@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from fractions import Fraction
+from functools import reduce
 from typing import Any
 from typing import Literal as Choice
 
@@ -202,6 +203,8 @@ class Printer:
         terms = [self._argument(argument, kind) for argument, kind in zip(given, kinds, strict=True)]
         if call.function in _ANY_NUMBER:
             terms = list(dict.fromkeys(terms))
+        if call.function in self.dialect.pairwise:
+            return reduce(lambda one, other: self._apply(function, kinds[0], [one, other]), terms)
         return self._apply(function, kinds[0], terms)
 
     def _argument(self, argument: Expression, kind: Type) -> Term:
