@@ -19,6 +19,7 @@ from hypothesis import HealthCheck, settings
 from discreet.noise import SecureBits, SeededBits, rng
 
 pytest_plugins = ["tests.postgres_server", "tests.spark_session", "tests.engines.postgres_tables"]
+pytest_plugins += ["tests.mariadb_server", "tests.engines.mariadb_tables"]
 if "DISCREET_SHADOW" in os.environ:
     pytest_plugins = [*pytest_plugins, "tests.shadow"]
 if "DISCREET_MUTANTS" in os.environ:

@@ -68,6 +68,7 @@ EXTRAS = {
     "polars": "frames",
     "prometheus_client": "service",
     "psycopg": "postgres",
+    "pymysql": "mysql",
     "pyspark": "spark",
     "sklearn": "learn",
     "starlette": "service",
