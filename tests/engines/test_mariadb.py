@@ -23,6 +23,8 @@ from discreet.plan.expressions.pattern_grammar import parse
 from discreet.plan.expressions.patterns import write_pattern
 from discreet.plan.model.readings import Reading, Statistic
 from discreet.plan.model.types import Type
+from docs.site.code_blocks import blocks
+from docs.site.navigation import DOCS
 from tests.engines.mariadb_tables import READER, MariaDBTables, register
 from tests.engines.tables import B, D, F, N, S, T, bounding, call, col, lit, value_of
 from tests.mariadb_server import MariaDBServer, execute
@@ -514,3 +516,11 @@ def test_all_reads_of_a_query_see_one_state(
             assert unsealed(made.read(asked)) == {(): (2, 3)}
         assert len(statements) == 2
         assert unsealed(made.read(asked)) == {(): (3, 5)}
+
+
+def test_the_page_shows_the_user() -> None:
+    (written,) = (block for block in blocks(DOCS / "howto" / "where_data_lives.md") if block.language == "sql")
+    table = MariaDBTable.of("mysql://discreet_reader@db.example/clinic/visits")
+    made = role_statements(table, ["patient_id", "ward", "age", "charge", "day"])
+    assert written.body == "".join(f"{line};\n" for line in made)
+    written.ran()

@@ -7,6 +7,7 @@ from typing import get_args
 
 from discreet.engines import Folder
 from discreet.engines.duckdb import sources as embedded
+from discreet.engines.mariadb.address import MariaDBTable
 from discreet.engines.sources.registry import OFFERED, sources_table
 from discreet.engines.spark import sources as spark
 from discreet.server_address import ServerTable
@@ -17,7 +18,7 @@ INSIDE = {"ComposedTable"}
 
 
 def test_every_kind_of_source_is_in_the_manual() -> None:
-    classes = [*get_args(embedded.Source), *get_args(spark.Source), ServerTable, Folder]
+    classes = [*get_args(embedded.Source), *get_args(spark.Source), ServerTable, MariaDBTable, Folder]
     offered = [name for one in OFFERED for name in one.classes]
     assert {kind.__name__ for kind in classes} - INSIDE == set(offered)
     assert len(offered) == len(set(offered))

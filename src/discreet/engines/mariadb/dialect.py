@@ -62,8 +62,8 @@ _NEAREST = "CAST(FLOOR({0}) AS SIGNED) + CASE WHEN {0} - FLOOR({0}) >= 5e-1 THEN
 
 
 def _first(value: str, condition: str, order: str) -> str:
-    """Writes an aggregate: the first value in an order, as a text behind a sign; empty for NULL."""
-    kept = f"CASE WHEN {condition} THEN CASE WHEN {{0}} IS NULL THEN '' ELSE 'v' || {value} END END"
+    """Writes an aggregate: the first value in an order, as a text {value} behind a sign; empty for NULL."""
+    kept = f"CASE WHEN {condition} THEN CASE WHEN {{0}} IS NULL THEN '' ELSE {value} END END"
     return f"MID(NULLIF(GROUP_CONCAT({kept} ORDER BY {order} SEPARATOR '' LIMIT 1), ''), 2)"
 
 
@@ -126,7 +126,7 @@ class MariaDBDialect(Dialect):
     bit_count = "BIT_COUNT({0})"
     ordered_list = "GROUP_CONCAT({0} ORDER BY {1} SEPARATOR ',')"
     run = ""
-    extremes: ClassVar[Extremes] = {kind: (_BOTH, _first("{0}", *order)) for kind, order in _ORDERS.items()}
+    extremes: ClassVar[Extremes] = {kind: (_BOTH, _first("'v' || {0}", *order)) for kind, order in _ORDERS.items()}
 
     def quote_name(self, name: str) -> str:
         """Writes a declared name as an identifier, such as `a``b`.
@@ -184,9 +184,13 @@ class MariaDBDialect(Dialect):
         return Template(f"{{0}} * {number(2.0**exponent)}")
 
     def extreme(self, kind: str, value: Type) -> tuple[tuple[str, ...], str]:
-        """Returns the terms and the aggregate of a kind of extreme: a text, which is read as the value's type."""
-        terms, found = self.extremes[kind]
-        return terms, self.cast(found, value)
+        """Returns the terms and the aggregate of a kind of extreme: a text, which is read as the value's type.
+
+        As it is, a double is 23 characters long to an aggregate, which cuts off the last digit of its exponent.
+        """
+        if value is Type.TEXT:
+            return _BOTH, self.cast(self.extremes[kind][1], value)
+        return _BOTH, self.cast(_first("'v' || CAST({0} AS CHAR(40))", *_ORDERS[kind]), value)
 
     def sort_key(self, sql: str, *, descending: bool = False, nulls_first: bool = False) -> str:
         """Writes a part of ORDER BY: NULL is below all values."""
