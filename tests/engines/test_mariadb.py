@@ -18,6 +18,7 @@ from discreet.engines.mariadb import MariaDB, engine, sessions
 from discreet.engines.mariadb.address import MariaDBAddress, MariaDBTable
 from discreet.engines.mariadb.pcre_patterns import SLOW
 from discreet.engines.mariadb.roles import role_statements
+from discreet.engines.sources.query_view import query_view
 from discreet.errors import InvalidParameter, QueryFailed, UnsupportedQuery
 from discreet.plan.expressions.pattern_grammar import parse
 from discreet.plan.expressions.patterns import write_pattern
@@ -516,6 +517,24 @@ def test_all_reads_of_a_query_see_one_state(
             assert unsealed(made.read(asked)) == {(): (2, 3)}
         assert len(statements) == 2
         assert unsealed(made.read(asked)) == {(): (3, 5)}
+
+
+def test_all_stages_of_a_query_see_one_state(mariadb_tables: MariaDBTables) -> None:
+    source = mariadb_tables.table({"id": "INT"}, [{"id": 1}])
+    with register(mariadb_tables, source, {"id": N}) as made:
+        with query_view():
+            assert unsealed(made.read(ROWS)) == {(): (1,)}
+            mariadb_tables.run(f"INSERT INTO {source} VALUES (2), (3)")
+            assert unsealed(made.read(ROWS)) == {(): (1,)}
+        assert unsealed(made.read(ROWS)) == {(): (3,)}
+        mariadb_tables.run(f"DROP TABLE {source}")
+        with pytest.raises(QueryFailed), query_view():
+            unsealed(made.read(ROWS))
+        mariadb_tables.run(f"CREATE TABLE {source} (id INT)")
+        assert unsealed(made.read(ROWS)) == {}
+        mariadb_tables.run(f"ALTER TABLE {source} ENGINE=MyISAM")  # without a snapshot
+        with pytest.raises(QueryFailed):
+            unsealed(made.read(ROWS))
 
 
 def test_the_page_shows_the_user() -> None:

@@ -97,7 +97,7 @@ class MariaDBAddress:
             "password": os.environ.get("MYSQL_PWD", ""),
             "read_default_file": str(file) if file.is_file() else "",
         }
-        named = {name: value for name, value in given.items() if value}
+        named: dict[str, Any] = {name: value for name, value in given.items() if value}
         if "ssl_ca" in named:
             named |= {"ssl_verify_cert": True, "ssl_verify_identity": True}
         return {**named, **({"port": self.port} if self.host else {})}

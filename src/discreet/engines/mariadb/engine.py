@@ -1,8 +1,8 @@
 """MariaDB as an engine: it aggregates, and only exact integers of groups come back.
 
-Guarantees: only SQL that `statement` printed reaches it, in which texts are written as their bytes; each read is one
-read-only transaction of one snapshot, in a session whose settings are ours; a deadline and Ctrl-C stop it; nothing that
-the server says of a failure reaches the caller.
+Guarantees: only SQL that `statement` printed reaches it, in which texts are written as their bytes; all readings of
+one query are one read-only transaction of one snapshot, in a session whose settings are ours; a deadline and Ctrl-C
+stop it; nothing that the server says of a failure reaches the caller.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ from discreet.engines.mariadb.address import MariaDBAddress, MariaDBTable, is_ma
 from discreet.engines.mariadb.dialect import DIALECT
 from discreet.engines.mariadb.ids import doubtful_texts, name_variable, other_ids, variables, with_ids
 from discreet.engines.mariadb.pcre_patterns import BOUNDED, SLOW, is_quick
-from discreet.engines.mariadb.sessions import Sessions, fetch_rows, rows_of, run
-from discreet.engines.mariadb.table_description import TableDescription, describe_source
+from discreet.engines.mariadb.sessions import Sessions, closed_on_error, fetch_rows, rows_of, run
+from discreet.engines.mariadb.table_description import TableDescription, describe_source, is_stored
 from discreet.engines.mariadb.texts import IDS
+from discreet.engines.sources.query_view import query_view
 from discreet.engines.sql.dialect import Dialect
 from discreet.engines.sql.relation_printer import StoredTable
 from discreet.engines.sql.statement import FetchedRows, Statement, translate_reading
-from discreet.errors import InvalidParameter, UnsupportedQuery
+from discreet.errors import InvalidParameter, QueryFailed, UnsupportedQuery
 from discreet.plan.model.group_columns import GroupColumns
 from discreet.plan.model.nodes import Expression, FunctionCall, Literal, parts_of
 from discreet.plan.model.readings import Reading
@@ -117,32 +118,41 @@ class MariaDB(Engine):
             for name, found in self._tables.items()
         }
         asked = {reading.table, *(() if reading.source is None else tables(reading.source))}
-        made, looks = translate_reading(reading, self.dialect, stored), [self._look(name) for name in sorted(asked)]
+        made = translate_reading(reading, self.dialect, stored)
         texts = doubtful_texts(reading, stored) if IDS in made.sql else []
-        return lambda: self._groups(made, looks, texts)
+        return lambda: self._groups(made, sorted(asked), texts)
 
     def _look(self, name: str) -> str:
         """Returns a query that fails, before the question is sent, if a table is locked, gone or closed to the user."""
         columns = ", ".join(map(self.dialect.quote_name, self._columns[name]))
         return f"SELECT {columns} FROM {self._tables[name].sql} LIMIT 0"
 
-    def _groups(self, made: Statement, looks: Sequence[str], texts: Sequence[str]) -> GroupColumns:
-        with self._sessions.transaction() as session:
+    def _groups(self, made: Statement, names: Sequence[str], texts: Sequence[str]) -> GroupColumns:
+        """Reads the snapshot of the present query, which all of its readings have in common."""
+        with query_view() as view:
+            session = view.once((id(self), "session"), self._sessions.begin, self._sessions.end)
 
             def read(stopped: threading.Event) -> list[tuple[Any, ...]]:
-                for look in looks:
-                    rows_of(session, look)
-                sql = made.sql
-                if IDS in sql:
-                    doubtful = dict.fromkeys(row[0] for text in texts for row in fetch_rows(session, text, stopped))
-                    values = variables(other_ids(list(doubtful)))
-                    for place, value in enumerate(values):
-                        run(session, f"SET {name_variable(place)} = {value}")
-                    sql = with_ids(sql, len(values))
-                return fetch_rows(session, sql, stopped)
+                for name in names:
+                    if not is_stored(session, self._tables[name]):
+                        raise QueryFailed
+                    rows_of(session, self._look(name))
+                return fetch_rows(session, _with_ids(session, made.sql, texts, stopped), stopped)
 
-            rows = stoppable(read, lambda: self._sessions.stop(session), deadline=self._deadline)
+            with closed_on_error(session):
+                rows = stoppable(read, lambda: self._sessions.stop(session), deadline=self._deadline)
         return made.groups(FetchedRows(_convert_rows(made, rows)))
+
+
+def _with_ids(session: Any, sql: str, texts: Sequence[str], stopped: threading.Event) -> str:
+    """Returns a statement behind the table of ids that it needs, if any, which is found by these queries."""
+    if IDS not in sql:
+        return sql
+    doubtful = dict.fromkeys(row[0] for text in texts for row in fetch_rows(session, text, stopped))
+    values = variables(other_ids(list(doubtful)))
+    for place, value in enumerate(values):
+        run(session, f"SET {name_variable(place)} = {value}")
+    return with_ids(sql, len(values))
 
 
 def _convert_rows(made: Statement, rows: list[tuple[Any, ...]]) -> Sequence[tuple[Any, ...]]:

@@ -100,16 +100,21 @@ class Sessions:
         Raises:
             InvalidParameter: if the server cannot be reached.
         """
-        session = self._acquire_session()
+        session = self.begin()
         try:
-            yield session
+            with closed_on_error(session):
+                yield session
+        finally:
+            self.end(session)
+
+    def end(self, session: Any) -> None:
+        """Ends a transaction; the session is kept for the next one, unless it has failed."""
+        if not session.open:
+            return
+        with suppress(Exception), closed_on_error(session):
             run(session, "ROLLBACK")
-        except BaseException:
-            with suppress(Exception):
-                session._force_close()  # a session that is stopped has rows to send, for which `close` would wait
-            raise
-        with self._lock:
-            self._idle.append(session)
+            with self._lock:
+                self._idle.append(session)
 
     def stop(self, session: Any) -> None:
         """Stops what a session does, by another one."""
@@ -119,8 +124,12 @@ class Sessions:
         finally:
             other.close()
 
-    def _acquire_session(self) -> Any:
-        """Returns a session in a transaction; one whose connection was lost meanwhile is replaced."""
+    def begin(self) -> Any:
+        """Returns a session in a transaction; one whose connection was lost meanwhile is replaced.
+
+        Raises:
+            InvalidParameter: if the server cannot be reached.
+        """
         with self._lock:
             idle = self._own()
             session = idle.pop() if idle else None
@@ -128,8 +137,7 @@ class Sessions:
             try:
                 return self._begin(session)
             except driver().Error:
-                with suppress(Exception):
-                    session._force_close()
+                session._force_close()
         return self._begin(self._open_session())
 
     def _own(self) -> list[Any]:
@@ -173,6 +181,16 @@ class Sessions:
                 "`discreet.engines.mariadb.roles.role_statements` returns the SQL that makes a user."
             )
             raise InvalidParameter("source", str(self._server), "to be a server that can be reached", hint) from None
+
+
+@contextmanager
+def closed_on_error(session: Any) -> Iterator[None]:
+    """Closes a session if the block fails, at once: one that is stopped has rows to send, for which `close` waits."""
+    try:
+        yield
+    except BaseException:
+        session._force_close()
+        raise
 
 
 def run(session: Any, sql: str) -> None:

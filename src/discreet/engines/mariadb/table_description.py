@@ -57,12 +57,14 @@ class TableDescription:
 
     Args:
         sql: its name.
+        place: its database and its table, as texts.
         columns: the type of each column, and SQL that reads it.
         truths: the same of columns that may hold truth values.
         identity: what the server calls it.
     """
 
     sql: str
+    place: tuple[str, str]
     columns: Mapping[str, tuple[Type, str]]
     truths: Mapping[str, tuple[Type, str]]
     identity: str
@@ -127,13 +129,23 @@ def describe_source(session: Any, source: MariaDBTable) -> TableDescription:
         if read is not None:
             columns[name] = read[0], read[1].replace("{0}", quoted)
     sql = f"{DIALECT.quote_name(schema)}.{DIALECT.quote_name(table)}"
-    return TableDescription(sql, columns, truths, f"{server}:{schema}.{table}")
+    return TableDescription(sql, (schema, table), columns, truths, f"{server}:{schema}.{table}")
+
+
+def is_stored(session: Any, table: TableDescription) -> bool:
+    """Returns whether a table is still one of InnoDB: another would have no snapshot, and a view could fail."""
+    found = rows_of(session, _TABLE, table.place)
+    return bool(found) and _is_stored(*found[0][2:4])
+
+
+def _is_stored(kind: str, engine: str) -> bool:
+    return kind in ("BASE TABLE", "SYSTEM VERSIONED") and engine == "InnoDB"
 
 
 def _check_kind(source: MariaDBTable, kind: str, engine: str) -> None:
     if kind == "VIEW":
         hint = "Store what it computes: CREATE TABLE ... AS SELECT * FROM the view."
         raise InvalidParameter("source", source.table, "to be a table, not a view", hint)
-    if kind not in ("BASE TABLE", "SYSTEM VERSIONED") or engine != "InnoDB":
+    if not _is_stored(kind, engine):
         hint = "ALTER TABLE ... ENGINE=InnoDB, or copy it: CREATE TABLE ... ENGINE=InnoDB AS SELECT * FROM the table."
         raise InvalidParameter("source", source.table, "to be stored by InnoDB, which reads one snapshot", hint)
