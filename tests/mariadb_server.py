@@ -79,7 +79,7 @@ class MariaDBServer:
     def _make(self, program: str, install: str) -> subprocess.Popen[bytes]:
         """Makes the folder, and starts the server and its guard."""
         _install(install, self.folder / "data")
-        places = {"datadir": "data", "socket": "socket", "pid_file": "pid", "log_error": "log.err"}
+        places = {"datadir": "data", "socket": "socket", "pid_file": "pid", "log_error": "log.err", "tmpdir": "."}
         settings = {**_SETTINGS, **{name: self.folder / place for name, place in places.items()}}
         lines = [f"{name} = {value}" for name, value in {**settings, "port": self.port, "user": _user()}.items()]
         (self.folder / "my.cnf").write_text("\n".join(["[mariadbd]", *lines, ""]))

@@ -14,10 +14,10 @@ import pytest
 
 from discreet.engines import Memory
 from discreet.engines.by_source import by_source, engine_at
-from discreet.engines.mariadb import MariaDB, engine, sessions
+from discreet.engines.mariadb import MariaDB, engine, snapshots
 from discreet.engines.mariadb.address import MariaDBAddress, MariaDBTable
 from discreet.engines.mariadb.pcre_patterns import SLOW
-from discreet.engines.mariadb.roles import role_statements
+from discreet.engines.mariadb.reader_account import role_statements
 from discreet.engines.sources.query_view import query_view
 from discreet.errors import InvalidParameter, QueryFailed, UnsupportedQuery
 from discreet.plan.expressions.pattern_grammar import parse
@@ -214,8 +214,8 @@ def test_what_everybody_may_do_counts_and_a_role_does_not(
     url = mariadb_server.url("guest", mariadb_tables.database)
     with MariaDB(url) as made:
         made.register("t", source, {"id": N})
-        with pytest.raises(sessions.driver().Error), made._sessions.transaction() as session:
-            sessions.run(session, f"INSERT INTO {source} VALUES (2)")
+        with pytest.raises(snapshots.driver().Error), made._sessions.transaction() as session:
+            snapshots.run(session, f"INSERT INTO {source} VALUES (2)")
     mariadb_tables.run(f"GRANT UPDATE ON {place} TO PUBLIC")
     with MariaDB(url) as made, pytest.raises(InvalidParameter, match="changes by this user"):
         made.schema_of(source)
@@ -255,8 +255,8 @@ def test_what_a_session_cannot_do(mariadb_tables: MariaDBTables) -> None:
         "SELECT * FROM mysql.global_priv",
     ):
         with register(mariadb_tables, source, {"id": N}) as made:
-            with pytest.raises(sessions.driver().Error), made._sessions.transaction() as session:
-                sessions.run(session, hostile)
+            with pytest.raises(snapshots.driver().Error), made._sessions.transaction() as session:
+                snapshots.run(session, hostile)
             assert unsealed(made.read(ROWS)) == {(): (1,)}
 
 
@@ -398,7 +398,7 @@ def test_patterns_that_may_be_slow_are_refused() -> None:
 
 def slow(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every read takes a minute."""
-    fetch = sessions.fetch_rows
+    fetch = snapshots.fetch_rows
     monkeypatch.setattr(engine, "fetch_rows", lambda s, _, *rest: fetch(s, "SELECT SLEEP(60), SLEEP(60)", *rest))
 
 
@@ -454,7 +454,7 @@ def test_a_lost_connection_is_replaced_before_a_read_and_fails_inside_one(
     assert unsealed(made.read(ROWS)) == {(): (1,)}
     cut()
     assert unsealed(made.read(ROWS)) == {(): (1,)}
-    fetch = sessions.fetch_rows
+    fetch = snapshots.fetch_rows
 
     def cut_first(*given: Any) -> Any:
         cut()
@@ -501,7 +501,7 @@ def test_all_reads_of_a_query_see_one_state(
     rows = [{"u": "Zoe\u0308"}, {"u": "Zoë"}, {"u": "Ana"}]
     source = mariadb_tables.give(rows, {"u": T})
     asked = Reading(table="t", statistics=(Statistic(kind="units"), Statistic(kind="rows")), bounding=bounding(1, 9))
-    fetch, statements = sessions.fetch_rows, []
+    fetch, statements = snapshots.fetch_rows, []
 
     def changed_meanwhile(session: Any, sql: str, *rest: Any) -> Any:
         statements.append(sql)

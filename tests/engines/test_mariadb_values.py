@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from discreet.engines import Memory
-from discreet.engines.mariadb import MariaDB, ids, sessions
+from discreet.engines.mariadb import MariaDB, ids, snapshots
 from discreet.engines.mariadb import engine as engine_module
 from discreet.engines.mariadb.dialect import DIALECT
-from discreet.engines.mariadb.texts import COLLATION
+from discreet.engines.mariadb.text_templates import COLLATION
 from discreet.engines.row_choice import normalize_id
 from discreet.plan.expressions.letter_case import LOWER, UPPER
 from discreet.plan.model.group_columns import GroupColumns
@@ -76,7 +76,7 @@ Break = Callable[[pytest.MonkeyPatch], None]
 
 
 def _short_sorts(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(sessions, "SETTINGS", {**sessions.SETTINGS, "max_sort_length": "1024"})
+    patch.setattr(snapshots, "SETTINGS", {**snapshots.SETTINGS, "max_sort_length": "1024"})
 
 
 def _no_lookup(patch: pytest.MonkeyPatch) -> None:
@@ -91,7 +91,7 @@ def _other_collation(name: str) -> Break:
     """A mutant whose texts are compared under another collation."""
 
     def change(patch: pytest.MonkeyPatch) -> None:
-        fetch = sessions.fetch_rows
+        fetch = snapshots.fetch_rows
         patch.setattr(engine_module, "fetch_rows", lambda s, sql, *rest: fetch(s, sql.replace(COLLATION, name), *rest))
 
     return change

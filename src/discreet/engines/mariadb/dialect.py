@@ -11,10 +11,10 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from discreet.engines.mariadb.doubles import DOUBLES, number, scale_double
+from discreet.engines.mariadb.double_templates import DOUBLES, number, scale_double
 from discreet.engines.mariadb.moments import MOMENTS
 from discreet.engines.mariadb.pcre_patterns import like, translate_pattern
-from discreet.engines.mariadb.texts import ID_PART, IS_ID, NORMALISED_ID, TEXTS, literal, write_text
+from discreet.engines.mariadb.text_templates import ID_PART, IS_ID, NORMALISED_ID, TEXTS, literal, write_text
 from discreet.engines.row_choice import BUCKET, P
 from discreet.engines.sql.dialect import Dialect, Extremes, Templates
 from discreet.plan.expressions.evaluation import INT_HIGH, INT_LOW

@@ -16,10 +16,10 @@ from discreet.engines.abstract_engine import Engine, check_columns
 from discreet.engines.mariadb.address import MariaDBAddress, MariaDBTable, is_mariadb
 from discreet.engines.mariadb.dialect import DIALECT
 from discreet.engines.mariadb.ids import doubtful_texts, name_variable, other_ids, variables, with_ids
+from discreet.engines.mariadb.innodb_tables import InnoDBTable, describe_source, is_stored
 from discreet.engines.mariadb.pcre_patterns import BOUNDED, SLOW, is_quick
-from discreet.engines.mariadb.sessions import Sessions, closed_on_error, fetch_rows, rows_of, run
-from discreet.engines.mariadb.table_description import TableDescription, describe_source, is_stored
-from discreet.engines.mariadb.texts import IDS
+from discreet.engines.mariadb.snapshots import SnapshotPool, closed_on_error, fetch_rows, rows_of, run
+from discreet.engines.mariadb.text_templates import IDS
 from discreet.engines.sources.query_view import query_view
 from discreet.engines.sql.dialect import Dialect
 from discreet.engines.sql.relation_printer import StoredTable
@@ -60,8 +60,8 @@ class MariaDB(Engine):
         settings = {"lock_wait_timeout": str(int(check.positive(lock_timeout=lock_timeout)) + 1)}
         settings["max_statement_time"] = "0" if deadline is None else str(float(check.positive(deadline=deadline)))
         self._deadline = deadline
-        self._sessions = Sessions(self._server, settings)
-        self._tables: dict[str, TableDescription] = {}
+        self._sessions = SnapshotPool(self._server, settings)
+        self._tables: dict[str, InnoDBTable] = {}
 
     def __repr__(self) -> str:
         return f"MariaDB({self._server})"
@@ -94,7 +94,7 @@ class MariaDB(Engine):
         check_columns(name, stored, columns, hint=_UNREADABLE)
         self._tables[name] = found
 
-    def _describe_source(self, source: Any) -> TableDescription:
+    def _describe_source(self, source: Any) -> InnoDBTable:
         with self._sessions.transaction() as session:
             return describe_source(session, self._table(source))
 

@@ -2,7 +2,7 @@
 
 Before a statement, and in the same snapshot, the texts are fetched that may be other ids than themselves without white
 space. Few people have one. Those that are others come back as a table in variables of the session, in which the
-statement finds them (`texts.NORMALISED_ID`).
+statement finds them (`text_templates.NORMALISED_ID`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterator, Mapping
 
 from discreet.engines.mariadb.dialect import json_table
-from discreet.engines.mariadb.texts import IDS, IS_DOUBTFUL, literal, write_text
+from discreet.engines.mariadb.text_templates import IDS, IS_DOUBTFUL, literal, write_text
 from discreet.engines.row_choice import digest
 from discreet.engines.sql.relation_printer import StoredTable
 from discreet.plan.model.nodes import Relation

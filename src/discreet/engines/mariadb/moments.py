@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from discreet.engines.mariadb.texts import write_text
+from discreet.engines.mariadb.text_templates import write_text
 from discreet.engines.sql.dialect import Templates
 from discreet.plan.expressions.functions import LAST_DAY, Template
 from discreet.plan.expressions.functions.date_functions import DAY_NAMES, MONTH_NAMES

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from discreet.engines.mariadb.address import MariaDBAddress
-from discreet.engines.mariadb.texts import COLLATION, LONGEST_ID
+from discreet.engines.mariadb.text_templates import COLLATION, LONGEST_ID
 from discreet.errors import InvalidParameter
 from discreet.lazy import load
 
@@ -67,7 +67,7 @@ def driver() -> Any:
     return load("pymysql", "A table of a MariaDB server")
 
 
-class Sessions:
+class SnapshotPool:
     """The open sessions of one server.
 
     Args:
@@ -178,7 +178,7 @@ class Sessions:
         except (pymysql.Error, OSError, RuntimeError, ValueError):  # whose text may repeat what it was given
             hint = (
                 "Check that it runs, and that MYSQL_PWD or ~/.my.cnf give you access: try mariadb. "
-                "`discreet.engines.mariadb.roles.role_statements` returns the SQL that makes a user."
+                "`discreet.engines.mariadb.reader_account.role_statements` returns the SQL that makes a user."
             )
             raise InvalidParameter("source", str(self._server), "to be a server that can be reached", hint) from None
 

@@ -14,8 +14,8 @@ from discreet.dataclass import dataclass
 from discreet.engines.mariadb.address import MariaDBTable
 from discreet.engines.mariadb.dialect import DIALECT
 from discreet.engines.mariadb.moments import day_exists
-from discreet.engines.mariadb.sessions import rows_of
-from discreet.engines.mariadb.texts import write_text
+from discreet.engines.mariadb.snapshots import rows_of
+from discreet.engines.mariadb.text_templates import write_text
 from discreet.errors import InvalidParameter
 from discreet.plan.expressions.evaluation import INT_HIGH
 from discreet.plan.model.types import Type
@@ -48,11 +48,11 @@ _TRUTH: Mapping[str, tuple[Type, str]] = {
 _LETTERS = ("utf8mb4", "utf8mb3", "utf8", "latin1", "ascii")
 """Character sets of which every text is one of Unicode."""
 
-_ROLE = "`discreet.engines.mariadb.roles.role_statements` returns the SQL that makes one."
+_ROLE = "`discreet.engines.mariadb.reader_account.role_statements` returns the SQL that makes one."
 
 
 @dataclass(frozen=True, slots=True)
-class TableDescription:
+class InnoDBTable:
     """What the catalog says of a table: where it is, who it is, and how its columns are read.
 
     Args:
@@ -101,7 +101,7 @@ def _may_change(session: Any) -> bool:
     return any(_READS.match(line) is None or "WITH GRANT OPTION" in line for line in own)
 
 
-def describe_source(session: Any, source: MariaDBTable) -> TableDescription:
+def describe_source(session: Any, source: MariaDBTable) -> InnoDBTable:
     """Looks up a table and its readable columns.
 
     Raises:
@@ -129,10 +129,10 @@ def describe_source(session: Any, source: MariaDBTable) -> TableDescription:
         if read is not None:
             columns[name] = read[0], read[1].replace("{0}", quoted)
     sql = f"{DIALECT.quote_name(schema)}.{DIALECT.quote_name(table)}"
-    return TableDescription(sql, (schema, table), columns, truths, f"{server}:{schema}.{table}")
+    return InnoDBTable(sql, (schema, table), columns, truths, f"{server}:{schema}.{table}")
 
 
-def is_stored(session: Any, table: TableDescription) -> bool:
+def is_stored(session: Any, table: InnoDBTable) -> bool:
     """Returns whether a table is still one of InnoDB: another would have no snapshot, and a view could fail."""
     found = rows_of(session, _TABLE, table.place)
     return bool(found) and _is_stored(*found[0][2:4])
