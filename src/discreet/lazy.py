@@ -72,6 +72,7 @@ EXTRAS = {
     "prometheus_client": "service",
     "psycopg": "postgres",
     "pyiceberg": "iceberg",
+    "pymysql": "mysql",
     "pyspark": "spark",
     "sklearn": "learn",
     "starlette": "service",

@@ -134,6 +134,14 @@ OFFERED: tuple[OfferedSource, ...] = (
         classes=("ServerTable",),
     ),
     OfferedSource(
+        name="A table of a MariaDB server",
+        example='`"mysql://db.example/clinic/visits"`',
+        types="carried",
+        pushed_down="the whole query, on the server",
+        refused="views, whose expressions may fail; tables that InnoDB does not store, which have no snapshot; MySQL",
+        classes=("MariaDBTable",),
+    ),
+    OfferedSource(
         name="A table of a Spark cluster",
         example='`"spark://host:7077/clinic.visits"`, a DataFrame',
         types="carried",
