@@ -128,7 +128,7 @@ class Catalog:
         table: str | None = None,
     ) -> None:
         """Registers a public table; see `Curator.public`."""
-        source = self._lazy.stored(named_table(source, table))
+        source = self._lazy.resolve(named_table(source, table))
         self._check_name(name, others=self._protected)
         if name in self._ledger.tables():
             raise InvalidParameter("name", name, "not to be a protected table", "Give the public table another name.")
@@ -166,7 +166,7 @@ class Catalog:
 
         The declaration in the ledger may be replaced if it is `replacing`, the one that the steward has seen.
         """
-        source = self._lazy.stored(named_table(source, table))
+        source = self._lazy.resolve(named_table(source, table))
         self._check_name(name, others=self._public)
         check.label(version=version)
         recorded = None if replacing else recorded_columns(source, types, self._ledger.declaration(name))
