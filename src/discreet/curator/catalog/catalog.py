@@ -133,7 +133,7 @@ class Catalog:
         table: str | None = None,
     ) -> None:
         """Registers a public table; see `Curator.public`."""
-        source = self._lazy.stored(named_table(source, table))
+        source = self._lazy.resolve(named_table(source, table))
         self._check_name(name, others=self._protected)
         if name in self._ledger.tables():
             raise InvalidParameter("name", name, "not to be a protected table", "Give the public table another name.")
@@ -171,7 +171,7 @@ class Catalog:
 
         The declaration in the ledger may be replaced if it is `replacing`, the one that the steward has seen.
         """
-        source = self._lazy.stored(named_table(source, table))
+        source = self._lazy.resolve(named_table(source, table))
         self._check_name(name, others=self._public)
         version, known = self._version_of(name, version)
         source = self._pinned(source, name, version)

@@ -68,7 +68,7 @@ class PlainBatchStream:
 
     def freeze(self) -> Any:
         """Returns a table with all that is read now, of which nothing else holds the memory."""
-        return pa.Table.from_batches([_copied(batch) for batch in self._convert_batches()], self.schema)
+        return pa.Table.from_batches([_copy_batch(batch) for batch in self._convert_batches()], self.schema)
 
     def _convert_batches(self) -> Iterator[Any]:
         for batch in self._batches():
@@ -78,7 +78,7 @@ class PlainBatchStream:
             yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
 
-def _copied(batch: Any) -> Any:
+def _copy_batch(batch: Any) -> Any:
     """Returns a batch in memory of its own: what is written for another process shares nothing."""
     out = pa.BufferOutputStream()
     with pa.ipc.new_stream(out, batch.schema) as writer:

@@ -48,7 +48,7 @@ from discreet.engines.duckdb.sources import (
     Parquet,
     RowStream,
     Source,
-    frozen,
+    freeze_columns,
     source_of,
 )
 from discreet.engines.duckdb.stored_tables import attached_table, copied_table, is_locked
@@ -170,7 +170,7 @@ class DuckDB(Engine):
     def freeze(self, source: Any, columns: Mapping[str, Type]) -> Any:
         """Returns a copy of the columns of what lies in memory; everything else is read where it is."""
         kind = source_of(source)
-        return frozen(source, kind, columns) if isinstance(kind, ArrowFrame | RowList) else source
+        return freeze_columns(source, kind, columns) if isinstance(kind, ArrowFrame | RowList) else source
 
     def check(self, names: Collection[str], expressions: Collection[Expression]) -> None:
         """Refuses tables of a database that another program writes to, and of snapshots that are gone.

@@ -305,7 +305,7 @@ def _unreadable(given: Any) -> InvalidParameter:
     return InvalidParameter("source", type(given).__name__, "to be a table that can be read to its end", hint)
 
 
-def frozen(given: Any, kind: ArrowFrame | RowList, declared: Mapping[str, Type]) -> ArrowFrame:
+def freeze_columns(given: Any, kind: ArrowFrame | RowList, declared: Mapping[str, Type]) -> ArrowFrame:
     """Returns columns of what lies in memory as it is now: later changes do not change what queries read.
 
     Raises:
