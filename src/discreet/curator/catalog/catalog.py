@@ -167,7 +167,7 @@ class Catalog:
         """
         source = named_table(source, table)
         self._check_name(name, others=self._public)
-        present = self._ledger.declared(name)
+        present = self._ledger.declared_table(name)
         version = check.label(version=version) if present is None else present.current(check.label(version=version))
         recorded = None if replacing or present is None else recorded_columns(source, types, present.declaration)
         columns = recorded or columns_of(self._engine, source, types)
@@ -333,7 +333,7 @@ class Catalog:
         """
         for name in names:
             schema = self._protected.get(name)
-            present = None if schema is None else self._ledger.declared(name)
+            present = None if schema is None else self._ledger.declared_table(name)
             if schema is None or present is None:
                 continue
             own = declaration(schema)
