@@ -15,8 +15,8 @@ import pytest
 from pyarrow import fs
 
 from discreet.engines import DuckDB
-from discreet.engines.sources import object_store
-from discreet.engines.sources.object_store import Retries
+from discreet.engines.objects import object_store
+from discreet.engines.objects.object_store import Retries
 from discreet.errors import InvalidParameter, QueryFailed
 from tests.engines.lakes import partitioned
 from tests.engines.tables import N, T

@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet.engines import DuckDB
-from discreet.engines.sources import object_set, object_store
-from discreet.engines.sources.object_set import ObjectSet
-from discreet.engines.sources.object_store import Retries
+from discreet.engines.objects import object_set, object_store
+from discreet.engines.objects.object_set import ObjectSet
+from discreet.engines.objects.object_store import Retries
 from discreet.errors import InvalidParameter, QueryFailed
 from discreet.plan.model.readings import Reading, Statistic
 from discreet.plan.model.types import Type

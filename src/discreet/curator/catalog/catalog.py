@@ -32,7 +32,7 @@ from discreet.dataclass import dataclass
 from discreet.engines.abstract_engine import Engine
 from discreet.engines.duckdb.sources import files_of, named_table
 from discreet.engines.folders.folder import Folder
-from discreet.engines.sources.lake_table import lake_place, pin, pinned
+from discreet.engines.lakes.lake_table import lake_place, pin, pinned
 from discreet.errors import DeclarationChanged, InvalidParameter, UnknownTable, UnsupportedQuery
 from discreet.ledger import Ledger
 from discreet.ledger.redeclaration import differences
@@ -224,7 +224,7 @@ class Catalog:
     def _version_of(self, name: str, version: str) -> tuple[str, str | None]:
         """Returns the version of a table at which this curator asks, and its declaration in the ledger."""
         check.label(version=version)
-        known = self._ledger.declared(name)
+        known = self._ledger.declared_table(name)
         return (version, None) if known is None else (known.current(version), known.declaration)
 
     def set_limits(self, table: TableSchema, limits: Limits) -> None:
@@ -338,7 +338,7 @@ class Catalog:
         """
         for name in names:
             schema = self._protected.get(name)
-            present = None if schema is None else self._ledger.declared(name)
+            present = None if schema is None else self._ledger.declared_table(name)
             if schema is None or present is None:
                 continue
             own = declaration(schema)

@@ -20,9 +20,9 @@ from discreet.curator.catalog.unit_of_privacy import ARROW, Owner
 from discreet.curator.catalog.unit_of_privacy import owner as owner_of
 from discreet.engines.abstract_engine import Engine
 from discreet.engines.duckdb.sources import ArrowFrame, Csv, source_of
+from discreet.engines.lakes.lake_table import LakeTable
+from discreet.engines.objects.object_set import ObjectSet
 from discreet.engines.sources.file_set import FileSet
-from discreet.engines.sources.lake_table import LakeTable
-from discreet.engines.sources.object_set import ObjectSet
 from discreet.engines.sources.sqlite_table import SqliteTable
 from discreet.errors import InvalidParameter
 from discreet.lazy import Module
@@ -37,9 +37,9 @@ from discreet.plan.validation import are_plainly, check_value
 from discreet.privacy import Neighbours
 
 if TYPE_CHECKING:
-    from discreet.engines.duckdb import file_parts
+    from discreet.engines.duckdb.composed import file_parts
 else:  # DuckDB, which is loaded with the first curator that reads files
-    file_parts = Module("discreet.engines.duckdb.file_parts")
+    file_parts = Module("discreet.engines.duckdb.composed.file_parts")
 
 End = check.Number | dt.date
 """An end of a column's bounds: a number, or a day or moment, which may be written as a text."""

@@ -25,7 +25,7 @@ from discreet.curator.config.toml_file import (
 )
 from discreet.engines.duckdb.sources import Csv, named_table, source_of
 from discreet.engines.folders.folder import Folder
-from discreet.engines.sources.lake_table import lake_place
+from discreet.engines.lakes.lake_table import lake_place
 from discreet.errors import DeclarationChanged, InvalidParameter, LedgerMissing
 from discreet.ledger import Ledger, Role, is_anchored, is_there, open_ledger, require_never_there, require_there
 from discreet.ledger.account import cap_in

@@ -23,10 +23,11 @@ from numpy.typing import NDArray
 from discreet import check
 from discreet.dataclass import dataclass
 from discreet.engines.abstract_engine import Engine, check_columns
-from discreet.engines.duckdb.declared_columns import declared_columns
+from discreet.engines.duckdb.composed.declared_columns import declared_columns
+from discreet.engines.duckdb.composed.file_parts import describe_files, union_of_files
+from discreet.engines.duckdb.composed.lake_parts import union_of_lake
+from discreet.engines.duckdb.composed.stored_tables import attached_table, copied_table, is_locked
 from discreet.engines.duckdb.dialect import DIALECT, ID_FUNCTION
-from discreet.engines.duckdb.file_parts import describe_files, union_of_files
-from discreet.engines.duckdb.lake_parts import union_of_lake
 from discreet.engines.duckdb.python_tables import RowList
 from discreet.engines.duckdb.source_tables import (
     FATAL,
@@ -51,11 +52,10 @@ from discreet.engines.duckdb.sources import (
     freeze_columns,
     source_of,
 )
-from discreet.engines.duckdb.stored_tables import attached_table, copied_table, is_locked
+from discreet.engines.lakes.lake_table import LakeTable, SnapshotGone
+from discreet.engines.objects.object_address import EVERYWHERE, AllowedPlaces
+from discreet.engines.objects.object_set import ObjectSet
 from discreet.engines.sources.file_set import PACKINGS, FileSet, Listing, size_of
-from discreet.engines.sources.lake_table import LakeTable, SnapshotGone
-from discreet.engines.sources.object_address import EVERYWHERE, AllowedPlaces
-from discreet.engines.sources.object_set import ObjectSet
 from discreet.engines.sources.query_view import QueryView, query_view
 from discreet.engines.sources.sqlite_table import SqliteSnapshot, SqliteTable
 from discreet.engines.sql.contribution_bounds import SORTED_ROWS

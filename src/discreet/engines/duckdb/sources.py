@@ -22,9 +22,9 @@ from discreet.engines.duckdb.csv_header import first_record, read_header, split_
 from discreet.engines.duckdb.dialect import DIALECT
 from discreet.engines.duckdb.python_tables import RowList, column_stream, columns_in, is_row_list, row_stream
 from discreet.engines.folders.folder import Folder
+from discreet.engines.lakes.lake_table import LakeTable, SnapshotGone, newest_snapshot
+from discreet.engines.objects.object_set import ObjectSet
 from discreet.engines.sources.file_set import FileSet, ReadableFile, format_of
-from discreet.engines.sources.lake_table import LakeTable, SnapshotGone, newest_snapshot
-from discreet.engines.sources.object_set import ObjectSet
 from discreet.engines.sources.sqlite_table import SqliteTable
 from discreet.engines.sources.stored_frames import StoredFrame
 from discreet.errors import InternalError, InvalidParameter

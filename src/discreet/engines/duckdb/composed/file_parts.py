@@ -15,8 +15,8 @@ from typing import Any
 
 from discreet.dataclass import dataclass
 from discreet.engines.duckdb import arrow
+from discreet.engines.duckdb.composed.declared_columns import select_declared
 from discreet.engines.duckdb.csv_header import first_record, split_header
-from discreet.engines.duckdb.declared_columns import select_declared
 from discreet.engines.duckdb.dialect import DIALECT
 from discreet.engines.duckdb.source_tables import PLACE, describe_source, footers, from_text, json_names
 from discreet.engines.duckdb.sources import (
@@ -28,8 +28,8 @@ from discreet.engines.duckdb.sources import (
     JsonLines,
     Parquet,
 )
+from discreet.engines.objects.object_set import ObjectSet
 from discreet.engines.sources.file_set import FileSet, ListedFile, Listing, ReadableFile
-from discreet.engines.sources.object_set import ObjectSet
 from discreet.errors import InvalidParameter
 from discreet.plan.model.types import Type
 

@@ -16,7 +16,9 @@ from functools import partial
 from typing import Any, Self, TypeVar
 
 from discreet.dataclass import dataclass
-from discreet.engines.sources import object_store
+from discreet.engines.objects import object_store
+from discreet.engines.objects.object_address import WEB, AllowedPlaces, ObjectAddress, is_address
+from discreet.engines.objects.object_store import Found, ObjectStore, for_steward, store_of, with_account
 from discreet.engines.sources.file_set import (
     ANYWHERE,
     PATTERN,
@@ -27,8 +29,6 @@ from discreet.engines.sources.file_set import (
     names_texts,
     partitions_of,
 )
-from discreet.engines.sources.object_address import WEB, AllowedPlaces, ObjectAddress, is_address
-from discreet.engines.sources.object_store import Found, ObjectStore, for_steward, store_of, with_account
 from discreet.engines.sources.open_object import TAIL, OpenObject
 from discreet.errors import InvalidParameter
 

@@ -17,8 +17,8 @@ from functools import lru_cache
 from typing import Any, TypeVar
 
 from discreet.dataclass import dataclass
-from discreet.engines.sources.object_address import AZURE, GCS, S3, WEB, ObjectAddress
-from discreet.engines.sources.profiles import options_of
+from discreet.engines.objects.object_address import AZURE, GCS, S3, WEB, ObjectAddress
+from discreet.engines.objects.profiles import options_of
 from discreet.errors import DiscreetError, InvalidParameter
 from discreet.lazy import load
 
@@ -155,7 +155,7 @@ def _store(where: tuple[str, str, str], options: tuple[tuple[str, Any], ...], ar
     del around
     scheme, account, place = where
     if scheme == WEB:
-        web: ObjectStore = load("discreet.engines.sources.web_store", "A file of the web").WebStore(
+        web: ObjectStore = load("discreet.engines.objects.web_store", "A file of the web").WebStore(
             place, dict(options)
         )
         return web

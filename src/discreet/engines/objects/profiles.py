@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from discreet.engines.sources.object_address import AZURE, GCS, S3, WEB, ObjectAddress
+from discreet.engines.objects.object_address import AZURE, GCS, S3, WEB, ObjectAddress
 from discreet.errors import InvalidParameter
 
 VARIABLE = "DISCREET_PROFILES"

@@ -17,7 +17,7 @@ from typing import Any
 import aiohttp
 from fsspec.implementations.http import HTTPFileSystem
 
-from discreet.engines.sources.object_store import Found, ObjectStore
+from discreet.engines.objects.object_store import Found, ObjectStore
 from discreet.quiet_loggers import quiet
 
 _LOGGERS = ("asyncio", "fsspec", "fsspec.http", "aiohttp.client", "aiohttp.internal", "charset_normalizer")
