@@ -35,7 +35,7 @@ from discreet.errors import InvalidParameter
 T = TypeVar("T")
 R = TypeVar("R")
 
-_AT_ONCE = 16  # requests
+_AT_ONCE = 8  # requests
 _TAILS_KEPT = 1 << 26  # bytes of the ends of all objects of a query
 _HINT = "Name an object, a folder that ends in a slash, or a pattern such as s3://lake/visits/**/*.parquet."
 
