@@ -170,6 +170,8 @@ RIGHT: dict[str, list[str]] = {
     "amend": ["patients", "--epsilon", "1", "--delta", "1e-6"],
     "renew": ["patients"],
     "unlock": ["patients"],
+    "advance": ["visits", "--version", "2"],
+    "erase_check": ["visits", "--id", "7"],
     "appoint": ["ana", "--account", "patients"],
     "allot": ["flu", "patients", "--epsilon", "1", "--delta", "1e-6"],
     "request_approval": [COUNT, "--epsilon", "0.1", "--reason", "a paper"],

@@ -73,6 +73,7 @@ def test_a_person_is_one_row_of_a_learners_input(fit: Fit) -> None:
     assert farthest(fit, (1, 2)) == 1
 
 
+@pytest.mark.ci
 def test_without_bounding_the_same_check_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     reading = TrainingPlan.reading.fget  # type: ignore[attr-defined]
 

@@ -362,6 +362,7 @@ def _is_ledger(call: ast.Attribute) -> bool:
     )
 
 
+@pytest.mark.ci
 def test_every_place_that_charges_is_listed() -> None:
     """Whoever adds a verb adds it to `VERBS`, and every test of this file runs on it."""
     root = Path(next(iter(discreet.curator.__path__)))

@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import get_args
 
+from discreet.curator.catalog import lazy_tables
 from discreet.engines import Folder
 from discreet.engines.duckdb import sources as embedded
 from discreet.engines.sources.registry import OFFERED, sources_table
+from discreet.engines.sources.stored_frames import StoredFrame
 from discreet.engines.spark import sources as spark
 from discreet.server_address import ServerTable
 
@@ -17,7 +19,7 @@ INSIDE = {"ComposedTable"}
 
 
 def test_every_kind_of_source_is_in_the_manual() -> None:
-    classes = [*get_args(embedded.Source), *get_args(spark.Source), ServerTable, Folder]
+    classes = [*get_args(embedded.Source), *get_args(spark.Source), ServerTable, Folder, StoredFrame]
     offered = [name for one in OFFERED for name in one.classes]
     assert {kind.__name__ for kind in classes} - INSIDE == set(offered)
     assert len(offered) == len(set(offered))
@@ -25,6 +27,13 @@ def test_every_kind_of_source_is_in_the_manual() -> None:
 
 def test_the_page_has_the_table() -> None:
     assert sources_table() in PAGE.read_text(encoding="utf-8")
+
+
+def test_the_libraries_of_lazy_tables_are_named() -> None:
+    (row,) = (line for line in sources_table().splitlines() if line.startswith("| A lazy table"))
+    known = {"duckdb": "DuckDB", "ibis": "ibis", "polars": "polars", "pyarrow": "Arrow"}
+    assert known.keys() == lazy_tables.LIBRARIES.keys()
+    assert all(name in row for name in known.values())
 
 
 def test_no_cell_of_the_table_is_empty_or_breaks_a_line() -> None:

@@ -75,7 +75,9 @@ def test_decisions_are_those_of_the_definition(units: str, *, numbered: bool) ->
 
     @given(st.lists(row, min_size=1, max_size=40), st.integers(1, 5))
     def check(some: list[Row], groups: int) -> None:
-        assert is_right(some, groups, numbered=numbered)
+        ranks = {(unit, number): rank for unit, rank, number in some}  # all rows of a unit's group have one rank
+        alike = [(unit, ranks[unit, number], number) for unit, _, number in some]
+        assert is_right(alike, groups, numbered=numbered)
 
     check()
 
@@ -222,6 +224,40 @@ def test_long_tables_are_sorted(tmp_path: Path, ids: str) -> None:
         other = accessed(engine, Access(is_kept=True))
         for reading in (asked, ask(bounding(2, 2))):
             assert unsealed(engine.read(reading)) == unsealed(other.read(reading))
+
+
+@pytest.mark.ci
+def test_a_folder_is_read_as_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is measured and sorted like one, whatever files its rows are in."""
+    table = pa.table(
+        {
+            "u": [i * 7919 % 5_003 for i in range(ROWS)],
+            "a": [i * i % 40 for i in range(ROWS)],
+            "b": [str(i % 3) for i in range(ROWS)],
+            "x": [(i * 2654435761 % 1_000_003) / 7 for i in range(ROWS)],
+        }
+    )
+    pq.write_table(table, tmp_path / "t.parquet")
+    (tmp_path / "many").mkdir()
+    for place, first in enumerate(range(0, ROWS, 17_000)):
+        pq.write_table(table.slice(first, 17_000), tmp_path / "many" / f"{place}.parquet")
+    asked = Reading(table="t", keys=KEYS, public_keys=PUBLIC, bounding=bounding(3, 1), statistics=STATISTICS[:4])
+    chosen, honest = list[Access](), DuckDB._access
+
+    def access(self: DuckDB, *told: Any) -> Access:
+        chosen.append(honest(self, *told))
+        return chosen[-1]
+
+    monkeypatch.setattr(DuckDB, "_access", access)
+    answers = []
+    for source in (tmp_path / "t.parquet", tmp_path / "many"):
+        with DuckDB(threads=1) as engine:
+            engine.register("t", source, COLUMNS)
+            answers.append(unsealed(engine.read(asked)))
+    assert answers[0] == answers[1]
+    one, many = chosen
+    assert one == many
+    assert many.is_sorted
 
 
 CELLS = [

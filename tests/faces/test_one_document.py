@@ -59,6 +59,8 @@ GIVEN: Mapping[str, Mapping[str, Any]] = {
     "amend": {"account": "patients", "budget": read_budget(MORE_BUDGET), "note": "more"},
     "renew": {"account": "patients", "budget": read_budget(MORE_BUDGET)},
     "unlock": {"account": "patients"},
+    "erase_check": {"table": "visits", "person": "7"},
+    "advance": {"table": "visits", "version": "2026-12", "note": "the file of December"},
     "appoint": {"who": "ana", "role": "analyst", "account": "patients", "cap": Budget(epsilon=500, delta="1e-5")},
     "allot": {"project": "flu", "account": "patients", "cap": Budget(epsilon=1, delta="1e-9")},
     "request_approval": {"sql": COUNT, "epsilon": 1, "reason": "a paper"},
@@ -100,6 +102,8 @@ TYPED: Mapping[str, list[str]] = {
     "amend": ["amend", "patients", "--epsilon", "2000", "--delta", "1e-4", "--note", "more"],
     "renew": ["renew", "patients", "--epsilon", "2000", "--delta", "1e-4"],
     "unlock": ["unlock", "patients"],
+    "erase_check": ["erase-check", "visits", "--id", "7"],
+    "advance": ["advance", "visits", "--version", "{version}", "--note", "the file of December"],
     "appoint": ["grant", "ana", "--role", "analyst", "--account", "patients", "--epsilon", "500", "--delta", "1e-5"],
     "allot": ["set-cap", "flu", "patients", "--epsilon", "1", "--delta", "1e-9"],
     "request_approval": ["request-approval", COUNT, "--epsilon", "1", "--reason", "a paper"],
@@ -129,10 +133,15 @@ def _set_aside(curator: Curator) -> dict[str, Any]:
     return {}
 
 
+def _new_label(curator: Curator) -> dict[str, Any]:
+    return {"version": f"after {curator.verify().sequence}"}
+
+
 MAKE_READY: Mapping[str, Callable[[Curator], dict[str, Any]]] = {
     "approve": _request_approval,
     "set_aside": _give_back,
     "give_back": _set_aside,
+    "advance": _new_label,
 }
 """What each verb that changes the ledger once needs before it is done again: arguments that are new each time."""
 
@@ -188,7 +197,8 @@ def connect(service: Served, request: Request[Any]) -> Any:
 def command(_: Served, request: Request[Any]) -> Any:
     steward = VERBS[request.verb].permission is Permission.STEWARD
     by = {"ana": ["--analyst", "ana"], "stella": ["--by", "stella"] if steward else []}
-    typed = [word.format(number=getattr(request, "number", "")) for word in TYPED[request.verb]]
+    told = {name: getattr(request, name, "") for name in ("number", "version")}
+    typed = [word.format(**told) for word in TYPED[request.verb]]
     found = run(*typed, *by[who(request)], "--json")
     assert found.code == 0, found
     return json.loads(found.out)
@@ -218,6 +228,12 @@ def test_a_result_is_the_same_document_on_every_face(service: Served, name: str)
         numbers = [found.pop("number") for found in told.values()]
         assert numbers == sorted(set(numbers))
         assert len({found.pop("until")[:10] for found in told.values()}) == 1
+    if name == "advance":
+        versions = [found.pop("version") for found in told.values()]
+        assert [found.pop("before") for found in told.values()][1:] == versions[:-1]
+        assert all(found.pop("since")[:10] in found.pop("text") for found in told.values())
+        assert {found.pop("asked_anew") for found in list(told.values())[1:]} == {0}
+        told["python"].pop("asked_anew")
     if name == "renew":
         assert [found.pop("period") for found in told.values()] == [2, 3, 4, 5]
         assert [found["facts"].pop("state")[-1] for found in told.values()] == ["2", "3", "4", "5"]

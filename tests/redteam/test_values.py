@@ -163,6 +163,7 @@ def test_public_keys_are_shown_all_of_them_and_no_other() -> None:
         assert [record["ward"] for record in answer] == ["A", "B", "C"]
 
 
+@pytest.mark.ci
 @engines
 def test_absurd_days_are_missing(engine: Callable[[], Engine]) -> None:
     """Days at the ends of the calendar make no function of dates fail."""

@@ -54,7 +54,7 @@ COMMANDS = {
     "set-cap": "discreet.cli.steward.actions:set_cap",
     "set-team": "discreet.cli.steward.actions:set_team",
     **dict.fromkeys(("set-aside", "give-back", "request-approval"), OF_REQUEST),
-    **dict.fromkeys(("approvals", "approve", "require-approvals"), OF_REQUEST),
+    **dict.fromkeys(("approvals", "approve", "require-approvals", "advance", "erase-check"), OF_REQUEST),
     "history": "discreet.cli.steward.history:history",
     "verify": "discreet.cli.steward.history:verify",
     "anchor": "discreet.cli.steward.backups:anchor",

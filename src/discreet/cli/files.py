@@ -22,6 +22,7 @@ Mended = Annotated[Path | None, typer.Option("--mend", metavar="COPY", help="Wri
 Account = Annotated[
     str, typer.Option(help="With --write: the account whose budget the table shares. Default: a new account.")
 ]
+Table = Annotated[str | None, typer.Option(help="The table to inspect, if the file is a DuckDB database.")]
 Write = Annotated[
     bool, typer.Option("--write", help="Write a discreet.toml, or add the table or its types to an existing one.")
 ]
@@ -50,6 +51,7 @@ def check(
     *,
     unit: Unit = None,
     name: Name = None,
+    table: Table = None,
     mend: Mended = None,
     write: Write = False,
     account: Account = "",
@@ -58,7 +60,7 @@ def check(
     """Inspect a file before you protect it, for the steward's eyes only: types, unreadable cells, and whose rows."""
     with stages("Reading"):
         path = file if mend is None else mend_file(file, mend)
-        found = check_file(path, unit=unit)
+        found = check_file(path, unit=unit, table=table)
     typer.echo(str(found))
     if mend is not None:
         say(f"Wrote {path}, readable by its owner only.")
@@ -82,7 +84,7 @@ def _write(config: Path, found: FileCheck, name: str | None, account: str) -> No
         shown = " Only its owner may read the file now." if more.private else ""
         say(f"Added {more.what} in {config}.{shown} Read it, change it, then run: discreet protect")
         return
-    text = proposed_config(found, name=name or table_name(found.path), folder=folder, account=account)
+    text = proposed_config(found, name=name or table_name(found.called), folder=folder, account=account)
     create_file(config, text, mode=0o600, name="config", hint="Run it again.")
     say(f"Wrote {config}, readable by its owner only. Read it, change it, then run: discreet protect")
 
@@ -98,9 +100,10 @@ def _account_of_original(config: Path, original: Path, path: Path) -> str:
 
 
 def _unit_option(found: FileCheck) -> str:
+    table = "" if found.table is None else f"--table {shlex.quote(found.table)} "
     if found.unit is None:
-        return "--unit COLUMN (or '', if each row is one person) "
-    return "" if found.guessed else f"--unit {shlex.quote(found.unit)} "
+        return f"{table}--unit COLUMN (or '', if each row is one person) "
+    return table if found.guessed else f"{table}--unit {shlex.quote(found.unit)} "
 
 
 def _copy_name(file: Path) -> str:

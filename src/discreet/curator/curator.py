@@ -218,10 +218,11 @@ class Curator(Verbs):
         terms = self._planner.terms(measurement, request, account.budget)
         self._planner.check_interval(measurement, terms, request.interval)
         limits: tuple[str, ...] = ()
-        if measurement.waits_for_limits:
-            limits = self._limits.find([(self._planner.payable(measurement, terms), terms)], caller)
-        if limits:
-            measurement = self._plan(request)
+        while measurement.waits_for_limits:  # once more if the table moves on to another version meanwhile
+            found = self._limits.find([(self._planner.payable(measurement, terms), terms)], caller)
+            if not found:
+                break
+            limits, measurement = (*limits, *found), self._plan(request)
         wanted: ProfileRequest | None = None
         if request.profile is not None or request.coverage is not None:
             refuse_profile(measurement.periods)
@@ -231,6 +232,7 @@ class Curator(Verbs):
             if bought.found:  # a profile that is wanted with an answer that is kept is bought alone
                 self._profiler.buy_missing(wanted, caller)
             profile = self._replay.profile_for(measurement, terms)
+            read = measurement.tables(bought.result.facts)
             answer = Answer.of(
                 bought.result,
                 request.confidence,
@@ -239,6 +241,7 @@ class Curator(Verbs):
                 profile=profile,
                 schemas=measurement.bounded_schemas(bought.result.facts),
                 interval=request.interval,
+                data=self._catalog.versions.describe(read, replayed=bought.cost is None),
             )
             return replace(answer, notes=(*answer.notes, *limits)) if limits else answer
 
@@ -316,6 +319,7 @@ class Curator(Verbs):
 
     def _profile(self, request: BuyProfile, caller: Caller) -> Profile:
         self._ledger.admit(self._catalog.account_of(request.table), caller.analyst, caller.project)
+        self._catalog.require_current([request.table])
         schema = self._catalog.schema(request.table)
         refuse_profile(() if schema.period is None else (schema.period.per,))
         self._limits.settle([schema.name], caller)
@@ -408,7 +412,8 @@ class Curator(Verbs):
 
         Args:
             source: what the engine can read: a file, a folder, a pattern or a list of files, a Delta or Iceberg table,
-                a frame, a `Folder` of pictures or texts, the address of a table of a server.
+                a frame, columns or rows in Python, a lazy table that only chooses columns, a `Folder` of pictures or
+                texts, the address of a table of a server. What lies in memory is copied now.
             name: how questions call it.
             unit: the column of ids of those who are protected; several, such as ``("person", "day")``; a way to a table
                 that says whose rows they are, such as ``"order_id -> orders.id"``; None if each row is one person.

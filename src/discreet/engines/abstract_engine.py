@@ -181,6 +181,17 @@ class Engine(ABC):
         """
         del names, expressions
 
+    def freeze(self, source: Any, columns: Mapping[str, Type]) -> Any:
+        """Returns what registers columns of a source as they are now, also later.
+
+        What is not kept in memory stays as it is.
+
+        Raises:
+            InvalidParameter: as `register` does.
+        """
+        del columns
+        return source
+
     def origins(self, source: Any) -> dict[str, str]:
         """Returns where a source is, and what is there, if this engine knows more of it than files."""
         del source
@@ -257,6 +268,10 @@ class BySource(Engine):
     def schema_of(self, source: Any) -> dict[str, Type]:
         """Returns the columns whose types the source's format carries."""
         return self._engine(source).schema_of(source)
+
+    def freeze(self, source: Any, columns: Mapping[str, Type]) -> Any:
+        """Returns a source as its engine keeps it."""
+        return self._engine(source).freeze(source, columns)
 
     def origins(self, source: Any) -> dict[str, str]:
         """Returns where a source is, as its engine says."""

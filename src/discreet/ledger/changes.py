@@ -126,7 +126,7 @@ def find_anchored_id(states: StateStore) -> str | None:
 
 
 def table(states: StateStore, name: str) -> dict[str, Any] | None:
-    """Returns a table's account, declaration and versions; its files and identity, if the ledger has them."""
+    """Returns a table's account, declaration and versions; its files, identity and last advance, if there are any."""
     text = states.get("table", name)
     return None if text is None else dict(parse_canonical(text))
 
@@ -237,10 +237,7 @@ def _attach(states: StateStore, entry: Entry) -> None:
     """
     content = entry.content
     known = table(states, content["table"]) or {"versions": []}
-    _check_attachment(known, entry)
-    for digest, count in named_keys(content["declaration"]).items():
-        if keys_kept(states, digest) != count:
-            raise LedgerTampered(entry.sequence, "it declares keys that the ledger does not hold")
+    _check_attachment(states, known, entry, content["declaration"])
     versions, version = known["versions"], content["version"]
     state = {
         "account": entry.account,
@@ -250,17 +247,42 @@ def _attach(states: StateStore, entry: Entry) -> None:
     files = {**known.get("files", {}), **content.get("files", {})}
     identity = content.get("identity") or known.get("identity")
     more = {**({"files": files} if files else {}), **({"identity": identity} if identity else {})}
+    more |= {"advanced": known["advanced"]} if "advanced" in known else {}
     states.put((("table", content["table"]), canonical({**state, **more})))
 
 
-def _check_attachment(known: dict[str, Any], entry: Entry) -> None:
-    before, after = known.get("declaration"), entry.content["declaration"]
+def _advance(states: StateStore, entry: Entry) -> None:
+    """Moves a table on to a version; curators that were opened with an earlier one follow.
+
+    Raises:
+        LedgerTampered: if the table is of no account or another one, the version is not new or not after the one that
+            the entry names, or the table is declared anew as no attachment may.
+    """
+    content = entry.content
+    known = table(states, content["table"])
+    if known is None or known["account"] != entry.account:
+        raise LedgerTampered(entry.sequence, "it moves a table on that its account does not have")
+    versions, version = known["versions"], content["version"]
+    if not version or version in versions or content["from"] != versions[-1]:
+        raise LedgerTampered(entry.sequence, "it moves a table on to a version that is not new, or from another one")
+    declared = content.get("declaration", known["declaration"])
+    _check_attachment(states, known, entry, declared)
+    advanced = {"entry": entry.sequence, "since": entry.time, "version": version}
+    moved = {"advanced": advanced, "declaration": declared, "versions": [*versions, version]}
+    states.put((("table", content["table"]), canonical({**known, **moved})))
+
+
+def _check_attachment(states: StateStore, known: dict[str, Any], entry: Entry, after: str) -> None:
+    before = known.get("declaration")
     if known.get("account", entry.account) != entry.account:
         raise LedgerTampered(entry.sequence, "it moves a table to another account")
     if before not in (None, after) and entry.content.get("before") != before:
         raise LedgerTampered(entry.sequence, "it declares a table again without saying what it replaces")
     if before not in (None, after) and not is_of_same_people(str(before), after):
         raise LedgerTampered(entry.sequence, "it declares a table again for other people")
+    for digest, count in named_keys(after).items():
+        if keys_kept(states, digest) != count:
+            raise LedgerTampered(entry.sequence, "it declares keys that the ledger does not hold")
 
 
 def keys_kept(states: StateStore, digest: str) -> int | None:
@@ -428,6 +450,7 @@ def _nothing(_states: StateStore, _entry: Entry) -> None:
 
 
 _CHANGES: dict[str, Callable[[StateStore, Entry], None]] = {
+    "advance": _advance,
     "allot": _allot,
     "amend": _amend,
     "anchor": _anchor,

@@ -10,6 +10,7 @@ from discreet.errors import AccountLocked, DiscreetError, InsufficientBudget, Le
 from discreet.ledger import changes, charges, outcomes, policy, standings
 from discreet.ledger.account import Account, AccountState, Balance, Role
 from discreet.ledger.acts.cap_actions import CapActions
+from discreet.ledger.acts.table_versions import DeclaredTable, TableVersions
 from discreet.ledger.caps import period_budgets
 from discreet.ledger.charges import Receipt
 from discreet.ledger.entry import Entry, Head
@@ -36,6 +37,7 @@ class Ledger:
     Attributes:
         stewardship: the acts of stewards: accounts are opened, amended and renewed there.
         caps: their acts on teams and on amounts that are set aside.
+        versions: their acts on the versions of tables.
         path: the file, or the address.
         in_memory: whether it dies with the process.
 
@@ -72,8 +74,8 @@ class Ledger:
         store = path if isinstance(path, Store) else place.store_at(path, timeout=timeout, read_only=read_only)
         self._journal = Journal(store)
         self.stewardship, self.caps = Stewardship(self._journal), CapActions(self._journal)
+        self.versions = TableVersions(self._journal)
         self._accounts: dict[str, Account] = {}
-        self._declarations: dict[str, tuple[str | None, str | None]] = {}
         self.path = path if isinstance(path, str) else store.path
         self.in_memory, self.give_up = store.path == MEMORY, store.give_up
         self._check_on_opening(anchor, writes=not (read_only or self.in_memory or self._is_compared))
@@ -378,13 +380,12 @@ class Ledger:
 
     def declaration(self, table: str) -> str | None:
         """Returns what was declared about a table, as JSON; None if it was never attached."""
-        with self._journal.reading() as rows:
-            seal = rows.seal("table", table)
-            known = self._declarations.get(table)
-            if seal is None or known is None or known[0] != seal:  # it may hold very many keys
-                told = None if seal is None else changes.table(rows, table)
-                known = self._declarations[table] = seal, None if told is None else str(told["declaration"])
-        return known[1]
+        known = self.declared(table)
+        return None if known is None else known.declaration
+
+    def declared(self, table: str) -> DeclaredTable | None:
+        """Returns how a table is declared now and its versions; None if it was never attached."""
+        return self.versions.read(table)
 
     def standing(self, account: str) -> standings.Standing:
         """Returns the figures of an account, and below it each person's and each project's cap and spending."""

@@ -233,7 +233,7 @@ class Stewardship:
             if known is not None:
                 _check_same_account(known, called, owner)
                 if known["declaration"] != declaration:
-                    body |= _replace_declaration(tables(rows), called, declaration, replacing)
+                    body |= replace_declaration(tables(rows), called, declaration, replacing)
                 elif version in known["versions"] and origin.is_told(known):
                     return
             require_one_budget(tables(rows), called, owner, origin)
@@ -435,10 +435,15 @@ def _check_same_account(known: TableRecord, table: str, account: str) -> None:
         )
 
 
-def _replace_declaration(
+def replace_declaration(
     known: Mapping[str, TableRecord], table: str, declaration: str, replacing: str | None
 ) -> dict[str, str]:
-    """Returns the fields of an entry that describe the declaration it replaces."""
+    """Returns the fields of an entry that describe the declaration it replaces.
+
+    Raises:
+        DeclarationChanged: if that is not the one in the ledger.
+        InvalidParameter: if others than before would be protected.
+    """
     declared = {other: told["declaration"] for other, told in known.items()}
     before = declared.pop(table)
     check_same_people(table, before, declaration, declared)

@@ -138,6 +138,10 @@ def _caps(name: str) -> str:
     return f"discreet.requests.cap_requests:{name}"
 
 
+def _versions(name: str) -> str:
+    return f"discreet.requests.version_requests:{name}"
+
+
 def _on_caps(
     name: str,
     request: str,
@@ -161,6 +165,7 @@ def _on_ledger(
 _HERE = frozenset({"python", "cli"})
 _LEARNED = frozenset({"python", "http"})  # a learner is an object, or its name with parameters: no option holds it
 _P, _Q = Permission, Queue
+_ERASE_CHECK = "discreet.requests.erasure_requests:EraseCheck"
 
 VERBS: Mapping[str, Verb] = MappingProxyType(
     {
@@ -184,6 +189,8 @@ VERBS: Mapping[str, Verb] = MappingProxyType(
             _on_ledger("verify", "Verify", "head", _P.VERIFY),
             _on_ledger("amend", "Amend", "balance", _P.STEWARD, "POST /accounts/{account}/amend"),
             _on_ledger("renew", "Renew", "balance", _P.STEWARD, "POST /accounts/{account}/renew"),
+            Verb("advance", _versions("Advance"), "advance", _P.STEWARD, _Q.LEDGER, "advance"),
+            Verb("erase_check", _ERASE_CHECK, "erasure report", _P.STEWARD, _Q.LEDGER, "erase_check"),
             _on_ledger("unlock", "Unlock", "balance", _P.STEWARD, "POST /accounts/{account}/unlock"),
             _on_ledger("appoint", "Appoint", "appointment", _P.STEWARD, "POST /appointments"),
             Verb("request_approval", _caps("RequestApproval"), "approval", _P.ASK, _Q.PLANNING),

@@ -27,6 +27,7 @@ from discreet.requests.cap_requests import (
     SetAside,
     SetTeam,
 )
+from discreet.requests.erasure_requests import EraseCheck, ErasureReport
 from discreet.requests.ledger_requests import Allot, Amend, Appoint, GetBudget, GetHistory, Renew, Unlock, Verify
 from discreet.requests.question_requests import (
     IMAGINED,
@@ -38,6 +39,7 @@ from discreet.requests.question_requests import (
 )
 from discreet.requests.request import CANDIDATES, R, Request
 from discreet.requests.verb_table import VERBS
+from discreet.requests.version_requests import Advance, TableAdvance
 from discreet.sql.parameters import Parameters
 
 if TYPE_CHECKING:
@@ -589,6 +591,17 @@ class Verbs(ABC):
     def renew(self, account: str = "", *, budget: AnyBudget | None = None, by: str = OWNER, note: str = "") -> Balance:
         """Starts a new period of an account with nothing spent; its lifetime spending goes on and is shown."""
         return self._perform(Renew.of(account=account, budget=budget, note=note), Caller(analyst=by))
+
+    def advance(self, table: str, *, version: str, by: str = OWNER, note: str = "") -> TableAdvance:
+        """Says that a table has new data: queries about it are asked anew, stored answers of other tables stay free.
+
+        All curators of the ledger ask at the new version, with their next question. The label is the steward's own.
+        """
+        return self._perform(Advance.of(table=table, version=version, note=note), Caller(analyst=by))
+
+    def erase_check(self, table: str, person: Value, *, by: str = OWNER) -> ErasureReport:
+        """Says where a person may still be, and what may stay when they are erased; no row is read, no id is kept."""
+        return self._perform(EraseCheck.of(table=table, person=person), Caller(analyst=by))
 
     def unlock(self, account: str = "", *, by: str = OWNER, note: str = "") -> Balance:
         """Gives an account its failure credits back; find out first why questions failed."""

@@ -14,7 +14,7 @@ from discreet.ledger.anchor.recovery import restore_anchored
 from discreet.ledger.entry import digest
 from discreet.ledger.renewal.clock import read_machine_clock
 from discreet.ledger.serialization import canonical
-from discreet.ledger.stewardship import Stewardship
+from discreet.ledger.stewardship import DataOrigin, Stewardship
 from discreet.ledger.store import ledger_store
 from discreet.privacy import Budget, Loss, Unit, events
 from tests.curator.paid_verbs import VERBS, hospital
@@ -82,6 +82,7 @@ def _use_account(ledger: Ledger, name: str) -> None:
     ledger.fail(ledger.charge(name, events.Pure("1/8"), analyst="ben", project="flu", question="{}"))
     _retry(ledger, name)
     _declare_keys(acts, name)
+    _advance(ledger, name)
     _use_caps(ledger, name)
 
 
@@ -125,6 +126,14 @@ def _declare_keys(acts: Stewardship, account: str) -> None:
     told = {"columns": {"ward": column}, "limits": [1, 1], "name": account, "unit": None}
     blocks = {digest(keys): keys}.__getitem__
     acts.attach(f"wards of {account}", account=account, declaration=canonical(told), blocks=blocks)
+
+
+def _advance(ledger: Ledger, account: str) -> None:
+    """A table in a file, which moves on to other data."""
+    origin = DataOrigin.of({f"/{account}.csv": f"1:{account}"}, None)
+    told = canonical({"columns": {}, "limits": [1, 1], "name": account, "unit": None})
+    ledger.stewardship.attach(f"stays of {account}", account=account, declaration=told, version="1", origin=origin)
+    ledger.versions.advance(f"stays of {account}", version="2", note="the next file")
 
 
 def _retry(ledger: Ledger, account: str) -> None:

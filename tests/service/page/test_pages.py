@@ -108,6 +108,7 @@ def test_answers_of_hostile_rows_are_text(clinic: Clinic) -> None:
         "whole": [],
         "coverage": None,
         "counted": "",
+        "versions": [{"table": HOSTILE, "version": HOSTILE, "since": "2026-12-01T08:00:00.000+00:00", "text": HOSTILE}],
         "totals": [],
         "receipt": None,
     }

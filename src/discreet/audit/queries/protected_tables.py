@@ -9,7 +9,6 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from discreet import check
@@ -18,7 +17,7 @@ from discreet.audit.queries.query_verdict import QueryAudit
 from discreet.audit.queries.units import ids_of
 from discreet.curator import Curator
 from discreet.curator.config.enrolment import check_sources, register
-from discreet.curator.config.toml_file import FILE, Config, ProtectedTable, load
+from discreet.curator.config.toml_file import FILE, Config, Place, ProtectedTable, as_given, load
 from discreet.curator.measurement_plan import QueryBudget
 from discreet.curator.observation import schemas_of
 from discreet.engines.duckdb.copies import copy_of
@@ -165,7 +164,7 @@ def audit_table(
         _check_is_file(name, source)
     factory = _factory(declared, tables)
     stage("Copying tables")
-    whole = {each.name: copy_of(str(each.source), each.declared.get("types")).with_changes() for each in tables}
+    whole = {each.name: copy_of(as_given(each.source), each.declared.get("types")).with_changes() for each in tables}
     if not questions:
         stage("Choosing questions")
         with factory(whole) as curator:
@@ -188,7 +187,7 @@ def _select_table(config: Config, name: str | None, *, asked: bool) -> Protected
     return found
 
 
-def _check_is_file(name: str, source: Path | str) -> None:
+def _check_is_file(name: str, source: Place) -> None:
     """Checks that rows are in a file: an audit makes many tables that differ in a person's rows, never on a server."""
     if isinstance(source, str):
         hint = (

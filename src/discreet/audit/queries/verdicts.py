@@ -266,6 +266,8 @@ def same_answers(one: Answer, other: Answer) -> Iterator[Fault]:
         yield "answer", "the same numbers, as the same noise came out", "others"
     if one.notes != other.notes:
         yield "notes", "the same", "others"
+    if [(each.table, each.version) for each in one.versions] != [(each.table, each.version) for each in other.versions]:
+        yield "versions", "the same", "others"
     if (one.cost, one.remaining, one.event) != (other.cost, other.remaining, other.event):
         yield "price", f"{one.cost}", f"{other.cost}, or another event"
     if (one.confidence, one.private, one.replayed) != (other.confidence, other.private, other.replayed):

@@ -200,7 +200,7 @@ def _common(verb: Verb) -> dict[str, Parameter]:
     """Returns the options that commands of such a verb have whatever their arguments are."""
     found: dict[str, tuple[Any, Any]] = {}
     if verb.permission is Permission.STEWARD:
-        found |= {"place": (Account, None), "by": (By, OWNER)}
+        found |= {**({"place": (Account, None)} if "account" in option_names(verb.request) else {}), "by": (By, OWNER)}
     elif verb.permission in (Permission.ASK, Permission.PLAN):
         found |= {"analyst": (Analyst, OWNER), "project": (Project, "")}
     if verb.charges:

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.curator.catalog.data_versions import UNDESCRIBED, DataDescription
 from discreet.curator.replay.stored_releases import MeasurementResult
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.hint_text import Hint
 from discreet.lazy import Module, load, pa
 from discreet.ledger import RemainingBudget
+from discreet.ledger.acts.table_versions import TableVersion
 from discreet.ledger.cost import Cost
 from discreet.measurement.aggregates import aggregation
 from discreet.measurement.population.population_statistics import as_covered
@@ -79,6 +81,7 @@ class Answer(DisplayMixin):
         coverage: what limits and bounds leave out of each column, by a profile of the table; None without one, or where
             it does not describe the rows.
         counted: how many rows of one person count, and which part of all rows that is, if a profile knows.
+        versions: which version of its tables' data it is about, and since when; empty if a steward declared none.
         totals: for each row the keys that its grouping leaves out, by ROLLUP, CUBE or GROUPING SETS; they are None, as
             NULL is, and printed as (all). Empty if there is one grouping.
     """
@@ -99,6 +102,7 @@ class Answer(DisplayMixin):
     coverage: Mapping[str, Coverage] | None = None
     totals: tuple[frozenset[str], ...] = ()
     counted: str = ""
+    versions: tuple[TableVersion, ...] = ()
 
     def __repr__(self) -> str:
         counted = f"{len(self.records)} row{'' if len(self.records) == 1 else 's'} of {', '.join(self.columns)}"
@@ -115,6 +119,7 @@ class Answer(DisplayMixin):
         profile: Profile | None = None,
         schemas: Schemas | None = None,
         interval: str = NOISE,
+        data: DataDescription = UNDESCRIBED,
     ) -> Answer:
         """Returns the answer that a result is; one that cost nothing now was replayed.
 
@@ -126,6 +131,7 @@ class Answer(DisplayMixin):
             profile: of the table.
             schemas: the declared tables, with the bounds that were found.
             interval: what intervals cover.
+            data: what it says about the data of its tables.
         """
         stage("Working out intervals")
         program, more = result.released.program, frozenset[str]()
@@ -147,7 +153,7 @@ class Answer(DisplayMixin):
             remaining=remaining,
             event=result.event,
             replayed=cost is None,
-            notes=(*sampled, *own, *result.released.notes, *([COMPLETED] if more else [])),
+            notes=(*sampled, *own, *result.released.notes, *([COMPLETED] if more else []), *data.notes),
             confidence=confidence,
             private=result.private,
             interval=interval,
@@ -156,6 +162,7 @@ class Answer(DisplayMixin):
             coverage=covered,
             counted=_counted(program, covered),
             totals=tuple(result.released.totals(confidence)),
+            versions=data.versions,
         )
 
     @property
@@ -167,6 +174,16 @@ class Answer(DisplayMixin):
         if self.interval == POPULATION:
             return POPULATION
         return "whole table" if set(answers.AnswerShape.of(self.columns).numbers) <= self.whole else "what was counted"
+
+    @property
+    def scope_facts(self) -> dict[str, str]:
+        """Returns what its intervals cover, and which versions of tables it is about, by labels."""
+        return {"Intervals cover": self.scope, **self.version_facts}
+
+    @property
+    def version_facts(self) -> dict[str, str]:
+        """Returns a line that says which versions of tables it is about, by its label; none without a version."""
+        return {"Data version": "; ".join(map(str, self.versions))} if self.versions else {}
 
     @property
     def _about(self) -> str:
@@ -267,6 +284,7 @@ class Answer(DisplayMixin):
             answers.table(self._printed_rows, caption=caption),
             *warning,
             page.paragraph(f"{cost} Remaining: {self.remaining}. Intervals cover: {self._about}."),
+            *(page.paragraph(f"{label}: {told}.") for label, told in self.version_facts.items()),
             *(page.paragraph(f"{name}: {found}.") for name, found in (self.coverage or {}).items()),
             page.bullets(*self._other_notes),
         )
@@ -287,6 +305,7 @@ class Answer(DisplayMixin):
                 **({"Replayed": "a stored answer, free"} if self.replayed else {"Cost": str(self.cost)}),
                 "Remaining": str(self.remaining),
                 "Intervals cover": self._about,
+                **self.version_facts,
                 **{f"Coverage of {name}": str(found) for name, found in (self.coverage or {}).items()},
             },
             notes=self._other_notes,

@@ -120,15 +120,19 @@ class BatchExecutor:
             found = "one question" if isinstance(questions, str | Question) else f"{len(questions)} questions"
             hint = f"Pass a list of 1 to {MOST} questions. For one question, use ask."
             raise InvalidParameter("questions", found, "to be a list of questions", hint)
+        found_plans = self._catalog.versions.read_at_once(lambda: self._planned(asked))
+        known = [self._limits.known(one) for one in found_plans]
+        return self._measurements(asked) if any(known) else found_plans
+
+    def _planned(self, asked: RequestedBatch) -> list[MeasurementPlan]:
         found_plans: list[MeasurementPlan] = []
-        for place, question in enumerate(questions):
+        for place, question in enumerate(asked.questions):
             with naming(place):
                 found_plans.append(self._planner.plan(self._catalog.read(question), limits=asked.limits))
                 if found_plans[-1].account != found_plans[0].account:
                     reason = "It is about people of another account than the questions before it."
                     raise UnsupportedQuery(reason, "Ask one batch for each account. Each batch is charged once.")
-        known = [self._limits.known(one) for one in found_plans]
-        return self._measurements(asked) if any(known) else found_plans
+        return found_plans
 
     def _payable(self, measurements: Sequence[MeasurementPlan], share: QueryBudget) -> list[MeasurementPlan]:
         """Returns the measurements; sums over private groups need these stored, or asked for in the same batch."""
@@ -158,6 +162,7 @@ class BatchExecutor:
                 profile=profile,
                 schemas=measurement.bounded_schemas(result.facts),
                 interval=asked.interval,
+                data=self._catalog.versions.describe(measurement.tables(result.facts), replayed=not new),
             )
             found.append(replace(answer, notes=(*answer.notes, told)) if new and sum(paid) > 1 else answer)
         return found

@@ -96,7 +96,7 @@ class LimitsFinder:
         found = paid.find() if caller is None else self._buy(paid, caller)
         if found is None:
             return False
-        self._catalog.set_limits(name, found)
+        self._catalog.set_limits(schema, found)
         return True
 
     def price(self, name: str) -> Fraction:

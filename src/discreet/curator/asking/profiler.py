@@ -61,8 +61,8 @@ class Profiler:
             UnknownTable: if no such table is protected.
             InvalidParameter: if something is not a column of it, or cannot be counted.
         """
+        self._catalog.require_current([table])
         schema = self._catalog.schema(table)
-        self._catalog.require_current([schema.name])
         sets = None if by is None else [(one,) if isinstance(one, str) else tuple(one) for one in by]
         for option, names in (("columns", columns or ()), ("by", [name for one in sets or () for name in one])):
             for name in names:

@@ -14,9 +14,11 @@ from typing import Any
 
 from discreet import check
 from discreet.check import Number
+from discreet.curator.catalog.data_versions import FollowedVersions
 from discreet.curator.catalog.declarations import End, columns_of, declaration, declare, key_block, recorded_columns
-from discreet.curator.catalog.declared_limits import DeclaredLimits, limits_in, limits_of, missing_limits
+from discreet.curator.catalog.declared_limits import DeclaredLimits, known_limits, limits_of
 from discreet.curator.catalog.known_data import KnownData
+from discreet.curator.catalog.lazy_tables import LazyTables
 from discreet.curator.catalog.public_tables import Keys, Unique, public_schema, resolve_keys
 from discreet.curator.catalog.unit_of_privacy import (
     UnitLike,
@@ -43,10 +45,9 @@ from discreet.plan.analysis.value_bounds import bounds
 from discreet.plan.model.nodes import Question, Relation, expressions_in
 from discreet.plan.model.relations import UnitAggregation, WindowedRelation, children, tables
 from discreet.plan.model.sample import Sample
-from discreet.plan.model.schema import FileSchema, Limits, PrivateLimits, TableSchema
+from discreet.plan.model.schema import FileSchema, Limits, TableSchema
 from discreet.plan.model.types import Type
 from discreet.privacy import AnyBudget, Neighbours, Unit
-from discreet.privacy.budget import split
 from discreet.progress import stage
 from discreet.requests.ledger_requests import account_of as recorded_account
 from discreet.sql.clauses.select_parts import may_be_shown
@@ -114,8 +115,11 @@ class Catalog:
         self._protected: dict[str, TableSchema] = {}
         self._public: dict[str, TableSchema] = {}
         self._sources: dict[str, tuple[Any, dict[str, Type]]] = {}
+        self._lazy = LazyTables()
+        self._kept: dict[str, Any] = {}  # what the engine reads of protected tables
         self._published: dict[str, tuple[Any, DataOrigin]] = {}
         self._accounts: dict[str, str] = {}  # of the tables; a table never changes its account
+        self.versions = FollowedVersions()
 
     # ------------------------------------------------------------------------------------------------- declarations
 
@@ -129,7 +133,7 @@ class Catalog:
         table: str | None = None,
     ) -> None:
         """Registers a public table; see `Curator.public`."""
-        source = named_table(source, table)
+        source = self._lazy.stored(named_table(source, table))
         self._check_name(name, others=self._protected)
         if name in self._ledger.tables():
             raise InvalidParameter("name", name, "not to be a protected table", "Give the public table another name.")
@@ -167,18 +171,16 @@ class Catalog:
 
         The declaration in the ledger may be replaced if it is `replacing`, the one that the steward has seen.
         """
-        source = named_table(source, table)
+        source = self._lazy.stored(named_table(source, table))
         self._check_name(name, others=self._public)
-        check.label(version=version)
+        version, known = self._version_of(name, version)
         source = self._pinned(source, name, version)
-        recorded = None if replacing else recorded_columns(source, types, self._ledger.declaration(name))
+        recorded = None if replacing or known is None else recorded_columns(source, types, known)
         columns = recorded or columns_of(self._engine, source, types)
         whose = owner(name, unit, columns, self._protected)
         account = account_of(name, account, whose)
         held = limits_of(limits, limits_epsilon, max_groups, max_rows)
-        if held is None and whose.unit is not None:
-            held = self._known_limits(name, account, budget)
-        fixed, searched = held or (Limits(), None)
+        fixed, searched = held or known_limits(self._ledger, name, account, budget, whose.unit)
         by_rows = row_schedule(self._ledger.account(account) if account in self._ledger.accounts() else None, budget)
         if by_rows is not None:
             whose = in_periods(name, whose, by_rows, columns, searched=searched is not None, sample=sample_of)
@@ -201,15 +203,16 @@ class Catalog:
             schema = self._with_files(schema, source)
         origin = DataOrigin.of({**self._files(source), **pin(source, version)}, identity)
         self._known_data.require_one_budget(origin, source, name=name, account=account)
-        self._engine.register(name, source, columns)
+        kept = self._engine.freeze(source, columns)
+        self._engine.register(name, kept, columns)
         try:
             schema = self._attach(schema, account, budget, origin, replacing)
         except BaseException:
             if name in self._sources:  # what was declared before stays as it was
-                self._engine.register(name, *self._sources[name])
+                self._engine.register(name, self._kept[name], self._sources[name][1])
             raise
-        self._sources[name] = source, columns
-        self._protected[name] = schema
+        self._sources[name], self._kept[name], self._protected[name] = (source, columns), kept, schema
+        self.versions.note_source(name, source)
 
     def _pinned(self, source: Any, name: str, version: str) -> Any:
         """Returns a table of a lakehouse at the snapshot of a version; every other source as it is."""
@@ -218,25 +221,18 @@ class Catalog:
         recorded = self._ledger.origins() if self._recorded is None else self._recorded
         return pinned(source, version, recorded.get(name, {}).get("files", {}))
 
-    def _known_limits(self, name: str, account: str, budget: AnyBudget | None) -> tuple[Limits, PrivateLimits | None]:
-        """Returns the limits of a table that is in the ledger: what was declared stays as it is.
+    def _version_of(self, name: str, version: str) -> tuple[str, str | None]:
+        """Returns the version of a table at which this curator asks, and its declaration in the ledger."""
+        check.label(version=version)
+        known = self._ledger.declared(name)
+        return (version, None) if known is None else (known.current(version), known.declaration)
 
-        Raises:
-            InvalidParameter: if it is new, with both ways to say how much one person counts.
-        """
-        known = self._ledger.declaration(name)
-        if known is not None:
-            return limits_in(known)
-        opened = account in self._ledger.accounts()
-        amount = None if budget is None else split(budget)[0]
-        raise missing_limits(self._ledger.account(account).budget if opened else amount)
-
-    def set_limits(self, name: str, limits: Limits) -> None:
-        """Fills in limits that were found privately."""
-        schema = self._protected[name]
-        if schema.private_limits is not None:
+    def set_limits(self, table: TableSchema, limits: Limits) -> None:
+        """Fills in limits that were found privately, unless another question has moved on to a version without them."""
+        schema = self._protected[table.name]
+        if schema.private_limits is not None and schema.version == table.version:
             found = replace(schema.private_limits, found=True)
-            self._protected[name] = replace(schema, limits=limits, private_limits=found)
+            self._protected[table.name] = replace(schema, limits=limits, private_limits=found)
 
     def _with_files(self, schema: TableSchema, folder: Folder) -> TableSchema:
         """Returns the schema of a folder; accounts may not have folders inside each other's, or files had two budgets.
@@ -342,12 +338,25 @@ class Catalog:
         """
         for name in names:
             schema = self._protected.get(name)
-            if schema is None:
+            present = None if schema is None else self._ledger.declared(name)
+            if schema is None or present is None:
                 continue
-            present, own = self._ledger.declaration(name), declaration(schema)
-            if present is not None and present != own:
+            own = declaration(schema)
+            if present.declaration != own:
                 hint = "The declaration changed after this curator was opened. Protect the table as it is declared now."
-                raise DeclarationChanged(name, differences(own, present), hint)
+                raise DeclarationChanged(name, differences(own, present.declaration), hint)
+            moved = self.versions.follow(schema, present)
+            if moved is not schema:  # a question that began before keeps the table as it was planned with it
+                self._protected[name] = moved
+                self._read_snapshot_of(moved)
+
+    def _read_snapshot_of(self, schema: TableSchema) -> None:
+        """Reads a table of a lakehouse from now on at the snapshot that the ledger has for its version."""
+        before, columns = self._sources[schema.name]
+        source = self._pinned(before, schema.name, schema.version)
+        if source != before:
+            self._engine.register(schema.name, source, columns)
+            self._sources[schema.name], self._kept[schema.name] = (source, columns), source
 
     def source(self, name: str) -> Any:
         """Returns what a protected table was made of.
@@ -375,10 +384,8 @@ class Catalog:
     def read(self, question: str | Question, parameters: Parameters = None) -> BoundQuestion:
         """Returns a question as a plan, with what is declared about its tables and the account that pays."""
         stage("Reading the question")
-        plan = self.parse(question, parameters)
-        if not isinstance(question, str):
-            return self.bind(plan)
-        return self.bind(plan, sql=as_asked(question, parameters) if parameters else question)
+        sql = "" if not isinstance(question, str) else as_asked(question, parameters) if parameters else question
+        return self.versions.plan_once(lambda: self.bind(self.parse(question, parameters), sql=sql))
 
     def parse(self, question: str | Question, parameters: Parameters = None) -> Question:
         """Returns a question as a plan.
@@ -409,6 +416,9 @@ class Catalog:
             UnsupportedQuery: if they cannot be learned from privately.
             UnknownTable: if it names a table that is not here.
         """
+        return self.versions.read_at_once(lambda: self._parse_rows(question))
+
+    def _parse_rows(self, question: str) -> TrainingRows:
         try:
             rows = training_rows(question, self.schemas, self._today)
         except UnknownTable as unknown:

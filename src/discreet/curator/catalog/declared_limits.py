@@ -11,10 +11,12 @@ from discreet import check
 from discreet.check import Number
 from discreet.errors import InvalidParameter
 from discreet.exact import root_below
+from discreet.ledger import Ledger
 from discreet.ledger.outcomes import MOST_RUNS
 from discreet.ledger.serialization import at_most, canonical, parse_canonical
 from discreet.plan.model.schema import Limits, PrivateLimits
-from discreet.privacy import ZCDP, ApproxDP, Loss, PureDP
+from discreet.privacy import ZCDP, AnyBudget, ApproxDP, Loss, PureDP
+from discreet.privacy.budget import split
 
 PRIVATE = "private"
 
@@ -60,6 +62,22 @@ def limits_in(declaration: str) -> Held:
         return Limits(*limits), None
     price = limits["private"]
     return SUPPOSED, PrivateLimits(None if price is None else Fraction(price))
+
+
+def known_limits(ledger: Ledger, table: str, account: str, budget: AnyBudget | None, unit: str | None) -> Held:
+    """Returns the limits of a table that is in the ledger: what was declared stays as it is.
+
+    Raises:
+        InvalidParameter: if it is new and has units, with both ways to say how much one person counts.
+    """
+    if unit is None:
+        return Limits(), None
+    known = ledger.declaration(table)
+    if known is not None:
+        return limits_in(known)
+    opened = account in ledger.accounts()
+    amount = None if budget is None else split(budget)[0]
+    raise missing_limits(ledger.account(account).budget if opened else amount)
 
 
 def missing_limits(budget: Loss | None) -> InvalidParameter:

@@ -14,7 +14,15 @@ from typing import Any, Protocol
 
 from discreet.curator.catalog.catalog import Catalog
 from discreet.curator.catalog.public_tables import Unique
-from discreet.curator.config.toml_file import Analyst, Config, DeclaredTeam, ProtectedTable, PublicTable, load
+from discreet.curator.config.toml_file import (
+    Analyst,
+    Config,
+    DeclaredTeam,
+    ProtectedTable,
+    PublicTable,
+    as_given,
+    load,
+)
 from discreet.engines.duckdb.sources import Csv, named_table, source_of
 from discreet.engines.folders.folder import Folder
 from discreet.engines.sources.lake_table import lake_place
@@ -185,13 +193,13 @@ def register(registry: Registry, public: PublicTable) -> None:
     """Registers a public table of a file."""
     with naming(f"public.{public.name}"):
         registry.public(
-            str(public.source), name=public.name, types=public.types, unique=public.unique, table=public.table
+            as_given(public.source), name=public.name, types=public.types, unique=public.unique, table=public.table
         )
 
 
 def _protect(catalog: Catalog, table: ProtectedTable, budget: AnyBudget | None, replacing: str | None = None) -> None:
     catalog.protect(
-        _folder(table) or str(table.source),
+        _folder(table) or as_given(table.source),
         name=table.name,
         unit=table.unit,
         account=table.account,
@@ -205,6 +213,9 @@ def _folder(table: ProtectedTable) -> Folder | None:
     """Returns the folder that a table is; None if it is none."""
     if table.files is None:
         return None
+    if isinstance(table.source, tuple):
+        hint = 'Name the folder, like source = "scans/".'
+        raise InvalidParameter("source", list(as_given(table.source)), "to be one folder", hint)
     try:
         return Folder(path=table.source, **table.files)
     except InvalidParameter as error:
@@ -325,7 +336,7 @@ def _check_types(place: str, table: ProtectedTable | PublicTable, *, typed: bool
         if isinstance(table, ProtectedTable) and _folder(table) is not None:
             return
         named = table.declared.get("table") if isinstance(table, ProtectedTable) else table.table
-        source = source_of(named_table(str(table.source), named))
+        source = source_of(named_table(as_given(table.source), named))
     if isinstance(source, Csv) and not typed:
         look = f"`discreet check {shlex.quote(str(from_here(source.paths[0])))} --write` reads the file and adds them"
         pasted = f"paste this under [{place}] and correct it:\n{types_line(source.header)}"

@@ -11,10 +11,10 @@ from discreet.server_address import ServerAddress, ServerTable
 
 def tables_on_servers(config: Config) -> list[tuple[ServerTable, Sequence[str]]]:
     """Returns the declared tables of PostgreSQL servers, and of each with declared types the columns that are named."""
-    declared = [(str(table.source), _columns(table)) for table in config.tables]
-    declared += [(str(table.source), tuple(table.types or ())) for table in config.public]
+    declared = [(table.source, _columns(table)) for table in config.tables]
+    declared += [(table.source, tuple(table.types or ())) for table in config.public]
     found: list[tuple[ServerTable, Sequence[str]]] = []
-    for source, columns in declared:
+    for source, columns in ((str(source), columns) for source, columns in declared if not isinstance(source, tuple)):
         if is_postgres(source):
             found.append((ServerTable.of(source), columns))
         elif is_postgres(config.engine):

@@ -26,6 +26,14 @@ EACH_ROW = ""  # as a unit: every row is one person
 
 Read = Callable[[str, Any], Any]
 
+Place = Path | str | tuple[Path | str, ...]
+"""Where a table is: a file or a folder, a table of a database, or a list of files."""
+
+
+def as_given(source: Place) -> str | list[str]:
+    """Returns where a table is as `Curator.protect` takes it."""
+    return [str(path) for path in source] if isinstance(source, tuple) else str(source)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProtectedTable:
@@ -35,7 +43,7 @@ class ProtectedTable:
     """
 
     name: str
-    source: Path | str
+    source: Place
     account: str
     unit: str | tuple[str, ...] | None
     declared: Mapping[str, Any]
@@ -47,7 +55,7 @@ class PublicTable:
     """A public table; it has no account."""
 
     name: str
-    source: Path | str
+    source: Place
     types: Mapping[str, str] | None
     unique: Unique = ()
     table: str | None = None
@@ -210,8 +218,10 @@ def _table(name: str, given: Mapping[str, Any], folder: Path | None) -> Protecte
     )
 
 
-def _locate_source(source: str, folder: Path | None) -> Path | str:
+def _locate_source(source: str | tuple[str, ...], folder: Path | None) -> Place:
     """Returns a file's path in a folder; the name or the address of a table stays as it is."""
+    if isinstance(source, tuple):
+        return source if folder is None else tuple(folder / path for path in source)
     return source if folder is None or "://" in source else folder / source
 
 
@@ -331,6 +341,17 @@ def _text(place: str, value: Any) -> str:
     return value
 
 
+def _source(place: str, value: Any) -> str | tuple[str, ...]:
+    """Returns the place of a table, or those of a list of files."""
+    if not isinstance(value, list):
+        return _text(place, value)
+    paths = tuple(_text(f"{place}[{i}]", path) for i, path in enumerate(value))
+    if not paths or any("://" in path for path in paths):
+        hint = 'Write paths of files, like source = ["visits.parquet", "more.parquet"].'
+        raise InvalidParameter(place, value, "to be a list of files", hint)
+    return paths
+
+
 def _unit(place: str, value: Any) -> str | tuple[str, ...]:
     """Returns a unit: a column or a way, or a list of columns."""
     if isinstance(value, list):
@@ -416,7 +437,8 @@ _BUDGET: Mapping[str, Read] = {
     "start": lambda _, value: value,  # a date, or a text: `Budget` reads both
 }
 _TABLE: Mapping[str, Read] = {
-    **dict.fromkeys(("source", "account", "limits", "neighbours", "version", "identity", "table"), _text),
+    **dict.fromkeys(("account", "limits", "neighbours", "version", "identity", "table"), _text),
+    "source": _source,
     "limits_epsilon": _amount,
     "unit": _unit,
     **dict.fromkeys(("max_groups", "max_rows", "most_rows"), _count),
@@ -426,7 +448,7 @@ _TABLE: Mapping[str, Read] = {
     "files": _files,
     "sample_of": _sample,
 }
-_PUBLIC: Mapping[str, Read] = {**dict.fromkeys(("source", "table"), _text), "types": _texts, "unique": _unique}
+_PUBLIC: Mapping[str, Read] = {"source": _source, "table": _text, "types": _texts, "unique": _unique}
 _REQUIRED = {
     "source": 'Name the file, like source = "visits.csv", or a table, like "postgresql://db.example/clinic/visits".',
     "population": "Write how many people there are, like population = 100000, or by stratum in a table.",

@@ -7,8 +7,9 @@ runs are written out. Columns of types that have no plain form, such as lists, b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -50,12 +51,39 @@ class PlainBatchStream:
         reader = pa.RecordBatchReader.from_batches(self.schema, self._convert_batches())
         return reader.__arrow_c_stream__(requested_schema)
 
+    def select(self, names: Collection[str]) -> PlainBatchStream:
+        """Returns a stream of some columns; of all, if one is not there, or DuckDB would rename one of two alike."""
+        known = {name.casefold() for name in self.schema.names}
+        part = copy(self)
+        if len(known) == len(self.schema.names) and {*names} <= {*self.schema.names}:
+            part._kept = [kept for kept in self._kept if kept[1] in names]
+            part._counted = False
+            part.schema = pa.schema([(name, kind) for _, name, (kind, _) in part._kept])
+        return part
+
+    def count_rows(self) -> int:
+        """Reads what is given once more, for the number of its rows."""
+        return sum(batch.num_rows for batch in self._batches())
+
+    def freeze(self) -> Any:
+        """Returns a table with all that is read now, of which nothing else holds the memory."""
+        return pa.Table.from_batches([_copied(batch) for batch in self._convert_batches()], self.schema)
+
     def _convert_batches(self) -> Iterator[Any]:
         for batch in self._batches():
             arrays = [convert(batch.column(place)) for place, _, (_, convert) in self._kept]
             if self._counted:
                 arrays.append(pa.nulls(batch.num_rows, pa.bool_()))
             yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+
+def _copied(batch: Any) -> Any:
+    """Returns a batch in memory of its own: what is written for another process shares nothing."""
+    out = pa.BufferOutputStream()
+    with pa.ipc.new_stream(out, batch.schema) as writer:
+        writer.write_batch(batch)
+    with pa.ipc.open_stream(out.getvalue()) as reader:
+        return reader.read_next_batch()
 
 
 def stream_of(given: Any) -> PlainBatchStream:
@@ -170,7 +198,7 @@ def _is_of_objects(kind: Any) -> bool:
 def _pandas_type(kind: Any) -> Any | None:
     """Returns the Arrow type of a dtype; None if there is none."""
     if _is_of_objects(kind):
-        return pa.string()
+        return pa.large_string()  # the texts of a batch may be of any length
     try:
         return pa.array(_empty(kind), from_pandas=True).type
     except (pa.ArrowException, TypeError):

@@ -7,13 +7,17 @@ parts are handed out as streams of Arrow, so that a curator reads them as it rea
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from typing import Any, Protocol
 
 import duckdb
 
+from discreet.engines.duckdb.declared_columns import declared_columns
 from discreet.engines.duckdb.dialect import DIALECT
+from discreet.engines.duckdb.file_parts import steward_table
 from discreet.engines.duckdb.source_tables import describe_source, fetch_rows, open_database, put
 from discreet.engines.duckdb.sources import RowStream, source_of
+from discreet.engines.sources.file_set import FileSet
 
 Row = dict[str, Any]
 
@@ -78,10 +82,17 @@ class _Stored:
     def of(cls, table: Any, columns: Collection[str] | None) -> _Stored:
         connection, source = open_database(), source_of(table)
         connection.execute("SET preserve_insertion_order = true")  # so that a seed tries the same again
-        known = {n: column for n, column in describe_source(source).items() if columns is None or n in columns}
-        put(connection, (source, known), "given")
-        sql = f"CREATE TABLE whole AS SELECT row_number() OVER () - 1 AS {DIALECT.quote_name(_PLACE)}, * FROM given"
-        fetch_rows(connection, {"given": (source, known)}, sql, {})
+        with ExitStack() as files:
+            if isinstance(source, FileSet):
+                listing, source, types = steward_table("given", source)
+                files.callback(listing.close)
+                described = declared_columns(types)
+            else:
+                described = describe_source(source)
+            known = {n: column for n, column in described.items() if columns is None or n in columns}
+            put(connection, (source, known), "given")
+            sql = f"CREATE TABLE whole AS SELECT row_number() OVER () - 1 AS {DIALECT.quote_name(_PLACE)}, * FROM given"
+            fetch_rows(connection, {"given": (source, known)}, sql, {})
         return cls(connection, list(known), "whole")
 
     def column(self, names: Sequence[str]) -> list[Row]:

@@ -27,6 +27,7 @@ from discreet.engines.duckdb.declared_columns import declared_columns
 from discreet.engines.duckdb.dialect import DIALECT, ID_FUNCTION
 from discreet.engines.duckdb.file_parts import describe_files, union_of_files
 from discreet.engines.duckdb.lake_parts import union_of_lake
+from discreet.engines.duckdb.python_tables import RowList
 from discreet.engines.duckdb.source_tables import (
     FATAL,
     Readable,
@@ -46,6 +47,7 @@ from discreet.engines.duckdb.sources import (
     Parquet,
     RowStream,
     Source,
+    frozen,
     source_of,
 )
 from discreet.engines.duckdb.stored_tables import attached_table, copied_table, is_locked
@@ -151,7 +153,7 @@ class DuckDB(Engine):
     def schema_of(self, source: Any) -> dict[str, Type]:
         """Returns the columns whose types Parquet, Arrow or the database carries; CSV and object columns carry none."""
         kind = source_of(source)
-        if isinstance(kind, Csv | SqliteTable):
+        if isinstance(kind, Csv | SqliteTable | RowList):
             return {}
         if isinstance(kind, LakeTable):
             return kind.schema()
@@ -159,6 +161,11 @@ class DuckDB(Engine):
             return {name: told for name, told in describe_files(kind).items() if told is not None}
         untyped = kind.texts if isinstance(kind, ArrowFrame) else ()
         return {name: column.type for name, column in describe_source(kind).items() if name not in untyped}
+
+    def freeze(self, source: Any, columns: Mapping[str, Type]) -> Any:
+        """Returns a copy of the columns of what lies in memory; everything else is read where it is."""
+        kind = source_of(source)
+        return frozen(source, kind, columns) if isinstance(kind, ArrowFrame | RowList) else source
 
     def check(self, names: Collection[str], expressions: Collection[Expression]) -> None:
         """Refuses tables of a database that another program writes to, and of snapshots that are gone.
@@ -183,10 +190,12 @@ class DuckDB(Engine):
             self._columns.clear()
 
     def _attach(self, name: str, source: Any, columns: Mapping[str, Type]) -> None:
-        kind = source_of(source)
+        kind = source_of(self.freeze(source, columns))
         known = declared_columns(columns) if isinstance(kind, _OPENED_LATE) else describe_source(kind)
         if isinstance(kind, SqliteTable):  # whose cells are read as whatever they are declared
             known = {column: known[column] for column in columns if column in kind.columns()}
+        if isinstance(kind, FileSet) and kind.chosen is not None:
+            known = {column: each for column, each in known.items() if column in kind.chosen}
         types = {column: each.type for column, each in known.items()}
         if isinstance(kind, LakeTable):
             with suppress(SnapshotGone):  # then queries are refused, and stored answers are still there

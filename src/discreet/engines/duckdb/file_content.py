@@ -20,8 +20,9 @@ from discreet.engines.duckdb.declared_columns import declared_columns
 from discreet.engines.duckdb.dialect import DIALECT, ID_FUNCTION
 from discreet.engines.duckdb.file_parts import steward_table
 from discreet.engines.duckdb.source_tables import csv_scan, describe_source, fetch_rows, open_database, put
-from discreet.engines.duckdb.sources import Csv, Source, rename_columns, source_of
+from discreet.engines.duckdb.sources import Csv, Source, named_table, rename_columns, source_of
 from discreet.engines.sources.file_set import FileSet, Listing
+from discreet.engines.sources.sqlite_table import SqliteTable
 from discreet.errors import InvalidParameter
 from discreet.plan.model.types import Type
 from discreet.plan.model.unit_ids import id_text
@@ -95,14 +96,20 @@ class FileContent:
         path: of a file, a folder of files, or a pattern.
         most_columns: how many columns it may have; None for any number.
         names: of the columns of CSV, where they are called otherwise than in the header.
+        table: of a DuckDB database.
 
     Raises:
         InvalidParameter: if it is neither, or has no header; from any method if it is damaged or too large.
     """
 
-    def __init__(self, path: Path, *, most_columns: int | None = None, names: Sequence[str] = ()) -> None:
+    def __init__(
+        self, path: Path, *, most_columns: int | None = None, names: Sequence[str] = (), table: str | None = None
+    ) -> None:
         self._listing = Listing(())
-        self.source: Source = rename_columns(path, names) if names else source_of(path)
+        self.source: Source = rename_columns(path, names) if names else source_of(named_table(path, table))
+        if isinstance(self.source, SqliteTable):
+            hint = "Declare the types of its columns in discreet.toml: any cell of SQLite may have any type."
+            raise InvalidParameter("table", table, "to be of a DuckDB database", hint)
         if isinstance(self.source, Csv):
             _require_few(len(self.source.header), most_columns)
         if isinstance(self.source, FileSet):

@@ -35,7 +35,8 @@ from discreet.plan.model.types import Type
 
 Columns = Mapping[str, DuckDBColumn]
 
-_UNPACKED = 16  # how much longer a packed file may be
+_PACKED = 16  # how much longer a packed file may be in memory
+_STORED = 2  # how much longer numbers may be than where Parquet and Arrow store them
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +183,9 @@ def describe_files(source: FileSet) -> dict[str, Type | None]:
                 kind = None if isinstance(group.source, Csv) else column.type
                 found[name] = kind if found.get(name, kind) is kind else None
             found |= dict.fromkeys(group.partitions)
-    return found
+    if source.chosen is None:
+        return found
+    return {name: found[stored] for name, stored in source.chosen.items() if stored in found}
 
 
 def steward_table(name: str, source: FileSet) -> tuple[Listing, ComposedTable, dict[str, Type]]:
@@ -227,8 +230,10 @@ def union_of_files(name: str, listing: Listing, columns: Mapping[str, Type]) -> 
 
 def _union(name: str, listing: Listing, columns: Mapping[str, Type], *, careful: bool) -> ComposedTable:
     queries, parts = list[str](), dict[str, tuple[Any, Columns]]()
-    for group in _group_files(listing.files, tuple(columns), split=careful):
-        source, chosen = group.source, {n: column for n, column in group.columns.items() if n in columns}
+    names = {n: n if listing.chosen is None else listing.chosen.get(n, n) for n in columns}
+    asked = tuple(dict.fromkeys(names.values()))
+    for group in _group_files(listing.files, asked, split=careful):
+        source, chosen = group.source, {n: column for n, column in group.columns.items() if n in asked}
         if isinstance(source, Csv) and not source.header:  # an empty file
             continue
         if isinstance(source, ArrowFrame) or (careful and isinstance(source, Parquet)):
@@ -241,16 +246,18 @@ def _union(name: str, listing: Listing, columns: Mapping[str, Type], *, careful:
         else:
             part = from_text(source)
             stored = {n: (c.type, c.sql) for n, c in chosen.items()}
-        stored |= {n: (Type.TEXT, _partition(group.files, n)) for n in group.partitions & columns.keys()}
-        queries.append(select_declared(part, stored, columns))
+        stored |= {n: (Type.TEXT, _partition(group.files, n)) for n in group.partitions & set(asked)}
+        read = {name: stored[n] for name, n in names.items() if n in stored}
+        queries.append(select_declared(part, read, columns))
     return ComposedTable(
         sql=" UNION ALL ".join(queries) or empty(columns),
         parts=parts,
         careful=partial(_union, name, listing, columns, careful=True),
         paths=paths_of_files(listing.files),
         size=listing.size,
-        unpacked=_UNPACKED,
+        unpacked=max((_PACKED if file.packing else _STORED for file in listing.files), default=1),
         is_slow=any(FORMATS[file.format].is_slow for file in listing.files),
+        is_measured=all(file.format == "parquet" for file in listing.files),
     )
 
 

@@ -10,7 +10,7 @@ What a source is depends on its kind and on the types of its columns, never on a
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +19,14 @@ from discreet.engines.abstract_engine import text_of
 from discreet.engines.duckdb import arrow
 from discreet.engines.duckdb.csv_header import first_record, read_header, split_header
 from discreet.engines.duckdb.dialect import DIALECT
+from discreet.engines.duckdb.python_tables import RowList, column_stream, columns_in, is_row_list, row_stream
 from discreet.engines.folders.folder import Folder
 from discreet.engines.sources.file_set import FileSet, format_of
 from discreet.engines.sources.lake_table import LakeTable, SnapshotGone, lake_place, newest_snapshot
 from discreet.engines.sources.sqlite_table import SqliteTable
+from discreet.engines.sources.stored_frames import StoredFrame
 from discreet.errors import InternalError, InvalidParameter
-from discreet.lazy import nw
+from discreet.lazy import nw, pa
 from discreet.plan.model.types import Type
 from discreet.server_address import check_is_file
 
@@ -119,7 +121,9 @@ class ComposedTable:
     is_measured: bool = False
 
 
-Source = Parquet | Csv | JsonLines | ArrowFrame | FileTable | SqliteTable | FileSet | LakeTable | ComposedTable
+Source = (
+    Parquet | Csv | JsonLines | ArrowFrame | RowList | FileTable | SqliteTable | FileSet | LakeTable | ComposedTable
+)
 
 
 def source_of(given: Any) -> Source:
@@ -130,7 +134,7 @@ def source_of(given: Any) -> Source:
     """
     if isinstance(given, FileTable):
         return FileTable(path=existing(given.path), table=given.table, schema=given.schema)
-    if isinstance(given, FileSet | LakeTable):
+    if isinstance(given, FileSet | LakeTable | ArrowFrame):
         return given
     if isinstance(given, SqliteTable):
         return SqliteTable(path=existing(given.path), table=given.table)
@@ -141,7 +145,7 @@ def source_of(given: Any) -> Source:
         return newest_snapshot(given) or FileSet.of_place(given) or _file(existing(given))
     if isinstance(given, Sequence) and given and all(isinstance(path, str | Path) for path in given):
         return FileSet.of_paths(given) if len(given) > 1 else _file(existing(given[0]))
-    return _frame(given)
+    return RowList(given) if is_row_list(given) else _frame(given)
 
 
 _DATABASES: Mapping[str, str] = {
@@ -239,6 +243,11 @@ def rename_columns(path: Path, names: Sequence[str]) -> Csv:
 def _frame(given: Any) -> ArrowFrame:
     if isinstance(given, RowStream):
         return ArrowFrame(given)
+    if isinstance(given, StoredFrame):
+        return ArrowFrame(arrow.PlainBatchStream(given.schema, given.batches))
+    columns = columns_in(given)
+    if columns is not None:
+        return ArrowFrame(*column_stream(columns))
     native = nw.from_native(given, pass_through=True, allow_series=False)
     if isinstance(native, nw.LazyFrame):
         raise InvalidParameter("source", type(given).__name__, "not to be lazy", "Collect it first.")
@@ -252,18 +261,73 @@ def _frame(given: Any) -> ArrowFrame:
 
 def _make_frame(given: Any) -> ArrowFrame:
     """Frames can be read as often as they are asked; a reader of batches only once."""
-    if not hasattr(given, "__arrow_c_stream__") or hasattr(given, "read_next_batch"):
+    if isinstance(given, Iterator) or hasattr(given, "read_next_batch"):
+        raise _read_once(given)
+    if hasattr(given, "__arrow_c_array__") and not hasattr(given, "__arrow_c_stream__"):
+        given = _one_batch(given)
+    if not hasattr(given, "__arrow_c_stream__"):
         raise _source_error(given)
     try:
         return ArrowFrame(arrow.stream_of(given))
     except ValueError:  # a type that Arrow has not
-        raise _source_error(
-            given, "Leave out columns of types that Arrow does not have, such as 128-bit numbers."
-        ) from None
+        hint = "Pass a table, and leave out columns of types that Arrow does not have, such as 128-bit numbers."
+        raise _source_error(given, hint) from None
+    except TypeError:  # one column, and no table
+        raise _source_error(given) from None
+    except Exception:  # noqa: BLE001 - of another library, whose stream has been read
+        raise _read_once(given) from None
+
+
+def _one_batch(given: Any) -> Any:
+    try:
+        return pa.record_batch(given)
+    except Exception:  # noqa: BLE001 - the code of any library, which may raise anything
+        raise _source_error(given) from None
+
+
+def _unreadable(given: Any) -> InvalidParameter:
+    hint = "Store it, e.g. as a Parquet file, then protect that."
+    return InvalidParameter("source", type(given).__name__, "to be a table that can be read to its end", hint)
+
+
+def frozen(given: Any, kind: ArrowFrame | RowList, declared: Mapping[str, Type]) -> ArrowFrame:
+    """Returns columns of what lies in memory as it is now: later changes do not change what queries read.
+
+    Raises:
+        InvalidParameter: if it can be read only once, or a row is no dictionary.
+    """
+    columns = columns_in(given)
+    if isinstance(kind, RowList):
+        stream = row_stream(kind, declared)
+    elif not isinstance(kind.stream, arrow.PlainBatchStream):
+        return kind
+    else:  # Python objects are read as their declared types now
+        stream = kind.stream if columns is None else column_stream(columns, declared)[0]
+    try:
+        table = stream.select(declared).freeze()
+        is_whole = type(given).__module__.partition(".")[0] in _READ_AGAIN or stream.count_rows() == len(table)
+    except Exception:  # noqa: BLE001 - what is read only once says so in many ways
+        raise (_unreadable if isinstance(given, StoredFrame) else _read_once)(given) from None
+    if not is_whole:
+        raise _read_once(given)
+    return ArrowFrame(RowStream(lambda: table))
+
+
+_READ_AGAIN = ("builtins", "discreet", "numpy", "pandas", "polars", "pyarrow")
+"""Libraries whose tables can be read as often as they are asked."""
+
+
+def _read_once(given: Any) -> InvalidParameter:
+    hint = "Store it, e.g. as a Parquet file, then protect that."
+    if hasattr(given, "__arrow_c_stream__"):
+        hint = "Make it anew, read it into a table, and pass that: pyarrow.table(source)."
+    elif isinstance(given, Iterator):
+        hint = "Read it into a list, and pass that: list(source)."
+    return InvalidParameter("source", type(given).__name__, "to be a table that can be read more than once", hint)
 
 
 def _source_error(given: Any, hint: str = "") -> InvalidParameter:
-    usual = "Pass a path to files, a folder, a pandas, polars or Arrow frame, or a FileTable."
+    usual = "Pass a path to files, a folder, a pandas, polars or Arrow frame, a list of dictionaries, or a FileTable."
     return InvalidParameter("source", type(given).__name__, "to be a table", hint or usual)
 
 
@@ -307,12 +371,10 @@ def present_files(source: Any) -> dict[str, str]:
             return {}
         root = kind.root if isinstance(kind, FileSet) else kind.place
         with kind.list_files() as listing:
-            return {f"{root}/#{place}": file.inode for place, file in enumerate(listing.files)}
-    except (
-        InvalidParameter,
-        OSError,
-        SnapshotGone,
-    ):  # what cannot be listed is refused elsewhere, or is another engine's
+            found = kind.paths if isinstance(kind, FileSet) else ()
+            places = found or [f"{root}/#{place}" for place, _ in enumerate(listing.files)]
+            return {str(place): file.inode for place, file in zip(places, listing.files, strict=True)}
+    except (InvalidParameter, OSError, SnapshotGone):  # what cannot be listed is refused elsewhere, or another engine's
         return {}
 
 

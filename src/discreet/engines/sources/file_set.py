@@ -36,12 +36,17 @@ _FORMATS: Mapping[str, tuple[str, ...]] = {
 }
 _PACKED = ("csv", "ndjson")
 _NAMED_ONLY = ".txt"  # a folder's README.txt is no table
-_ANYWHERE = ("**", "*")
+ANYWHERE = ("**", "*")
+"""The pattern of a folder: all files in it and below it."""
+
 _NO_VALUE = ("", "__HIVE_DEFAULT_PARTITION__")
 _ODD = PATTERN | {"{"}  # which DuckDB would take for a pattern
 _HINT = "Name a folder, a file, or a pattern such as 'visits/**/*.parquet'."
 
 Partitions = Mapping[str, str | None]
+
+ChosenColumns = Mapping[str, str]
+"""For each column of a table the name that it has in the files."""
 
 
 def format_of(name: str, *, named: bool = True) -> tuple[str, str] | None:
@@ -83,8 +88,10 @@ class ListedFile:
 class Listing:
     """The files that one query reads, to be closed at its end."""
 
-    def __init__(self, files: Sequence[ListedFile], descriptors: Sequence[int] = ()) -> None:
-        self.files, self._descriptors = tuple(files), list(descriptors)
+    def __init__(
+        self, files: Sequence[ListedFile], descriptors: Sequence[int] = (), chosen: ChosenColumns | None = None
+    ) -> None:
+        self.files, self.chosen, self._descriptors = tuple(files), chosen, list(descriptors)
 
     @property
     def size(self) -> int:
@@ -113,11 +120,15 @@ class FileSet:
         root: the folder that they are in; partitions are named by folders below it.
         pattern: which names they have below it, part by part; `**` stands for any number of folders.
         paths: of a list, which has no pattern.
+        partitions: the values that files have for all of their rows, by their paths; None if folders are named so.
+        chosen: the columns that the table has; None if it has all.
     """
 
     root: Path
-    pattern: tuple[str, ...] = _ANYWHERE
+    pattern: tuple[str, ...] = ANYWHERE
     paths: tuple[Path, ...] = ()
+    partitions: Mapping[Path, Partitions] | None = None
+    chosen: ChosenColumns | None = None
 
     @classmethod
     def of_paths(cls, paths: Sequence[str | Path]) -> Self:
@@ -131,6 +142,15 @@ class FileSet:
             if format_of(path.name) is None:
                 raise InvalidParameter("source", path.name, f"to end in {_endings()}", "Convert the file.")
         return cls(root=Path(os.path.commonpath([path.parent for path in found])), pattern=(), paths=found)
+
+    @classmethod
+    def of_places(cls, given: Sequence[str]) -> Self:
+        """Returns a list of files, or those of one folder or pattern.
+
+        Raises:
+            InvalidParameter: as `of_paths` and `of_place` do.
+        """
+        return (cls.of_place(given[0]) if len(given) == 1 else None) or cls.of_paths(given)
 
     @classmethod
     def of_place(cls, given: str | os.PathLike[str]) -> Self | None:
@@ -175,11 +195,11 @@ class FileSet:
             for path, named in self._paths():
                 known = format_of(path.name, named=named)
                 if known is not None:
-                    found.append(describe_file(path, known, self._partitions(path), descriptors))
+                    found.append(describe_file(path, known, self._partitions_of(path), descriptors))
         except BaseException:
             Listing((), descriptors).close()
             raise
-        return Listing(found, descriptors)
+        return Listing(found, descriptors, self.chosen)
 
     def _paths(self) -> Iterator[tuple[Path, bool]]:
         """Yields the paths, and whether each was named rather than found."""
@@ -189,7 +209,9 @@ class FileSet:
         named = self.pattern[-1].lower().endswith((_NAMED_ONLY, *(f"{_NAMED_ONLY}{one}" for one in PACKINGS)))
         yield from ((path, named) for path in sorted(set(_matching(self.root, self.pattern))))
 
-    def _partitions(self, path: Path) -> Partitions:
+    def _partitions_of(self, path: Path) -> Partitions:
+        if self.partitions is not None:
+            return self.partitions.get(path, {})
         return partitions_of(path.parent.parts if self.paths else path.parent.relative_to(self.root).parts)
 
 

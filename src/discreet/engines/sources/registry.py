@@ -32,6 +32,7 @@ class OfferedSource:
 
 _CHOSEN = "columns"
 _NOTHING = "nothing: all rows are read"
+_COPIED = "nothing: its declared columns are copied when it is protected"
 
 OFFERED: tuple[OfferedSource, ...] = (
     OfferedSource(
@@ -76,11 +77,27 @@ OFFERED: tuple[OfferedSource, ...] = (
     ),
     OfferedSource(
         name="A frame in memory",
-        example="a pandas, polars or Arrow table",
+        example="a pandas, polars or Arrow table, or another one with `__arrow_c_stream__`",
         types="carried; those of Python objects are declared",
-        pushed_down="nothing: it is copied when the first query is asked",
-        refused="lazy frames and readers of batches, which can be read only once",
+        pushed_down=_COPIED,
+        refused="readers of batches, which can be read only once",
         classes=("ArrowFrame",),
+    ),
+    OfferedSource(
+        name="Columns or rows in Python",
+        example='`{"age": [40, 60]}`, `[{"age": 40}, {"age": 60}]`, numpy arrays in a dictionary, a structured array',
+        types="carried by numpy arrays; those of lists and of Python objects are declared",
+        pushed_down=_COPIED,
+        refused="generators, which can be read only once; columns of different lengths",
+        classes=("RowList",),
+    ),
+    OfferedSource(
+        name="A lazy table",
+        example="a polars `LazyFrame`, a DuckDB relation, an Arrow dataset, an ibis table in memory",
+        types="as those of its files, or of its rows in memory",
+        pushed_down=f"{_CHOSEN} of files; what is in memory is copied when it is protected",
+        refused="what computes, such as filters, casts, joins and limits: store it, then protect it",
+        classes=("StoredFrame",),
     ),
     OfferedSource(
         name="A DuckDB database",

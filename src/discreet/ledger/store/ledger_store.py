@@ -110,7 +110,7 @@ Place = tuple[str, str]
 """Scope and name of a state."""
 
 
-VERSION = 6
+VERSION = 7
 """The version of ledgers, in a file or on a server. A ledger of an earlier version becomes one of this version with the
 first entry that the earlier code does not know, so that the earlier code refuses the ledger and does not take it for
 altered; until then both can use it."""
@@ -119,7 +119,7 @@ NEW = 2
 """The version of a new ledger: until it holds what came later, earlier code can use it."""
 
 _CAPS = ("approvals", "approve", "claim teams", "doubt", "give back", "request", "reserve", "team")
-VERSIONS = {"service": 2, "recover": 3, "anchor": 4, "keys": 5, **dict.fromkeys(_CAPS, 6)}
+VERSIONS = {"service": 2, "recover": 3, "anchor": 4, "keys": 5, **dict.fromkeys(_CAPS, 6), "advance": 7}
 """The version that introduced a kind of entry; all other kinds are as old as the ledger."""
 
 CALENDARS = 6
@@ -224,8 +224,8 @@ class Transaction(ABC):
         """Returns the entry that says how a charge ended."""
 
     @abstractmethod
-    def entries(self, after: int = 0, account: str | None = None) -> Iterator[Entry]:
-        """Returns entries in order of their sequence."""
+    def entries(self, after: int = 0, account: str | None = None, kind: str | None = None) -> Iterator[Entry]:
+        """Returns entries in order of their sequence, perhaps those of one account or of one kind."""
 
     @abstractmethod
     def get(self, scope: str, name: str) -> str | None:

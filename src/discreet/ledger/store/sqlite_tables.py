@@ -2,7 +2,7 @@
 
 `entries` is the ledger: only its end can be written. `states` is what the entries amount to, so that a charge need not
 add them all up; verifying does. `answers` holds the bytes that were sent, and long lists of declared keys; their
-digests are in the entries. Triggers keep them append-only. They are the same in versions 1 to 6, which differ in the
+digests are in the entries. Triggers keep them append-only. They are the same in versions 1 to 7, which differ in the
 kinds of entries that a ledger may hold (`store.base`): a file written by version 1 is read by every later one.
 """
 

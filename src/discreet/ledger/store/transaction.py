@@ -165,10 +165,11 @@ class SqlTransaction(Transaction):
         """Returns the entry that ended a charge, or None."""
         return self._one(f"{_ENTRY} WHERE about = ? AND about > 0", charge)
 
-    def entries(self, after: int = 0, account: str | None = None) -> Iterator[Entry]:
-        """Returns the entries in order, perhaps those of one account."""
-        chosen, values = ("", ()) if account is None else (" AND account = ?", (account,))
-        for row in self._stream(_ENTRY, chosen, values, after):
+    def entries(self, after: int = 0, account: str | None = None, kind: str | None = None) -> Iterator[Entry]:
+        """Returns the entries in order, perhaps those of one account or of one kind."""
+        wanted = {name: value for name, value in (("account", account), ("kind", kind)) if value is not None}
+        chosen = "".join(f" AND {name} = ?" for name in wanted)
+        for row in self._stream(_ENTRY, chosen, tuple(wanted.values()), after):
             yield Entry._make(row)
 
     def get(self, scope: str, name: str) -> str | None:

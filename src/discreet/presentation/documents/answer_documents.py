@@ -9,6 +9,7 @@ from typing import Any
 
 from discreet.curator.asking.answer import Answer
 from discreet.dataclass import dataclass
+from discreet.ledger.acts.table_versions import TableVersion
 from discreet.measurement.profile.coverage import Coverage
 from discreet.plan.model.group_columns import ColumnarRows
 from discreet.plan.model.nodes import Question, Value
@@ -51,6 +52,13 @@ COVERAGE = DocumentForm(
     about="What limits and bounds leave out of a column. Figures are value, low, high.",
     make=Coverage,
     parts={**types_of(Coverage), "text": str},
+).declare()
+VERSION = DocumentForm(
+    kind="version",
+    says_kind=False,
+    about="The version of a table's data that an answer is about, and since when a steward has it at that.",
+    make=TableVersion,
+    parts={**types_of(TableVersion), "text": str},
 ).declare()
 
 
@@ -99,6 +107,7 @@ ANSWER = DocumentForm(
         "coverage": Mapping[str, Coverage] | None,
         "counted": str,
         "totals": tuple[frozenset[str], ...],
+        "versions": tuple[TableVersion, ...],
         "receipt": dict[str, Any] | None,
     },
     writes=_written_rows,

@@ -111,14 +111,18 @@ def _place(present: Mapping[str, Any], found: FileCheck, folder: Path, name: str
     """Returns where the file declares a data file, or would: the kind of the table, and its name."""
     declared = [(kind, called, told) for kind in _KINDS for called, told in sections_of(present, kind).items()]
     for kind, called, told in declared:
-        if called == name or (name is None and _is_read_from(told, found.path, folder)):
+        if called == name or (name is None and _is_read_from(told, found.path, folder, found.table)):
             return kind, called
-    return "tables", name or table_name(found.path)
+    return "tables", name or table_name(found.called)
 
 
-def _is_read_from(told: Any, path: Path, folder: Path) -> bool:
-    source = told.get("source") if isinstance(told, dict) else None
-    return isinstance(source, str) and "://" not in source and (folder / source).resolve() == path.resolve()
+def _is_read_from(told: Any, path: Path, folder: Path, table: str | None = None) -> bool:
+    if not isinstance(told, dict) or told.get("table") != table:
+        return False
+    source = told.get("source")
+    places = source if isinstance(source, list) else [source]
+    named = [folder / place for place in places if isinstance(place, str) and "://" not in place]
+    return path.resolve() in [place.resolve() for place in named]
 
 
 def sections_of(content: Mapping[str, Any], kind: str) -> dict[str, Any]:

@@ -8,13 +8,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from discreet.dataclass import dataclass
 from discreet.engines.duckdb.cell_forms import CellFormat
 from discreet.engines.duckdb.csv_header import read_header
 from discreet.engines.duckdb.file_content import ColumnValues, FileContent, RowsPerUnit
-from discreet.engines.duckdb.sources import existing
+from discreet.engines.duckdb.sources import existing, is_database
 from discreet.engines.sources.file_set import FileSet, format_of
 from discreet.errors import InvalidParameter
 from discreet.plan.model.types import Type
@@ -65,6 +66,12 @@ class FileCheck(DisplayMixin):
     people: RowsPerUnit | None = None
     troubles: tuple[str, ...] = ()
     new_names: tuple[str, ...] = ()
+    table: str | None = None
+
+    @property
+    def called(self) -> Path:
+        """Returns what the table may be called after: its name in a database, or its file."""
+        return self.path if self.table is None else Path(self.table.rpartition(".")[2])
 
     @property
     def types(self) -> dict[str, str]:
@@ -104,13 +111,14 @@ class FileCheck(DisplayMixin):
         people = (
             whose or f"{self.people.units if self.people else 0} by {self.unit}{' (a guess)' if self.guessed else ''}"
         )
+        stored = {} if self.table is None else {"Table": self.table}
         coded = {} if self.encoding is None else {"Encoding": self.encoding.name}
         return Display(
             title=WARNING,
             columns=("column", "type", "missing", "not read", "bounds of its kind", "outside", "in the file"),
             rows=[_line(name, column) for name, column in self.columns.items()],
             numbers=("missing", "not read", "outside"),
-            facts={"File": self.path.name, **coded, "Rows": str(self.rows), "People": people},
+            facts={"File": self.path.name, **stored, **coded, "Rows": str(self.rows), "People": people},
             notes=self.remarks,
         )
 
@@ -140,13 +148,16 @@ def _remarks(column: ColumnCheck) -> tuple[str, ...]:
 # ---------------------------------------------------------------------------------------------------------------- check
 
 
-def check_file(path: str | os.PathLike[str], *, unit: str | None = None, most_columns: int | None = None) -> FileCheck:
+def check_file(
+    path: str | os.PathLike[str], *, unit: str | None = None, most_columns: int | None = None, table: str | None = None
+) -> FileCheck:
     r"""Looks through a file for what a steward has to declare, and for what would not be read.
 
     Args:
         path: a file, a folder of files that are one table, or a pattern of their names.
         unit: the column of people's ids; "" if each row is one person; None to guess it from the names.
         most_columns: how many columns it may have; None for any number.
+        table: the table of a DuckDB database, perhaps after its schema and a point.
 
     Raises:
         InvalidParameter: if there is no such file, or column, or it cannot be read to its end.
@@ -165,13 +176,13 @@ def check_file(path: str | os.PathLike[str], *, unit: str | None = None, most_co
     many = FileSet.of_place(path)
     file = existing(os.fspath(path)) if many is None else Path(path).absolute()
     stage("Reading bytes")
-    encoding = encoding_of(file) if many is None and _is_text(file) else None
+    encoding = encoding_of(file) if many is None and not is_database(file) and _is_text(file) else None
     if encoding is not None:
         stopping, names = _unreadable(file, encoding)
         if stopping:
             return FileCheck(path=file, encoding=encoding, columns={}, troubles=stopping, new_names=names)
-    with FileContent(file, most_columns=most_columns) as content:
-        return _check_content(file, encoding, content, unit)
+    with FileContent(file, most_columns=most_columns, table=table) as content:
+        return replace(_check_content(file, encoding, content, unit), table=table)
 
 
 def _unreadable(file: Path, encoding: TextEncoding) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -69,7 +69,8 @@ def proposed_table(found: FileCheck, *, name: str, folder: Path, account: str = 
         )
         raise InvalidParameter("--unit", None, "to be given", hint)
     table = f"tables.{toml_key(name)}"
-    lines = [_ADDED, f"[{table}]", f"source = {quote_text(relative_path(found.path, folder))}", *_unit(found)]
+    lines = [_ADDED, f"[{table}]", f"source = {quote_text(relative_path(found.path, folder))}"]
+    lines += [*([] if found.table is None else [f"table = {quote_text(found.table)}"]), *_unit(found)]
     lines += [f"account = {quote_text(account)}"] if account else []
     lines += ["", proposed_types(found, table).rstrip("\n")]
     lines += ["", f"[{table}.bounds]", *_bounds(found)]

@@ -10,7 +10,7 @@ from typing import Any
 
 from discreet.curator.catalog.catalog import Catalog
 from discreet.curator.config.enrolment import toml_key
-from discreet.curator.config.toml_file import Config, parse
+from discreet.curator.config.toml_file import Config, as_given, parse
 from discreet.engines.by_source import by_source, engine_at
 from discreet.engines.duckdb.sources import PARQUET
 from discreet.errors import InvalidParameter
@@ -99,6 +99,6 @@ def _register_on_trial(config: Config, name: str) -> None:
     try:
         with Ledger() as scratch:
             catalog = Catalog(scratch, engine, config.today)
-            catalog.public(str(table.source), name=name, types=table.types, unique=table.unique, table=table.table)
+            catalog.public(as_given(table.source), name=name, types=table.types, unique=table.unique, table=table.table)
     finally:
         engine.close()

@@ -8,6 +8,7 @@ from typing import Any
 
 from discreet.dataclass import dataclass
 from discreet.ledger import Entry
+from discreet.ledger.acts.table_versions import describe_advance
 from discreet.ledger.cost import Cost
 from discreet.ledger.redeclaration import describe_attachment
 from discreet.ledger.serialization import ratio, read_loss
@@ -161,6 +162,7 @@ def _describe_charge(content: Mapping[str, Any]) -> str:
 
 
 _WORDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
+    "advance": describe_advance,
     "allot": lambda content: _add_note(_add_cap(f"to project {content['project']}", content), content),
     "amend": lambda content: _add_note(f"to {_budget(content)}", content),
     "anchor": anchor_words,

@@ -34,7 +34,7 @@ MOST_WORDINGS = 2_000
 MOST_RUNNING = 10_000
 """Charges without an outcome that are remembered while the ledger is read."""
 
-_ON_ACCOUNTS = ("open", "attach", "amend", "renew", "appoint", "allot", "unlock")
+_ON_ACCOUNTS = ("open", "attach", "advance", "amend", "renew", "appoint", "allot", "unlock")
 _ON_CAPS = ("team", "reserve", "give back", "approve", "approvals", "doubt")
 _ON_THE_LEDGER = ("service", "freeze", "resume", "recover", "anchor")
 ACTIONS = frozenset(_ON_ACCOUNTS + _ON_CAPS + _ON_THE_LEDGER)
@@ -201,6 +201,15 @@ def _attach(history: LedgerHistory, entry: Entry, content: dict[str, Any]) -> No
     )
 
 
+def _advance(history: LedgerHistory, entry: Entry, content: dict[str, Any]) -> None:
+    """Notes another version of a table, which is declared as it was unless the entry says otherwise."""
+    table, version = content["table"], content["version"]
+    known = next(told for (name, _), told in reversed(history.declared.items()) if name == table)
+    declared = content.get("declaration", known.declaration)
+    history.accounts[entry.account].tables[table] = version
+    history.declared[table, entry.sequence] = replace(known, declaration=declared, version=version)
+
+
 def _amend(history: LedgerHistory, entry: Entry, content: dict[str, Any]) -> None:
     account = history.accounts[entry.account]
     account.budget = read_loss(content["budget"])
@@ -331,6 +340,7 @@ def _fail(history: LedgerHistory, entry: Entry, _: dict[str, Any]) -> None:
 
 _READERS: dict[str, Callable[[LedgerHistory, Entry, dict[str, Any]], None]] = {
     "open": _open,
+    "advance": _advance,
     "attach": _attach,
     "amend": _amend,
     "renew": _renew,

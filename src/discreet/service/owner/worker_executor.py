@@ -280,7 +280,7 @@ class WorkerExecutor:
 
     def tables(self, caller: ServiceCaller) -> list[Document]:
         """Returns the public facts about the tables that the caller may see."""
-        return [facts for facts in self._facts if caller.sees(facts["name"])]
+        return [self._ledger.versions.update_facts(each) for each in self._facts if caller.sees(each["name"])]
 
     def _own(self, caller: ServiceCaller, job: str) -> OpenRequest:
         found = self._jobs.get(job)

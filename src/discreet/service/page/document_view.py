@@ -106,7 +106,7 @@ class AnswerView:
     def facts(self) -> dict[str, str]:
         """Returns the cost, the remaining budget, and what the intervals are about."""
         cost = "nothing: this is a stored answer" if self.answer.replayed else str(self.answer.cost)
-        return {"Cost": cost, "Remaining": str(self.answer.remaining), "Intervals cover": self.answer.scope}
+        return {"Cost": cost, "Remaining": str(self.answer.remaining), **self.answer.scope_facts}
 
 
 def view_answer(document: Document) -> AnswerView:

@@ -233,12 +233,12 @@ def _build_result(document: Mapping[str, Any]) -> Result:
     told = f"Cost: {cost}; remaining: {amount_text(document['remaining'])}"
     if not document.get("private", True):
         told += "; the noise is seeded: NOT PRIVATE"
-    notes = "\n".join(map(str, document.get("notes", ())))
+    said = [*(f"Data version: {one['text']}" for one in document.get("versions", ())), *document.get("notes", ())]
     return Result(
         tag="SELECT",
         fields=_fields(document),
         rows=document["rows"],
-        notices=(pg.notice(told, detail=notes),),
+        notices=(pg.notice(told, detail="\n".join(map(str, said))),),
         charged=not replayed,
     )
 

@@ -14,6 +14,7 @@ from discreet.errors import DeclarationChanged, DiscreetError, InternalError
 from discreet.ledger import Account, Balance, Ledger, Receipt, Role, policy
 from discreet.ledger.account import AccountState
 from discreet.ledger.acts.cap_actions import CapActions, Team
+from discreet.ledger.acts.table_versions import DeclaredTable
 from discreet.ledger.caps.approvals import ApprovalRequest
 from discreet.ledger.outcomes import read_receipt
 from discreet.ledger.redeclaration import differences, named_keys
@@ -185,10 +186,9 @@ class LedgerClient(Ledger):
         """Returns the ledger's record of every table."""
         return dict(self.call("origins"))
 
-    def declaration(self, table: str) -> str | None:
-        """Returns how a table is declared now; None if it was never attached."""
-        found = self.call("declaration", table=table)
-        return None if found is None else str(found)
+    def declared(self, table: str) -> DeclaredTable | None:
+        """Returns how a table is declared now and its versions; None if it was never attached."""
+        return DeclaredTable.read(self.call("declared", table=table))
 
     def balance(
         self, account: str, *, analyst: str | None = None, project: str | None = None, team: str | None = None

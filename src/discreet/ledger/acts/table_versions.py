@@ -1,0 +1,228 @@
+"""The versions of a table's data: named when it is attached, and moved on by a steward, which is an entry.
+
+A version is a label of the steward's own. No function of the data, of its files or of a table's own history of commits
+decides it, so that a file that is rewritten, or one person's rows that are erased, make nothing to be paid again.
+
+Each curator is opened with the label of its own declarations, which a file may have for years. After an advance, all
+curators whose label comes before it ask at the label of the advance, with their next question; a label that is attached
+later is newer again, for the curators that were opened with it.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Self
+
+from discreet import check
+from discreet.dataclass import dataclass
+from discreet.errors import InvalidParameter, UnknownTable
+from discreet.hint_text import Hint
+from discreet.ledger import changes, policy
+from discreet.ledger.entry import Entry
+from discreet.ledger.journal import Journal
+from discreet.ledger.redeclaration import differences
+from discreet.ledger.serialization import LONGEST_NAME, name, text
+from discreet.ledger.stewardship import TableRecord, replace_declaration, tables
+from discreet.ledger.store.ledger_store import VERSIONS, Transaction
+
+
+@dataclass(frozen=True, slots=True)
+class TableVersion:
+    """The version of a table's data that an answer is about.
+
+    Attributes:
+        table: its name.
+        version: as a steward declared it.
+        since: when that became an entry of the ledger, in ISO 8601.
+
+    >>> print(TableVersion("visits", "2026-12", "2026-12-01T08:15:00.123+00:00"))
+    visits 2026-12, since 2026-12-01 08:15:00 UTC
+    """
+
+    table: str
+    version: str
+    since: str
+
+    def __str__(self) -> str:
+        moment = f", since {self.since[:19].replace('T', ' ')} UTC" if self.since else ""
+        return f"{self.table} {self.version}{moment}"
+
+
+class DeclaredTable(NamedTuple):
+    """How a table is in the ledger.
+
+    Attributes:
+        declaration: everything that was declared about it, as JSON.
+        labels: the versions in their order; that of a table without one is empty.
+        advanced: the version that a steward moved it on to last; empty if nobody did.
+        times: since when it is at a version, for each one that a curator can be at.
+    """
+
+    declaration: str
+    labels: tuple[str, ...]
+    advanced: str
+    times: Mapping[str, str]
+
+    @classmethod
+    def read(cls, fields: Sequence[Any] | None) -> Self | None:
+        """Returns what another process wrote as a JSON list; None for a table that is not in the ledger."""
+        if fields is None:
+            return None
+        declaration, labels, advanced, times = fields
+        return cls(declaration, tuple(labels), advanced, times)
+
+    def current(self, declared: str) -> str:
+        """Returns the version at which a curator asks that was opened with a declared one.
+
+        >>> table = DeclaredTable("{}", ("1", "2", "3"), "2", {})
+        >>> [table.current(label) for label in ("1", "2", "3", "not attached")]
+        ['2', '2', '3', 'not attached']
+        """
+        if not self.advanced or declared == self.advanced or declared not in self.labels:
+            return declared
+        return self.advanced if self.labels.index(declared) < self.labels.index(self.advanced) else declared
+
+
+class TableVersions:
+    """Reads and moves on the versions of the tables of a ledger.
+
+    Args:
+        journal: the ledger's.
+    """
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._known: dict[str, tuple[str | None, DeclaredTable | None]] = {}
+
+    def read(self, table: str) -> DeclaredTable | None:
+        """Returns how a table is declared now, and its versions; None if it was never attached.
+
+        What was read stays known until the table changes in the ledger: a declaration may hold very many keys.
+        """
+        with self._journal.reading() as rows:
+            seal = rows.seal("table", table)
+            known = self._known.get(table)
+            if seal is None or known is None or known[0] != seal:
+                known = self._known[table] = seal, None if seal is None else _read(rows, table)
+        return known[1]
+
+    def update_facts(self, facts: Mapping[str, Any]) -> dict[str, Any]:
+        """Returns the public facts about a table, at the version that a curator with these facts asks at now."""
+        known = self.read(facts["name"])
+        return {**facts, **({} if known is None else {"version": known.current(facts["version"])})}
+
+    def advance(
+        self,
+        table: str,
+        *,
+        version: str,
+        declaration: str | None = None,
+        replacing: str | None = None,
+        by: str = policy.OWNER,
+        note: str = "",
+    ) -> Entry:
+        """Moves a table on to a version of its data, and returns the entry.
+
+        Args:
+            table: its name.
+            version: a label that the table never had.
+            declaration: another declaration that comes with the version, such as one that names another snapshot.
+            replacing: the declaration in the ledger that it takes the place of, as the steward has seen it.
+            by: the steward.
+            note: why.
+
+        Raises:
+            UnknownTable: if it is not in the ledger.
+            NotPermitted: if the caller is no steward.
+            InvalidParameter: if the version is not new, or the table lies in memory.
+            DeclarationChanged: if a declaration is given, and another one than `replacing` is in the ledger.
+        """
+        called, steward, why = name(table=table), name(by=by), text(note=note)
+        with self._journal.acting() as rows:
+            known = tables(rows)
+            if called not in known:
+                raise UnknownTable(called, known)
+            told, account = known[called], known[called]["account"]
+            policy.require_steward(rows, account, steward, f"advance table {called!r}")
+            _check_label(called, told, version)
+            _check_stored(called, told, version)
+            body: dict[str, Any] = {"from": told["versions"][-1], "note": why, "table": called, "version": version}
+            if declaration is not None and declaration != told["declaration"]:
+                body |= replace_declaration(known, called, declaration, replacing)
+                body |= {"declaration": text(declaration=declaration)}
+            rows.require_version(VERSIONS["advance"])
+            entry = rows.add("advance", body, who=steward, account=account)
+            changes.apply(rows, entry)
+        return entry
+
+
+def _read(rows: Transaction, table: str) -> DeclaredTable | None:
+    told = changes.table(rows, table)
+    if told is None:
+        return None
+    advanced = told.get("advanced", {"entry": 0, "since": "", "version": ""})
+    labels, moved = tuple(told["versions"]), advanced["version"]
+    times = {moved: advanced["since"]} if moved else {}
+    later = labels[labels.index(moved) + 1 :] if moved else labels
+    missing = {label for label in later if label}
+    for entry in rows.entries(advanced["entry"], told["account"], "attach") if missing else ():
+        content = entry.content
+        if content["table"] == table and content["version"] in missing:
+            times[content["version"]] = entry.time
+            missing.discard(content["version"])
+        if not missing:
+            break
+    return DeclaredTable(str(told["declaration"]), labels, moved, times)
+
+
+def describe_advance(content: Mapping[str, Any]) -> str:
+    """Returns what an entry says that moves a table on.
+
+    >>> describe_advance({"table": "visits", "from": "", "version": "2026-12", "note": "the files of December"})
+    'visits to 2026-12: the files of December'
+    """
+    before = f", from {content['from']}" if content["from"] else ""
+    told = "; ".join(differences(content["before"], content["declaration"])) if "before" in content else ""
+    said = f"{content['table']} to {content['version']}{before}{', new declaration: ' + told if told else ''}"
+    return ": ".join(filter(None, (said, content.get("note"))))
+
+
+# ---------------------------------------------------------------------------------------------------- what is refused
+
+
+def _check_label(table: str, told: TableRecord, version: str) -> None:
+    """Refuses a label that the table has or had, and one that people would take for it.
+
+    Stored answers belong to the label of their version: at an old one, answers about other data would come back.
+    """
+    labels = told["versions"]
+    label, hint = check.label(version=version), _propose(labels)
+    if not 0 < len(label) <= LONGEST_NAME or not label.isprintable() or label != label.strip():
+        condition = f"to be 1 to {LONGEST_NAME} printable characters without spaces around them"
+        raise InvalidParameter("version", label[:LONGEST_NAME], condition, hint)
+    if label == labels[-1]:
+        raise InvalidParameter("version", label, f"to be a new one: table {table!r} is at it already", hint)
+    if _folded(label) in map(_folded, labels):
+        raise InvalidParameter("version", label, f"to be a new one: table {table!r} had it before", hint)
+
+
+def _propose(labels: list[str]) -> Hint:
+    """Returns the hint to choose another label, with one that is free."""
+    stem = re.sub(r"[^A-Za-z0-9.]+", "-", labels[-1]).strip("-")[:100] or "version"
+    taken, number = set(map(_folded, labels)), 2
+    while _folded(f"{stem}-{number}") in taken:
+        number += 1
+    return Hint(f"Choose a label that it never had, e.g. {{version:{stem}-{number}}}.")
+
+
+def _folded(label: str) -> str:
+    return unicodedata.normalize("NFKC", label).strip().casefold()
+
+
+def _check_stored(table: str, told: TableRecord, version: str) -> None:
+    if not told.get("files"):
+        condition = "to be in files or on a server, so that its rows can change where they are"
+        hint = f"Protect the new data under the same name, with version={version!r}: a table in memory stays as it is."
+        raise InvalidParameter("table", table, condition, hint)
