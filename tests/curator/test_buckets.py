@@ -13,8 +13,9 @@ from discreet import audit
 from discreet.curator import Curator
 from discreet.curator.served import open_curator
 from discreet.engines import DuckDB
-from discreet.engines.objects import object_store, query_view
+from discreet.engines.objects import object_store
 from discreet.engines.objects.object_store import Retries
+from discreet.engines.sources import query_view
 from discreet.errors import InsufficientBudget, InvalidParameter, QueryFailed
 from discreet.ledger import Ledger
 from discreet.privacy import Budget

@@ -82,6 +82,27 @@ def decide_rows(units: Integers, ranks: Integers, groups: int, numbers: Integers
     return found
 
 
+def decide_table(rows: Any, groups: int, *, is_numbered: bool) -> NDArray[np.uint8]:
+    """Returns the state of each row of an Arrow table; rows without a unit are left out.
+
+    Args:
+        rows: the unit comes first, then perhaps the number of the group, and the rank last.
+        groups: the limit of groups.
+        is_numbered: whether the second column is a number of the group.
+    """
+    units, ranks = rows.column(0), rows.column(rows.num_columns - 1)
+    numbers = rows.column(1) if is_numbered else None
+    if not units.null_count:
+        known = None if numbers is None else numbers.to_numpy()
+        return decide_rows(units.to_numpy(), ranks.to_numpy(), groups, known)
+    is_there = units.is_valid()
+    known = None if numbers is None else numbers.filter(is_there).to_numpy()
+    own, theirs = units.filter(is_there).to_numpy(), ranks.filter(is_there).to_numpy()
+    states = np.full(len(units), LEFT_OUT, np.uint8)
+    states[is_there.to_numpy()] = decide_rows(own, theirs, groups, known)
+    return states
+
+
 def _pack(units: Integers, ranks: Integers) -> tuple[NDArray[np.uint64], int, int, bool]:
     """Returns numbers of unit, rank and place, the bits of a place and of a rank, and whether units are hashed."""
     rows = len(units)

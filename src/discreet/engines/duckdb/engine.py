@@ -17,8 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-import numpy as np
-from numpy.typing import NDArray
 
 from discreet import check
 from discreet.dataclass import dataclass
@@ -63,7 +61,7 @@ from discreet.engines.sql.dialect import Dialect
 from discreet.engines.sql.printer import Access
 from discreet.engines.sql.relation_printer import StoredTable
 from discreet.engines.sql.statement import Fetched, FetchedRows, FetchedTable, Presort, Statement, translate_reading
-from discreet.engines.unit_sort import LEFT_OUT, MOST_ROWS, decide_rows
+from discreet.engines.unit_sort import MOST_ROWS, decide_table
 from discreet.errors import InternalError, InvalidParameter, UnsupportedQuery
 from discreet.lazy import load
 from discreet.plan.model.group_columns import GroupColumns
@@ -320,7 +318,7 @@ class DuckDB(Engine):
         rows = fetched_table(cursor, asked, limited, presort.parameters, stopped)
         if rows.num_rows > self._most_sorted:
             return False
-        decided = rows.append_column("state", [_decide(rows, presort)])
+        decided = rows.append_column("state", [decide_table(rows, presort.groups, is_numbered=presort.is_numbered)])
         cursor.register(SORTED_ROWS, RowStream(lambda: decided))
         if stopped.is_set():
             raise TimeoutError
@@ -455,21 +453,6 @@ def _size(
         ((least, most, rows),) = found
         database.sizes[table, unit] = _UNKNOWN if least is None else (least, most, rows)
     return database.sizes[table, unit]
-
-
-def _decide(rows: Any, presort: Presort) -> NDArray[np.uint8]:
-    """Returns the state of each row; rows without a unit are left out."""
-    units, ranks = rows.column(0), rows.column(rows.num_columns - 1)
-    numbers = rows.column(1) if presort.is_numbered else None
-    if not units.null_count:
-        known = None if numbers is None else numbers.to_numpy()
-        return decide_rows(units.to_numpy(), ranks.to_numpy(), presort.groups, known)
-    is_there = units.is_valid()
-    known = None if numbers is None else numbers.filter(is_there).to_numpy()
-    own, theirs = units.filter(is_there).to_numpy(), ranks.filter(is_there).to_numpy()
-    states = np.full(len(units), LEFT_OUT, np.uint8)
-    states[is_there.to_numpy()] = decide_rows(own, theirs, presort.groups, known)
-    return states
 
 
 def _bytes(amount: str) -> int:

@@ -16,9 +16,9 @@ from typing import Any, TypeVar
 
 import duckdb
 
-from discreet.dataclass import dataclass
 from discreet.engines.duckdb import arrow
 from discreet.engines.duckdb.dialect import DIALECT
+from discreet.engines.duckdb.parquet_footers import ParquetColumn, stored_columns_of
 from discreet.engines.duckdb.sources import (
     ArrowFrame,
     ComposedTable,
@@ -322,8 +322,6 @@ _PREPARE: Mapping[type, Callable[[duckdb.DuckDBPyConnection, Any, str], str]] = 
 
 # -------------------------------------------------------------------------------------------------------------- parquet
 
-_WIDTHS = ((4, 2), (9, 4), (18, 8), (38, 16))  # digits of a decimal, and the bytes that DuckDB keeps it in
-_BYTES = {"INT32": 4, "INT64": 8}
 PLACE = ("file_index", "file_row_number")
 """DuckDB's own columns, which tell rows apart."""
 
@@ -337,31 +335,6 @@ _ALIKE = {
 """Types of DuckDB's reader and of plain Arrow that hold the same moments."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Leaf:
-    """How a file stores a column."""
-
-    native: str
-    physical: str
-    length: int
-    precision: int
-    in_milliseconds: bool
-
-    @property
-    def kept_in(self) -> int:
-        """Returns the bytes of a decimal in DuckDB."""
-        return next((size for digits, size in _WIDTHS if self.precision <= digits), 0)
-
-    @property
-    def is_total(self) -> bool:
-        """Returns whether no bytes make DuckDB's reader fail; milliseconds and texts are read in another way."""
-        return not self.native.startswith("DECIMAL") or self.physical in _BYTES or 0 < self.length <= self.kept_in
-
-    @property
-    def bytes(self) -> int:
-        return _BYTES.get(self.physical, self.length)
-
-
 def scan(paths: Iterable[ReadableFile], utf8: str = "strict") -> str:
     """Writes what comes after FROM to read files."""
     return f"read_parquet({_write_list(paths)}, hive_partitioning = false, utf8_validation = '{utf8}')"
@@ -373,9 +346,9 @@ def _described_parquet(connection: duckdb.DuckDBPyConnection, source: Parquet) -
     Raises:
         InvalidParameter: if files do not store a column in the same way.
     """
-    leaves = _leaves(connection, source.paths[0])
+    leaves = stored_columns_of(connection, source.paths[0])
     for path in source.paths[1:]:
-        other = _leaves(connection, path)
+        other = stored_columns_of(connection, path)
         if any(other.get(name) != leaf for name, leaf in leaves.items()):
             hint = "Write all files with the same columns and types."
             raise InvalidParameter("source", path.name, f"to store columns as {source.paths[0].name} does", hint)
@@ -387,7 +360,10 @@ def _described_parquet(connection: duckdb.DuckDBPyConnection, source: Parquet) -
 
 
 def _with_milliseconds(
-    connection: duckdb.DuckDBPyConnection, source: Parquet, leaves: Mapping[str, _Leaf], found: dict[str, DuckDBColumn]
+    connection: duckdb.DuckDBPyConnection,
+    source: Parquet,
+    leaves: Mapping[str, ParquetColumn],
+    found: dict[str, DuckDBColumn],
 ) -> dict[str, DuckDBColumn]:
     """Keeps milliseconds, which may need Arrow, and those other columns in which Arrow finds the same."""
     if not any(leaves[name].in_milliseconds for name in found):
@@ -396,7 +372,7 @@ def _with_milliseconds(
     return {n: column for n, column in found.items() if n in plain and _is_same(leaves[n], column, plain[n])}
 
 
-def _is_same(leaf: _Leaf, column: DuckDBColumn, plain: DuckDBColumn) -> bool:
+def _is_same(leaf: ParquetColumn, column: DuckDBColumn, plain: DuckDBColumn) -> bool:
     """Returns whether both readers find the same in a column, also where there are values that it should not hold."""
     if leaf.native.startswith("DECIMAL"):
         return plain.native.startswith("DECIMAL") and leaf.bytes <= leaf.kept_in
@@ -407,7 +383,7 @@ def take_care(
     connection: duckdb.DuckDBPyConnection, source: Parquet, chosen: Mapping[str, DuckDBColumn], name: str
 ) -> bool:
     """Puts a temporary view in the place of a table, in which nothing fails, unless nothing can fail in it anyway."""
-    leaves = _leaves(connection, source.paths[0])
+    leaves = stored_columns_of(connection, source.paths[0])
     if any(leaves[column].in_milliseconds for column in chosen):
         plain = _plain(connection, source, list(chosen), f"{name}_plain")
         read = ((n, c if c.native.startswith("DECIMAL") else plain[n]) for n, c in chosen.items())
@@ -450,19 +426,6 @@ def _without_broken_texts(
     )
 
 
-def _leaves(connection: duckdb.DuckDBPyConnection, path: ReadableFile) -> dict[str, _Leaf]:
-    """Returns the columns of a file that have no parts, from its footer."""
-    asked = "name, num_children, duckdb_type, type, type_length, precision, converted_type, logical_type"
-    rows = connection.execute(f"SELECT {asked} FROM parquet_schema({DIALECT.text_literal(str(path))})").fetchall()
-    found, place = {}, 1
-    while place < len(rows):
-        name, children, *facts = rows[place]
-        if not children:
-            found[name] = _leaf(*facts)
-        place += _size(rows, place)
-    return found
-
-
 def footers(paths: Sequence[ReadableFile], *, ids: bool = False) -> dict[str, tuple[tuple[Any, ...], ...]]:
     """Returns how each file stores its columns, by its path; files that say the same are read by one scan.
 
@@ -483,28 +446,3 @@ def footers(paths: Sequence[ReadableFile], *, ids: bool = False) -> dict[str, tu
     except duckdb.Error:
         raise InvalidParameter("source", "a Parquet file", "to be readable", "Write it again.") from None
     return {path: tuple(facts) for path, facts in found.items()}
-
-
-def columns_in(footer: Sequence[tuple[Any, ...]]) -> dict[str, int | None]:
-    """Returns the columns of a file that have no parts, with the ids of their fields, from a footer with ids."""
-    found, place = dict[str, int | None](), 1
-    while place < len(footer):
-        name, children, *_, field_id = footer[place]
-        if not children:
-            found.setdefault(name, field_id)
-        place += _size(footer, place)
-    return found
-
-
-def _size(rows: Sequence[tuple[Any, ...]], place: int) -> int:
-    """Returns how many rows describe a column and its parts."""
-    size = 1
-    for _ in range(rows[place][1] or 0):
-        size += _size(rows, place + size)
-    return size
-
-
-def _leaf(native: str, physical: str, length: str | None, precision: int | None, *annotations: str | None) -> _Leaf:
-    converted, logical = annotations
-    in_milliseconds = converted == "TIMESTAMP_MILLIS" or "MILLIS=MilliSeconds" in (logical or "")
-    return _Leaf(native, physical, int(length or 0), precision or 0, in_milliseconds)

@@ -183,9 +183,10 @@ def describe_files(source: FileSet | ObjectSet) -> dict[str, Type | None]:
                 kind = None if isinstance(group.source, Csv) else column.type
                 found[name] = kind if found.get(name, kind) is kind else None
             found |= dict.fromkeys(group.partitions)
-    if source.chosen is None:
+    chosen = source.chosen if isinstance(source, FileSet) else None
+    if chosen is None:
         return found
-    return {name: found[stored] for name, stored in source.chosen.items() if stored in found}
+    return {name: found[stored] for name, stored in chosen.items() if stored in found}
 
 
 def steward_table(name: str, source: FileSet) -> tuple[Listing, ComposedTable, dict[str, Type]]:

@@ -29,7 +29,8 @@ from discreet.engines.duckdb.composed.file_parts import (
     value_by_file,
 )
 from discreet.engines.duckdb.dialect import DIALECT
-from discreet.engines.duckdb.source_tables import PLACE, columns_in, footers, from_text
+from discreet.engines.duckdb.parquet_footers import columns_in
+from discreet.engines.duckdb.source_tables import PLACE, footers, from_text
 from discreet.engines.duckdb.sources import ArrowFrame, ComposedTable, DuckDBColumn
 from discreet.engines.lakes.lake_table import LakeColumn, LakeFile, LakeSnapshot
 from discreet.engines.sources.file_set import ListedFile, Listing
