@@ -87,6 +87,7 @@ def _stages_are_about_the_same_rows(server: ObjectServer, folder: Path) -> None:
         assert seen == [2]
 
 
+@pytest.mark.ci
 def test_a_query_lists_once(lake: ObjectServer, tmp_path: Path) -> None:
     _stages_are_about_the_same_rows(lake, tmp_path / "lake")
 

@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import partial
+from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from discreet.dataclass import dataclass
@@ -83,7 +84,13 @@ class ObjectSet:
             return cls._of_address(
                 with_account(ObjectAddress.of(given)), is_folder=given.partition("#")[0].endswith("/")
             )
-        if isinstance(given, Sequence) and not isinstance(given, str) and any(map(is_address, given)):
+        if (
+            isinstance(given, str)
+            or not isinstance(given, Sequence)
+            or not isinstance(next(iter(given), 0), str | Path)
+        ):
+            return None  # rows may be a long list
+        if any(map(is_address, given)):
             if not all(map(is_address, given)):
                 hint = "Copy the files to one place, or protect two tables."
                 raise InvalidParameter("source", "files and addresses", "to be of one kind", hint)
