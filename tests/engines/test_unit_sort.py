@@ -193,7 +193,7 @@ MUTANTS = (
 
 @pytest.mark.parametrize("mutate", MUTANTS, ids=lambda mutate: mutate.__name__)
 def test_the_referee_notices(monkeypatch: pytest.MonkeyPatch, mutate: Callable[[Decide], Decide]) -> None:
-    monkeypatch.setattr(module, "decide_rows", mutate(decide_rows))
+    monkeypatch.setattr(unit_sort, "decide_rows", mutate(decide_rows))
     assert differences(CROWDS["most several times"])
 
 
