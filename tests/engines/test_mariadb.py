@@ -241,7 +241,7 @@ def test_the_statements_make_a_user_who_reads_these_columns(
     mariadb_tables.run("DROP USER asker@`127.0.0.1`")
     for wrong in ({"role": ""}, {"seconds": 0}):
         with pytest.raises(InvalidParameter):
-            role_statements(named, **wrong)  # type: ignore[arg-type]
+            role_statements(named, **wrong)
 
 
 def test_what_a_session_cannot_do(mariadb_tables: MariaDBTables) -> None:
