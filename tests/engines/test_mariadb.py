@@ -180,6 +180,7 @@ def test_a_table_is_read_after_the_remedy(mariadb_tables: MariaDBTables) -> None
 # ------------------------------------------------------------------------------------------------------------- the user
 
 
+@pytest.mark.ci
 def test_nobody_reads_who_can_do_more(mariadb_tables: MariaDBTables, mariadb_server: MariaDBServer) -> None:
     source = mariadb_tables.table({"id": "INT"}, [])
     place = f"{mariadb_tables.database}.{source}"
@@ -241,9 +242,10 @@ def test_the_statements_make_a_user_who_reads_these_columns(
     mariadb_tables.run("DROP USER asker@`127.0.0.1`")
     for wrong in ({"role": ""}, {"seconds": 0}):
         with pytest.raises(InvalidParameter):
-            role_statements(named, **wrong)  # type: ignore[arg-type]
+            role_statements(named, **wrong)
 
 
+@pytest.mark.ci
 def test_what_a_session_cannot_do(mariadb_tables: MariaDBTables) -> None:
     source = mariadb_tables.table({"id": "INT"}, [{"id": 1}])
     for hostile in (
@@ -336,6 +338,14 @@ def test_a_server_that_is_not_there_is_named_without_its_user() -> None:
         made.schema_of("visits")
     assert "ana" not in str(refused.value)
     assert "127.0.0.1:1/clinic" in str(refused.value)
+
+
+def test_a_file_of_options_that_cannot_be_read_is_not_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / ".my.cnf").write_text(f"password = {CANARY}\n")
+    with MariaDB("mysql://127.0.0.1:1/clinic") as made, pytest.raises(InvalidParameter) as refused:
+        made.schema_of("visits")
+    assert CANARY not in repr(refused.value) + str(vars(refused.value))
 
 
 def test_addresses_of_tables() -> None:
@@ -519,6 +529,7 @@ def test_all_reads_of_a_query_see_one_state(
         assert unsealed(made.read(asked)) == {(): (3, 5)}
 
 
+@pytest.mark.ci
 def test_all_stages_of_a_query_see_one_state(mariadb_tables: MariaDBTables) -> None:
     source = mariadb_tables.table({"id": "INT"}, [{"id": 1}])
     with register(mariadb_tables, source, {"id": N}) as made:

@@ -41,7 +41,7 @@ ALIKE = {
     "b": ("ß", "ss", "\0", "a\0", "a", "ñ", "n\u0303", "\u1e9b\u0323", "😀"),
     "c": (None, "", " ", "\u2003", "\u1112\u1161\u11ab", "\ud55c", "\u0301"),
 }
-PEOPLE = [
+PEOPLE: list[dict[str, Any]] = [
     *({"u": u, "g": g, "n": i} for i, (u, g) in enumerate(product((f"{LONG}1", f"{LONG}2"), "abcd"))),
     *({"u": u, "g": g, "n": i} for g, people in ALIKE.items() for i, u in enumerate(people)),
 ]

@@ -7,6 +7,7 @@ nothing.
 
 from __future__ import annotations
 
+import configparser
 import os
 import re
 import threading
@@ -175,7 +176,7 @@ class SnapshotPool:
                 max_allowed_packet=_LARGEST_PACKET,
                 program_name="discreet",
             )
-        except (pymysql.Error, OSError, RuntimeError, ValueError):  # whose text may repeat what it was given
+        except (pymysql.Error, configparser.Error, OSError, RuntimeError, ValueError):  # which may repeat a password
             hint = (
                 "Check that it runs, and that MYSQL_PWD or ~/.my.cnf give you access: try mariadb. "
                 "`discreet.engines.mariadb.reader_account.role_statements` returns the SQL that makes a user."

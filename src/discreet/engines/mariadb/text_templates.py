@@ -56,8 +56,8 @@ def _class(ranges: Sequence[Range]) -> str:
 _WHITE = f"[{_class(WHITE)}]"
 _TRIMMED = rf"REGEXP_REPLACE({{0}}, '\A{_WHITE}++|(?<!{_WHITE}){_WHITE}++\z', '')"
 
-IS_ID = f"{{0}} REGEXP '[^{_class(WHITE)}]'"
-"""Whether a text {0} has something besides white space."""
+IS_ID = f"({{0}} >= '!' AND {{0}} < '~') OR {{0}} REGEXP '[^{_class(WHITE)}]'"
+"""Whether a text {0} has something besides white space; most texts have it at their beginning."""
 
 IS_DOUBTFUL = rf"{_IS_ASCII.replace('=', '<>')} AND NOT ({{0}} REGEXP '\A[{_class((*COMMON, *WHITE))}]*+\z')"
 """Whether a text {0} may be another id than itself without white space."""
