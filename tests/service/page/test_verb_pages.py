@@ -278,7 +278,7 @@ def test_what_is_refused_is_called_by_its_label(shared: Clinic, verb: str, path:
 
 STEWARDS = [verb for verb in VERBS.values() if verb.permission is Permission.STEWARD]
 _TAKEN = {"who": "ben", "role": "analyst", "project": "thesis", "sure": "yes", "team": "heart", "purpose": "weekly"}
-_TAKEN |= {"number": "1", "count": "1"}
+_TAKEN |= {"number": "1", "count": "1", "table": "visits", "version": "2", "person": "7"}
 _GIVEN = {f"{name}.{part}": text for name in ("budget", "cap") for part, text in (("epsilon", "1"), ("delta", "1e-6"))}
 
 
@@ -298,7 +298,9 @@ def bad_texts(each: Argument) -> Iterator[tuple[str, dict[str, str]]]:
 
 @pytest.mark.parametrize("verb", STEWARDS, ids=lambda verb: verb.name)
 def test_actions_of_stewards_are_refused_in_the_words_of_their_forms(shared: Clinic, verb: Verb) -> None:
-    sue, path, before = shared.browser("sue"), f"/accounts/patients/{verb.name}", len(shared.curator.entries())
+    places = {name: route.path for route in ROUTES for name in route.verbs if route.method == "POST"}
+    path = places[verb.name].format(account="patients")
+    sue, before = shared.browser("sue"), len(shared.curator.entries())
     cases = [case for each in fields(verb) for case in bad_texts(each)]
     assert cases
     for label, bad in cases:
@@ -336,7 +338,7 @@ class Controls(HTMLParser):
 
 @pytest.mark.parametrize("page", VERB_PAGES, ids=lambda page: page.verb.name)
 def test_every_input_has_a_label(shared: Clinic, page: VerbPage) -> None:
-    text = shared.browser("ana").get(page.path).text
+    text = shared.browser("sue" if page.verb.permission is Permission.STEWARD else "ana").get(page.path).text
     found = Controls()
     found.feed(text)
     assert {each.name for each in fields(page.verb)} <= set(found.controls)
@@ -344,3 +346,24 @@ def test_every_input_has_a_label(shared: Clinic, page: VerbPage) -> None:
     assert set(found.described) <= set(found.ids)
     assert len(found.ids) == len(set(found.ids))
     assert "<script>" not in text
+
+
+def test_a_steward_moves_a_table_on_and_sees_what_that_changes(clinic: Clinic) -> None:
+    sue, ana = clinic.browser("sue"), clinic.browser("ana")
+    shown = sue.post("/advance", {"table": "visits", "version": "2"}).text
+    assert "stored answers that are asked anew" in shown
+    again = sue.post("/advance", {"table": "visits", "version": "2"})
+    assert "Expected Version=" in message(again.text)
+    assert [entry.who for entry in clinic.curator.entries() if entry.kind == "advance"] == ["sue"]
+    for place in ("/advance", "/erase-check"):
+        assert ana.get(place).status_code == ana.post(place, {"table": "visits"}).status_code == 403
+        assert place not in ana.get("/history").text
+        assert place in sue.get("/history").text
+
+
+def test_a_steward_sees_where_a_person_may_still_be(clinic: Clinic) -> None:
+    sue = clinic.browser("sue")
+    before = len(clinic.curator.entries())
+    shown = sue.post("/erase-check", {"table": "visits", "person": "7"}).text
+    assert "Where a person of account patients may still be" in shown
+    assert len(clinic.curator.entries()) == before
