@@ -50,6 +50,7 @@ FUZZED := $(addprefix tests/curator/test_,fuzz.py joined_fuzz.py)
 
 test-shadow: $(VENV)/.dev
 	$(SINGLE) $(REUSE) DISCREET_SHADOW=postgres $(PYTEST) -m "not slow" tests/curator tests/corpus
+	$(SINGLE) $(REUSE) DISCREET_SHADOW=mariadb $(PYTEST) -m "not slow" $(SHADOWED) $(FUZZED)
 	$(SINGLE) $(REUSE) DISCREET_SHADOW=spark $(PYTEST) -m "not slow" $(SHADOWED) $(FUZZED)
 
 # What `make test` has no time for and .ci/run has: tests that are marked for it.

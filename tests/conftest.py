@@ -18,7 +18,8 @@ from hypothesis import HealthCheck, settings
 
 from discreet.noise import SecureBits, SeededBits, rng
 
-pytest_plugins = ["tests.postgres_server", "tests.spark_session", "tests.engines.postgres_tables"]
+pytest_plugins = ["tests.object_server", "tests.postgres_server", "tests.spark_session", "tests.mariadb_server"]
+pytest_plugins += ["tests.engines.postgres_tables", "tests.engines.mariadb_tables"]
 if "DISCREET_SHADOW" in os.environ:
     pytest_plugins = [*pytest_plugins, "tests.shadow"]
 if "DISCREET_MUTANTS" in os.environ:

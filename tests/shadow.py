@@ -12,6 +12,7 @@ import math
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import Context
 from typing import Any
 
 import pytest
@@ -20,11 +21,11 @@ from discreet.engines import Engine, Memory
 from discreet.measurement.releases.exact_groups import ExactGroups
 from discreet.plan.model.readings import Reading
 from discreet.plan.model.relations import tables
-from tests.engines.tables import POSTGRES, SPARK, Give, bench_of
+from tests.engines.tables import MARIADB, POSTGRES, SPARK, Give, bench_of
 from tests.open_groups import unsealed
 
 NAME = os.environ.get("DISCREET_SHADOW", "")
-MOST = {SPARK: 8, POSTGRES: 100}  # readings of one test; those of brute force are thousands
+MOST = {SPARK: 8, POSTGRES: 100, MARIADB: 100}  # readings of one test; those of brute force are thousands
 
 
 class Shadow:
@@ -52,7 +53,7 @@ class Shadow:
             if self._held.get(table) is not rows:
                 self._engine.register(table, self._give(rows, columns), columns)
                 self._held[table] = rows
-        found = unsealed(self._engine.read(reading))
+        found = unsealed(Context().run(self._engine.read, reading))  # a view of its own: the table may be younger
         self.read += 1
         assert found == unsealed(right), f"{type(self._engine).__name__} reads {reading} in another way."
 
@@ -85,7 +86,9 @@ def other_engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPa
     """The engine that is asked for, and how tables are given to it."""
     postgres = request.getfixturevalue("postgres_if_any") if NAME == POSTGRES else None
     session = request.getfixturevalue("spark_session") if NAME == SPARK else None
-    engine, give = bench_of([NAME], tmp_path_factory.mktemp("shadow"), postgres, session).engines[NAME]
+    mariadb = request.getfixturevalue("mariadb_if_any") if NAME == MARIADB else None
+    folder = tmp_path_factory.mktemp("shadow")
+    engine, give = bench_of([NAME], folder, postgres, session, mariadb).engines[NAME]
     with engine:
         yield engine, give
 

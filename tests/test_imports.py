@@ -53,7 +53,11 @@ def test_a_circle_would_be_found() -> None:
     assert circle({"a": {"b"}, "b": {"c"}, "c": {"a"}}) != []
 
 
-LATE = {"psycopg": ("engines/postgres", "ledger/store"), "pyspark": ("engines/spark",)}
+LATE = {
+    "psycopg": ("engines/postgres", "ledger/store"),
+    "pymysql": ("engines/mariadb",),
+    "pyspark": ("engines/spark",),
+}
 """Optional modules, and the folders that load them by name, which no graph of imports shows."""
 
 

@@ -59,9 +59,11 @@ if not TYPE_CHECKING:
     stats = Module("scipy.stats")
 
 EXTRAS = {
+    "aiohttp": "cloud",
     "altair": "report",
     "deltalake": "delta",
     "fastapi": "service",
+    "fsspec": "cloud",
     "grpc": "spark",
     "jinja2": "report",
     "joserfc": "service",
@@ -70,6 +72,7 @@ EXTRAS = {
     "prometheus_client": "service",
     "psycopg": "postgres",
     "pyiceberg": "iceberg",
+    "pymysql": "mysql",
     "pyspark": "spark",
     "sklearn": "learn",
     "starlette": "service",

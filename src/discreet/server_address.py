@@ -13,7 +13,11 @@ from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.postgres_url import is_postgres, without
 
+MYSQL = ("mysql://", "mariadb://")
+"""How the addresses of MariaDB servers begin (`engines.mariadb.address`)."""
+
 _FORM = "postgresql://HOST/DATABASE"
+_SERVERS = ("postgres:/", "postgresql:/", *(beginning.removesuffix("/") for beginning in MYSQL))  # one slash as a path
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -112,7 +116,7 @@ def check_is_file(path: object, name: str = "source") -> None:
 
     >>> check_is_file("visits.csv")
     """
-    if str(path).startswith(("postgres:/", "postgresql:/")):  # with one slash as a path
+    if str(path).startswith(_SERVERS):
         raise InvalidParameter(name, "an address", "to be a file", f"Copy the rows to one first: {COPY}")
 
 

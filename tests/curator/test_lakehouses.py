@@ -16,7 +16,7 @@ from discreet.curator import Curator
 from discreet.curator.config.declared_changes import declared_changes
 from discreet.curator.config.toml_file import load
 from discreet.engines import DuckDB
-from discreet.engines.sources import lake_table
+from discreet.engines.lakes import lake_table
 from discreet.errors import DeclarationChanged, InvalidParameter, NotPermitted, QueryFailed, UnsupportedQuery
 from discreet.ledger import Caller
 from discreet.privacy import Budget

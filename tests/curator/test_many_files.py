@@ -14,7 +14,7 @@ import pytest
 from discreet import audit
 from discreet.curator import Curator
 from discreet.engines import DuckDB
-from discreet.engines.duckdb import file_parts
+from discreet.engines.duckdb.composed import file_parts
 from discreet.engines.sources import query_view
 from discreet.engines.sources.file_set import FileSet, Listing
 from discreet.errors import InsufficientBudget, InvalidParameter, QueryFailed

@@ -61,7 +61,7 @@ def test_changes_after_protect_change_no_answer(kind: str, of_one_file: list[Any
 
 
 def test_without_the_copy_changes_are_seen(monkeypatch: pytest.MonkeyPatch, of_one_file: list[Any]) -> None:
-    monkeypatch.setattr(engine_module, "frozen", lambda _given, kind, _names: kind)
+    monkeypatch.setattr(engine_module, "freeze_columns", lambda _given, kind, _declared: kind)
     source = IN_MEMORY["a dictionary of arrays"](ROWS)
     with clinic(source) as curator:
         forget(source)

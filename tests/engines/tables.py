@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet.engines import DuckDB, Engine, Memory
+from discreet.engines.mariadb.pcre_patterns import is_quick
 from discreet.engines.postgres.posix_patterns import is_certain
 from discreet.engines.spark import Spark
 from discreet.engines.sql.dialect import Strategy
@@ -22,6 +23,7 @@ from discreet.errors import InvalidParameter
 from discreet.plan.model.nodes import ColumnRef, Expression, FunctionCall, Literal, Value, expressions_in, parts_of
 from discreet.plan.model.readings import ContributionBounding, Groups, Reading, Statistic
 from discreet.plan.model.types import Type
+from tests.engines.mariadb_tables import MariaDBTables
 from tests.engines.postgres_tables import PostgresTables, storable
 from tests.open_groups import unsealed
 
@@ -125,7 +127,7 @@ class Bench:
     def agreed(self, reading: Reading, *, among: Sequence[str] | None = None) -> Groups:
         """The answer of every engine, or of those that are named, after the referee has confirmed it."""
         chosen = {name: self.engines[name] for name in among or self.engines if name in self.engines}
-        absent = {name for name in chosen if name == POSTGRES and is_absent(reading)}
+        absent = {name for name in chosen if name in ABSENT and ABSENT[name](reading)}
         answers = {name: unsealed(engine.read(reading)) for name, (engine, _) in chosen.items() if name not in absent}
         if reading.bounding is not None and "duckdb-frame" in chosen:
             for place, other in enumerate(otherwise_bounded(chosen["duckdb-frame"][0])):
@@ -184,6 +186,14 @@ def is_absent(reading: Reading) -> bool:
     return uncertain or r"\x00" in repr(reading)
 
 
+def is_slow(reading: Reading) -> bool:
+    """Whether MariaDB refuses a reading: it may not find each pattern."""
+    parts = [part for expression in expressions_in(reading) for part in parts_of(expression)]
+    calls = [part for part in parts if isinstance(part, FunctionCall) and part.function in ("matches", "extract")]
+    patterns = [call.arguments[1] for call in calls]
+    return any(isinstance(each, Literal) and not is_quick(str(each.value)) for each in patterns)
+
+
 def refuses(engine: Engine, reading: Reading) -> bool:
     try:
         unsealed(engine.read(reading))
@@ -192,25 +202,33 @@ def refuses(engine: Engine, reading: Reading) -> bool:
     return False
 
 
-REFEREE, POSTGRES, SPARK = "memory", "postgres", "spark"
-ENGINES = (REFEREE, "duckdb-frame", "duckdb-parquet", POSTGRES, SPARK)
-PRINTERS = (REFEREE, "duckdb-frame", POSTGRES, SPARK)  # one for each way of computing functions
+REFEREE, POSTGRES, SPARK, MARIADB = "memory", "postgres", "spark", "mariadb"
+ENGINES = (REFEREE, "duckdb-frame", "duckdb-parquet", POSTGRES, SPARK, MARIADB)
+PRINTERS = (REFEREE, "duckdb-frame", POSTGRES, SPARK, MARIADB)  # one for each way of computing functions
+ABSENT = {POSTGRES: is_absent, MARIADB: is_slow}
+"""What engines refuse, whose tests ask them for it."""
 
 
 def sides(names: Sequence[str]) -> list[Any]:
     """These engines as parameters of a bench: Spark by itself beside the referee, since each of its statements costs.
 
-    The quick suite asks Spark for many things at once, in tests of its own.
+    MariaDB is by itself, too: its server is started by CI alone. The quick suite asks both for many things at once, in
+    tests of their own.
     """
-    others = tuple(name for name in names if name != SPARK)
+    others = tuple(name for name in names if name not in (SPARK, MARIADB))
     return [
         pytest.param(others, id="here"),
         pytest.param((REFEREE, SPARK), id=SPARK, marks=pytest.mark.slow),
+        pytest.param((REFEREE, MARIADB), id=MARIADB, marks=pytest.mark.ci),
     ]
 
 
 def bench_of(
-    names: Sequence[str], folder: Path, postgres: PostgresTables | None = None, spark_session: Any = None
+    names: Sequence[str],
+    folder: Path,
+    postgres: PostgresTables | None = None,
+    spark_session: Any = None,
+    mariadb: MariaDBTables | None = None,
 ) -> Bench:
     """These engines; a new one is added here and runs every test. One that is not installed is left out."""
 
@@ -231,6 +249,8 @@ def bench_of(
         )
     if spark_session is not None:
         made[SPARK] = lambda: (Spark(spark_session), parquet)
+    if mariadb is not None:
+        made[MARIADB] = lambda: (mariadb.engine(), mariadb.give)
     return Bench({name: made[name]() for name in names if name in made})
 
 

@@ -16,10 +16,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet.engines import DuckDB
-from discreet.engines.duckdb import lake_parts
+from discreet.engines.duckdb.composed import lake_parts
 from discreet.engines.duckdb.sources import files_of, present_files
-from discreet.engines.sources import lake_table
-from discreet.engines.sources.lake_table import LakeTable, newest_snapshot
+from discreet.engines.lakes import lake_table
+from discreet.engines.lakes.lake_table import LakeTable, newest_snapshot
 from discreet.engines.sources.query_view import query_view
 from discreet.errors import InvalidParameter, MissingExtra, QueryFailed, UnsupportedQuery
 from discreet.plan.model.readings import Reading, Statistic
@@ -185,7 +185,7 @@ def test_only_the_files_of_the_snapshot_are_within_reach(tmp_path: Path) -> None
 def test_without_the_library_the_error_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lake = delta(tmp_path / "lake", pa.table({"n": [1]}))
     monkeypatch.setitem(__import__("sys").modules, "deltalake", None)
-    monkeypatch.delitem(__import__("sys").modules, "discreet.engines.sources.delta_log", raising=False)
+    monkeypatch.delitem(__import__("sys").modules, "discreet.engines.lakes.delta_log", raising=False)
     with pytest.raises(MissingExtra, match=r"A Delta table needs deltalake.*pip install '\.\[delta\]'"):
         DuckDB().schema_of(lake)
 

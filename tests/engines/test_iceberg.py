@@ -22,10 +22,10 @@ from pyiceberg.typedef import Record
 from pyiceberg.types import DateType, DoubleType, IntegerType, LongType, NestedField, StringType, UUIDType
 
 from discreet.engines import DuckDB
-from discreet.engines.duckdb import lake_parts
+from discreet.engines.duckdb.composed import lake_parts
 from discreet.engines.duckdb.sources import files_of
-from discreet.engines.sources import iceberg_metadata
-from discreet.engines.sources.lake_table import LakeTable, _read_snapshot, newest_snapshot
+from discreet.engines.lakes import iceberg_metadata
+from discreet.engines.lakes.lake_table import LakeTable, _read_snapshot, newest_snapshot
 from discreet.errors import InvalidParameter, MissingExtra, UnsupportedQuery
 from tests.engines.lakehouses import address_of, catalog, iceberg
 from tests.engines.tables import D, F, N, T

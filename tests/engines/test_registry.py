@@ -8,6 +8,7 @@ from typing import get_args
 from discreet.curator.catalog import lazy_tables
 from discreet.engines import Folder
 from discreet.engines.duckdb import sources as embedded
+from discreet.engines.mariadb.address import MariaDBTable
 from discreet.engines.sources.registry import OFFERED, sources_table
 from discreet.engines.sources.stored_frames import StoredFrame
 from discreet.engines.spark import sources as spark
@@ -19,7 +20,8 @@ INSIDE = {"ComposedTable"}
 
 
 def test_every_kind_of_source_is_in_the_manual() -> None:
-    classes = [*get_args(embedded.Source), *get_args(spark.Source), ServerTable, Folder, StoredFrame]
+    servers = [ServerTable, MariaDBTable]
+    classes = [*get_args(embedded.Source), *get_args(spark.Source), *servers, Folder, StoredFrame]
     offered = [name for one in OFFERED for name in one.classes]
     assert {kind.__name__ for kind in classes} - INSIDE == set(offered)
     assert len(offered) == len(set(offered))

@@ -18,8 +18,9 @@ from discreet.engines.by_source import engine_at
 from discreet.engines.spark import engine as spark_engine
 from discreet.engines.spark import session as sessions
 from discreet.engines.spark.engine import Spark
-from discreet.engines.spark.java_patterns import found_quickly, like
+from discreet.engines.spark.java_patterns import found_quickly
 from discreet.engines.spark.sources import CatalogTable
+from discreet.engines.sql.pattern_ways import write_like
 from discreet.engines.sql.statement import Statement
 from discreet.errors import InvalidParameter, MissingExtra, QueryFailed
 from discreet.noise import SeededBits
@@ -175,7 +176,7 @@ def test_java_is_given_only_what_it_finds_quickly() -> None:
     assert all(found_quickly(pattern) is not None for pattern in QUICK_PATTERNS)
     slow = (*SLOW_PATTERNS, "(?:a|ab|abc){9}", "a?" * 30)
     assert all(found_quickly(pattern) is None for pattern in slow)
-    assert "(?>" in like("%a%b%")
+    assert "(?>" in write_like("%a%b%")
 
 
 @pytest.mark.ci

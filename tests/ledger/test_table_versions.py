@@ -33,7 +33,7 @@ def clinic(path: str | Path = ":memory:", *versions: str, origin: DataOrigin = F
 
 
 def declared(ledger: Ledger) -> DeclaredTable:
-    found = ledger.declared("visits")
+    found = ledger.declared_table("visits")
     assert found is not None
     return found
 

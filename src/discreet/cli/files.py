@@ -84,7 +84,7 @@ def _write(config: Path, found: FileCheck, name: str | None, account: str) -> No
         shown = " Only its owner may read the file now." if more.private else ""
         say(f"Added {more.what} in {config}.{shown} Read it, change it, then run: discreet protect")
         return
-    text = proposed_config(found, name=name or table_name(found.called), folder=folder, account=account)
+    text = proposed_config(found, name=name or table_name(found.named_after), folder=folder, account=account)
     create_file(config, text, mode=0o600, name="config", hint="Run it again.")
     say(f"Wrote {config}, readable by its owner only. Read it, change it, then run: discreet protect")
 

@@ -169,6 +169,8 @@ class Curator(Verbs):
         chosen = engine or engine_at(declared.engine)
         curator = cls(declared_ledger(declared, new=opening), engine=chosen, today=declared.today)
         try:
+            if declared.objects is not None:
+                curator._engine.allow_objects(declared.objects)
             enrol(declared, curator._catalog, curator._ledger, replacing=replacing)
         except BaseException:
             curator.close()

@@ -29,12 +29,14 @@ _RELATIONS = {
 def open_curator(path: File, ledger: Ledger, *, engine: Engine) -> Curator:
     """Returns a curator of what a discreet.toml declares, with a ledger and an engine of the caller's own.
 
-    Budgets and caps are those of the ledger, where it has any.
+    Budgets and caps are those of the ledger, where it has any. Of buckets and web servers it reads those that the file
+    lists, whoever declares a table.
 
     Raises:
         InvalidParameter: if something in the file does not fit.
     """
     declared = declared_in(path, opening=True)
+    engine.allow_objects(declared.objects or ())
     curator = Curator(ledger, engine=engine_at(declared.engine) or engine, today=declared.today)
     enrol(declared, curator._catalog, ledger, ledger_decides=True)
     return curator

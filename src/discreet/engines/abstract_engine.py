@@ -192,6 +192,14 @@ class Engine(ABC):
         del columns
         return source
 
+    def allow_objects(self, places: Sequence[str]) -> None:
+        """Refuses, from now on, objects of buckets and web servers that are not in these places.
+
+        Raises:
+            InvalidParameter: if one of them is no address.
+        """
+        del places
+
     def origins(self, source: Any) -> dict[str, str]:
         """Returns where a source is, and what is there, if this engine knows more of it than files."""
         del source
@@ -272,6 +280,10 @@ class BySource(Engine):
     def freeze(self, source: Any, columns: Mapping[str, Type]) -> Any:
         """Returns a source as its engine keeps it."""
         return self._engine(source).freeze(source, columns)
+
+    def allow_objects(self, places: Sequence[str]) -> None:
+        """Hands the places to the engine of objects."""
+        self._usual.allow_objects(places)
 
     def origins(self, source: Any) -> dict[str, str]:
         """Returns where a source is, as its engine says."""

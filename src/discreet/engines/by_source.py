@@ -14,7 +14,7 @@ from discreet.engines.abstract_engine import BySource, Engine, SourceKind
 from discreet.errors import InvalidParameter
 from discreet.lazy import Module, load
 from discreet.postgres_url import is_postgres
-from discreet.server_address import ServerAddress, ServerTable
+from discreet.server_address import MYSQL, ServerAddress, ServerTable
 
 if TYPE_CHECKING:
     from discreet.engines.duckdb import engine as embedded
@@ -32,6 +32,27 @@ def _postgres(server: ServerAddress) -> Engine:
     """Returns an engine of a server; it is loaded only where there is a server."""
     made: Engine = load("discreet.engines.postgres.engine", "A table of a PostgreSQL server").Postgres(server)
     return made
+
+
+def _is_mariadb(source: Any) -> bool:
+    return isinstance(source, str) and source.startswith(MYSQL)
+
+
+def _mariadb_server(source: Any) -> Hashable | None:
+    """Returns the server of a table's address; its classes are loaded only where there is one."""
+    if not _is_mariadb(source):
+        return None
+    server: Hashable = _mariadb_module("address").MariaDBTable.of(source).server
+    return server
+
+
+def _mariadb(server: Any) -> Engine:
+    made: Engine = _mariadb_module("engine").MariaDB(server)
+    return made
+
+
+def _mariadb_module(name: str) -> Any:
+    return load(f"discreet.engines.mariadb.{name}", "A table of a MariaDB server")
 
 
 _SPARK = re.compile(r"(?:(?:spark|sc)://[^/]+|local(?:\[[^]/]*\])?)")
@@ -53,7 +74,11 @@ def _spark(session: Any) -> Engine:
     return made
 
 
-KINDS: tuple[SourceKind, ...] = (SourceKind(_server, _postgres), SourceKind(_cluster, _spark))
+KINDS: tuple[SourceKind, ...] = (
+    SourceKind(_server, _postgres),
+    SourceKind(_mariadb_server, _mariadb),
+    SourceKind(_cluster, _spark),
+)
 """Kinds of sources besides files and frames."""
 
 
@@ -67,9 +92,14 @@ def engine_at(address: str | None) -> Engine | None:
         return None
     if is_postgres(address):
         return _postgres(ServerAddress.of(address))
+    if _is_mariadb(address):
+        return _mariadb(address)
     if address == "spark" or _SPARK.fullmatch(address):
         return _spark(None if address == "spark" else address)
-    hint = "Write postgresql://HOST/DATABASE or spark://HOST:7077, or leave it out: files are read without one."
+    hint = (
+        "Write postgresql://HOST/DATABASE, mysql://HOST/DATABASE or spark://HOST:7077, or leave it out: files are read "
+        "without one."
+    )
     raise InvalidParameter("engine", address, "to be the address of a server", hint)
 
 

@@ -380,10 +380,10 @@ class Ledger:
 
     def declaration(self, table: str) -> str | None:
         """Returns what was declared about a table, as JSON; None if it was never attached."""
-        known = self.declared(table)
+        known = self.declared_table(table)
         return None if known is None else known.declaration
 
-    def declared(self, table: str) -> DeclaredTable | None:
+    def declared_table(self, table: str) -> DeclaredTable | None:
         """Returns how a table is declared now and its versions; None if it was never attached."""
         return self.versions.read(table)
 

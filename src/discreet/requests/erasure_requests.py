@@ -187,12 +187,12 @@ def _stream_states(ledger: Ledger, entries: Iterable[Entry]) -> Iterator[PersonP
 
 
 def _entries_with(person: str, ledger: Ledger, entries: Iterable[Entry]) -> PersonPlace:
-    """Returns which entries have the id as a value: somebody wrote it into a query, or declared it as a key."""
+    """Returns which entries have the id as a value: it was written into a query, or declared as a key."""
     found = [entry.sequence for entry in entries if person in set(map(id_text, _values_in(ledger, entry)))]
     if not found:
         holds = "no rows, no ids of people, and no entry with this id as a value of a query or a declared key"
         return PersonPlace("ledger", "all entries of the account", holds, "Nothing.")
-    holds = "no rows; somebody wrote the id into a query, or declared it as a key, if the value means the person"
+    holds = "no rows; a query or a list of keys has the id as a value, which may mean the person or something else"
     listed = ", ".join(map(str, found[:_MOST_LISTED])) + (", ..." if len(found) > _MOST_LISTED else "")
     remedy = "Entries cannot be changed. Decide whether the value identifies the person; ask without ids from now on."
     return PersonPlace("ledger", f"{len(found):,} entries: {listed}", holds, remedy)
@@ -262,5 +262,5 @@ def _kept(entries: Iterable[Entry]) -> Iterator[KeptRecord]:
         "charges",
         charges,
         "They say what was asked and what it cost, for all people together. What was spent stays spent, because the "
-        "answers are known whoever is erased later.",
+        "answers are known.",
     )

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Annotated, Any, ClassVar
 
 from discreet.dataclass import dataclass
-from discreet.engines.sources.lake_table import newest_pins
+from discreet.engines.lakes.lake_table import newest_pins
 from discreet.ledger import Caller, Entry, Ledger
 from discreet.ledger.account import describe_share
 from discreet.ledger.acts.table_versions import TableVersion

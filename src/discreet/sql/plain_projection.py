@@ -53,7 +53,7 @@ def plain_projection(text: str) -> PlainProjection | None:
 
 def _given(node: exp.Expression) -> dict[str, object]:
     """Returns the parts of a node that are there."""
-    return {name: part for name, part in node.args.items() if part}
+    return {name: part for name, part in node.args.items() if part is not None and part is not False and part != []}
 
 
 def _select(node: object) -> PlainProjection | None:

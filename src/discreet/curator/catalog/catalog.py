@@ -32,7 +32,7 @@ from discreet.dataclass import dataclass
 from discreet.engines.abstract_engine import Engine
 from discreet.engines.duckdb.sources import files_of, named_table
 from discreet.engines.folders.folder import Folder
-from discreet.engines.sources.lake_table import lake_place, pin, pinned
+from discreet.engines.lakes.lake_table import lake_place, pin, pinned
 from discreet.errors import DeclarationChanged, InvalidParameter, UnknownTable, UnsupportedQuery
 from discreet.ledger import Ledger
 from discreet.ledger.redeclaration import differences
@@ -133,7 +133,7 @@ class Catalog:
         table: str | None = None,
     ) -> None:
         """Registers a public table; see `Curator.public`."""
-        source = self._lazy.stored(named_table(source, table))
+        source = self._lazy.resolve(named_table(source, table))
         self._check_name(name, others=self._protected)
         if name in self._ledger.tables():
             raise InvalidParameter("name", name, "not to be a protected table", "Give the public table another name.")
@@ -171,7 +171,7 @@ class Catalog:
 
         The declaration in the ledger may be replaced if it is `replacing`, the one that the steward has seen.
         """
-        source = self._lazy.stored(named_table(source, table))
+        source = self._lazy.resolve(named_table(source, table))
         self._check_name(name, others=self._public)
         version, known = self._version_of(name, version)
         source = self._pinned(source, name, version)
@@ -224,7 +224,7 @@ class Catalog:
     def _version_of(self, name: str, version: str) -> tuple[str, str | None]:
         """Returns the version of a table at which this curator asks, and its declaration in the ledger."""
         check.label(version=version)
-        known = self._ledger.declared(name)
+        known = self._ledger.declared_table(name)
         return (version, None) if known is None else (known.current(version), known.declaration)
 
     def set_limits(self, table: TableSchema, limits: Limits) -> None:
@@ -338,7 +338,7 @@ class Catalog:
         """
         for name in names:
             schema = self._protected.get(name)
-            present = None if schema is None else self._ledger.declared(name)
+            present = None if schema is None else self._ledger.declared_table(name)
             if schema is None or present is None:
                 continue
             own = declaration(schema)

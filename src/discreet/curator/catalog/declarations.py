@@ -20,8 +20,9 @@ from discreet.curator.catalog.unit_of_privacy import ARROW, Owner
 from discreet.curator.catalog.unit_of_privacy import owner as owner_of
 from discreet.engines.abstract_engine import Engine
 from discreet.engines.duckdb.sources import ArrowFrame, Csv, source_of
+from discreet.engines.lakes.lake_table import LakeTable
+from discreet.engines.objects.object_set import ObjectSet
 from discreet.engines.sources.file_set import FileSet
-from discreet.engines.sources.lake_table import LakeTable
 from discreet.engines.sources.sqlite_table import SqliteTable
 from discreet.errors import InvalidParameter
 from discreet.lazy import Module
@@ -36,9 +37,9 @@ from discreet.plan.validation import are_plainly, check_value
 from discreet.privacy import Neighbours
 
 if TYPE_CHECKING:
-    from discreet.engines.duckdb import file_parts
+    from discreet.engines.duckdb.composed import file_parts
 else:  # DuckDB, which is loaded with the first curator that reads files
-    file_parts = Module("discreet.engines.duckdb.file_parts")
+    file_parts = Module("discreet.engines.duckdb.composed.file_parts")
 
 End = check.Number | dt.date
 """An end of a column's bounds: a number, or a day or moment, which may be written as a text."""
@@ -69,10 +70,9 @@ def columns_of(engine: Engine, source: Any, types: Mapping[str, str] | None) -> 
         raise InvalidParameter("types", None, "to be given", hint)
     if missing:
         proposed = ", ".join(f'{json.dumps(name, ensure_ascii=False)}: "text"' for name in missing)
-        hint = (
-            "The format has no column types. As the steward, look them up with discreet.check_file(path).types. "
-            f"Or paste and correct: types={{{proposed}}}"
-        )
+        look = "As the steward, look them up with discreet.check_file(path).types. Or paste"
+        look = "Paste" if ObjectSet.of(source) is not None else look  # which only reads files
+        hint = f"The format has no column types. {look} and correct: types={{{proposed}}}"
         raise InvalidParameter("types", None, "to be given", hint)
     declared = columns | {column: Type(kind) for column, kind in by_column("types", types or {}).items()}
     for column in declared:
@@ -85,7 +85,7 @@ def columns_of(engine: Engine, source: Any, types: Mapping[str, str] | None) -> 
 def _is_many_files(source: Any) -> bool:
     """Returns whether a source is files that each query lists anew."""
     try:
-        return isinstance(source_of(source), FileSet | LakeTable)
+        return isinstance(source_of(source), FileSet | LakeTable | ObjectSet)
     except InvalidParameter:
         return False
 
@@ -121,7 +121,7 @@ def untyped_columns(source: Any) -> tuple[str, ...]:
         kind = source_of(source)
     except InvalidParameter:  # a table of another engine, which knows its types
         return ()
-    if isinstance(kind, FileSet):
+    if isinstance(kind, FileSet | ObjectSet):
         return tuple(name for name, told in file_parts.describe_files(kind).items() if told is None)
     if isinstance(kind, SqliteTable):
         return kind.columns()

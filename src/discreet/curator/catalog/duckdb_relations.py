@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from discreet.engines.sources.duckdb_rows import stored_rows
+from discreet.engines.duckdb.stored_rows import stored_rows
 from discreet.engines.sources.file_set import FileSet, format_of
 from discreet.engines.sources.stored_frames import computes
 from discreet.errors import InvalidParameter
@@ -18,9 +18,9 @@ from discreet.lazy import Module
 from discreet.sql.plain_projection import PlainProjection, plain_projection
 
 if TYPE_CHECKING:
-    from discreet.engines.duckdb import file_parts
+    from discreet.engines.duckdb.composed import file_parts
 else:  # DuckDB, which is loaded with the first curator that reads files
-    file_parts = Module("discreet.engines.duckdb.file_parts")
+    file_parts = Module("discreet.engines.duckdb.composed.file_parts")
 
 _PLAIN = "to be a table or Parquet files with chosen and renamed columns"
 

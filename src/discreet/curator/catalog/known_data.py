@@ -7,7 +7,7 @@ from typing import Any
 
 from discreet.dataclass import dataclass
 from discreet.engines.duckdb.sources import present_files
-from discreet.engines.sources.lake_table import is_pin
+from discreet.engines.lakes.lake_table import is_pin
 from discreet.errors import InvalidParameter
 from discreet.ledger.stewardship import DataOrigin, TableRecord, require_one_budget
 

@@ -33,7 +33,7 @@ class LazyTables:
     def __init__(self) -> None:
         self._known: list[tuple[Any, Any]] = []
 
-    def stored(self, given: Any) -> Any:
+    def resolve(self, given: Any) -> Any:
         """Returns the files or the frame that a lazy table stands for; everything else as it is."""
         for known, stored in self._known:
             if known is given:

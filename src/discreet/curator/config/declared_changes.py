@@ -11,7 +11,7 @@ from discreet.curator.config.enrolment import enrol, naming
 from discreet.curator.config.toml_file import Config
 from discreet.dataclass import dataclass
 from discreet.engines.by_source import by_source, engine_at
-from discreet.engines.sources.lake_table import is_pin
+from discreet.engines.lakes.lake_table import is_pin
 from discreet.errors import LedgerMissing
 from discreet.ledger import Ledger, is_there
 from discreet.ledger.redeclaration import check_same_people, differences

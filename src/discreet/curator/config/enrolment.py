@@ -25,7 +25,7 @@ from discreet.curator.config.toml_file import (
 )
 from discreet.engines.duckdb.sources import Csv, named_table, source_of
 from discreet.engines.folders.folder import Folder
-from discreet.engines.sources.lake_table import lake_place
+from discreet.engines.lakes.lake_table import lake_place
 from discreet.errors import DeclarationChanged, InvalidParameter, LedgerMissing
 from discreet.ledger import Ledger, Role, is_anchored, is_there, open_ledger, require_never_there, require_there
 from discreet.ledger.account import cap_in
@@ -338,7 +338,8 @@ def _check_types(place: str, table: ProtectedTable | PublicTable, *, typed: bool
         named = table.declared.get("table") if isinstance(table, ProtectedTable) else table.table
         source = source_of(named_table(as_given(table.source), named))
     if isinstance(source, Csv) and not typed:
-        look = f"`discreet check {shlex.quote(str(from_here(source.paths[0])))} --write` reads the file and adds them"
+        path = from_here(Path(str(source.paths[0])))
+        look = f"`discreet check {shlex.quote(str(path))} --write` reads the file and adds them"
         pasted = f"paste this under [{place}] and correct it:\n{types_line(source.header)}"
         hint = f"CSV has no column types. {look} at the end of discreet.toml. The rest stays unchanged. Or {pasted}"
         raise InvalidParameter(f"{place}.types", None, "to be given", hint)

@@ -113,6 +113,8 @@ class Config:
     """The file of the newest head that was seen of the ledger; None to find it by the ledger's id, "" to keep none."""
     former_anchor: str = ""
     """Where earlier versions kept it, if nothing was declared."""
+    objects: tuple[str, ...] | None = None
+    """Buckets and web servers that may be read; None for all, but for a service: it reads none that is not listed."""
     service: Mapping[str, Any] = field(default_factory=dict)
     """The table [service] as it was written; the service reads it."""
 
@@ -190,6 +192,7 @@ def parse(text: str, folder: Path) -> Config:
         engine=fields.get("engine"),
         anchor=str(folder / fields["anchor"]) if fields.get("anchor") else fields.get("anchor"),
         former_anchor=_former_anchor(fields.get("ledger", "discreet.ledger"), folder),
+        objects=fields.get("objects"),
         service=fields.get("service", {}),
     )
 
@@ -382,6 +385,10 @@ def _lists(place: str, value: Any) -> dict[str, list[Any]]:
     return {name: _list(f"{place}.{name}", inner) for name, inner in _mapping(place, value).items()}
 
 
+def _addresses(place: str, value: Any) -> tuple[str, ...]:
+    return tuple(_text(f"{place}[{i}]", one) for i, one in enumerate(_list(place, value)))
+
+
 def _keys(place: str, value: Any) -> dict[str, list[Any] | str]:
     """Returns lists, or texts that name a column of a public table."""
     given = _mapping(place, value)
@@ -428,6 +435,7 @@ def _day(place: str, value: Any) -> dt.date | None:
 _TOP: Mapping[str, Read] = {
     **dict.fromkeys(("ledger", "engine", "anchor"), _text),
     "today": _day,
+    "objects": _addresses,
     **dict.fromkeys(("tables", "public", "budgets", "analysts", "projects", "teams"), _tables),
     "service": _mapping,
 }

@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from discreet.engines.sources.file_set import ReadableFile
+from discreet.engines.sources.open_object import OpenObject
 from discreet.errors import InvalidParameter
 from discreet.lazy import load, pa, pc, pq
 
@@ -67,7 +68,7 @@ class PlainBatchStream:
 
     def freeze(self) -> Any:
         """Returns a table with all that is read now, of which nothing else holds the memory."""
-        return pa.Table.from_batches([_copied(batch) for batch in self._convert_batches()], self.schema)
+        return pa.Table.from_batches([_copy_batch(batch) for batch in self._convert_batches()], self.schema)
 
     def _convert_batches(self) -> Iterator[Any]:
         for batch in self._batches():
@@ -77,7 +78,7 @@ class PlainBatchStream:
             yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
 
-def _copied(batch: Any) -> Any:
+def _copy_batch(batch: Any) -> Any:
     """Returns a batch in memory of its own: what is written for another process shares nothing."""
     out = pa.BufferOutputStream()
     with pa.ipc.new_stream(out, batch.schema) as writer:
@@ -93,20 +94,20 @@ def stream_of(given: Any) -> PlainBatchStream:
 
 
 def parquet(
-    paths: Sequence[Path], names: Sequence[str], *, counted: bool = False, without: Any = None
+    paths: Sequence[ReadableFile], names: Sequence[str], *, counted: bool = False, without: Any = None
 ) -> PlainBatchStream:
     """Reads columns of Parquet files of the same schema, in batches; of one, perhaps without some rows."""
 
     def batches() -> Iterator[Any]:
         for path in paths:
             first = 0
-            with pq.ParquetFile(path) as file:
+            with pq.ParquetFile(_parquet_input(path)) as file:
                 for batch in file.iter_batches(_ROWS, columns=names):
                     shown = batch.select(names)
                     yield shown if without is None else _without_rows(shown, without - first)
                     first += batch.num_rows
 
-    with pq.ParquetFile(paths[0]) as file:
+    with pq.ParquetFile(_parquet_input(paths[0])) as file:
         schema = file.schema_arrow
     return PlainBatchStream(pa.schema([schema.field(name) for name in names]), batches, counted=counted)
 
@@ -117,16 +118,20 @@ def _without_rows(batch: Any, numbers: Any) -> Any:
     return batch.filter(pa.array(kept))
 
 
-def parquet_names(path: Path) -> list[str]:
+def _parquet_input(path: ReadableFile) -> Any:
+    return path.reader() if isinstance(path, OpenObject) else path
+
+
+def parquet_names(path: ReadableFile) -> list[str]:
     """Returns the names of a file's columns."""
-    with pq.ParquetFile(path) as file:
+    with pq.ParquetFile(_parquet_input(path)) as file:
         return list(file.schema_arrow.names)
 
 
 _FILE = b"ARROW1"  # how a file of Arrow begins; a stream has no name
 
 
-def ipc_schema(path: Path) -> Any:
+def ipc_schema(path: ReadableFile) -> Any:
     """Returns the schema of a file that Arrow or Feather wrote.
 
     Raises:
@@ -139,7 +144,7 @@ def ipc_schema(path: Path) -> Any:
         raise InvalidParameter("source", "an Arrow file", "to be readable", "Write it again.") from None
 
 
-def ipc_files(paths: Sequence[Path]) -> PlainBatchStream:
+def ipc_files(paths: Sequence[ReadableFile]) -> PlainBatchStream:
     """Reads files of Arrow with the same schema, in batches."""
 
     def batches() -> Iterator[Any]:
@@ -151,8 +156,8 @@ def ipc_files(paths: Sequence[Path]) -> PlainBatchStream:
 
 
 @contextmanager
-def _open_reader(path: Path) -> Iterator[Any]:
-    with pa.OSFile(str(path)) as file:
+def _open_reader(path: ReadableFile) -> Iterator[Any]:
+    with pa.PythonFile(path.open()) if isinstance(path, OpenObject) else pa.OSFile(str(path)) as file:
         is_file = file.read(len(_FILE)) == _FILE
         file.seek(0)
         with pa.ipc.open_file(file) if is_file else pa.ipc.open_stream(file) as reader:

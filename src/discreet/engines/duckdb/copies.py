@@ -12,9 +12,9 @@ from typing import Any, Protocol
 
 import duckdb
 
-from discreet.engines.duckdb.declared_columns import declared_columns
+from discreet.engines.duckdb.composed.declared_columns import declared_columns
+from discreet.engines.duckdb.composed.file_parts import steward_table
 from discreet.engines.duckdb.dialect import DIALECT
-from discreet.engines.duckdb.file_parts import steward_table
 from discreet.engines.duckdb.source_tables import describe_source, fetch_rows, open_database, put
 from discreet.engines.duckdb.sources import RowStream, source_of
 from discreet.engines.sources.file_set import FileSet

@@ -20,7 +20,8 @@ from typing import BinaryIO, cast
 
 from discreet.check import steers
 from discreet.dataclass import dataclass
-from discreet.engines.sources.file_set import PACKINGS
+from discreet.engines.sources.file_set import PACKINGS, ReadableFile
+from discreet.engines.sources.open_object import OpenObject
 from discreet.errors import InvalidParameter
 from discreet.lazy import pa
 
@@ -126,7 +127,7 @@ def split_header(record: str) -> Header:
     return Header(tuple(names), delimiter)
 
 
-def first_record(path: Path, packing: str | None = None) -> str:
+def first_record(path: ReadableFile, packing: str | None = None) -> str:
     """Reads a text file up to the first line end outside of quotes.
 
     Args:
@@ -172,9 +173,12 @@ def _not_a_header(hint: str) -> InvalidParameter:
     return InvalidParameter("source", "a first line", "to hold the names of columns", f"{hint}.")
 
 
-def open_unpacked(path: Path, packing: str | None = None) -> BinaryIO:
+def open_unpacked(path: ReadableFile, packing: str | None = None) -> BinaryIO:
     """Opens a file to read its bytes, unpacked."""
     packed = PACKINGS.get(path.suffix.lower(), "") if packing is None else packing
     if packed == "zstd":
-        return cast("BinaryIO", io.BufferedReader(pa.input_stream(str(path), compression="zstd")))
-    return cast("BinaryIO", gzip.open(path)) if packed == "gzip" else path.open("rb")
+        given = path.open() if isinstance(path, OpenObject) else str(path)
+        return cast("BinaryIO", io.BufferedReader(pa.input_stream(given, compression="zstd")))
+    if packed == "gzip":
+        return cast("BinaryIO", gzip.open(path.open() if isinstance(path, OpenObject) else path))
+    return path.open("rb")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import replace
 from functools import partial
@@ -23,10 +23,11 @@ from numpy.typing import NDArray
 from discreet import check
 from discreet.dataclass import dataclass
 from discreet.engines.abstract_engine import Engine, check_columns
-from discreet.engines.duckdb.declared_columns import declared_columns
+from discreet.engines.duckdb.composed.declared_columns import declared_columns
+from discreet.engines.duckdb.composed.file_parts import describe_files, union_of_files
+from discreet.engines.duckdb.composed.lake_parts import union_of_lake
+from discreet.engines.duckdb.composed.stored_tables import attached_table, copied_table, is_locked
 from discreet.engines.duckdb.dialect import DIALECT, ID_FUNCTION
-from discreet.engines.duckdb.file_parts import describe_files, union_of_files
-from discreet.engines.duckdb.lake_parts import union_of_lake
 from discreet.engines.duckdb.python_tables import RowList
 from discreet.engines.duckdb.source_tables import (
     FATAL,
@@ -37,6 +38,7 @@ from discreet.engines.duckdb.source_tables import (
     open_database,
     paths_of,
     put,
+    reach,
 )
 from discreet.engines.duckdb.sources import (
     ArrowFrame,
@@ -47,12 +49,13 @@ from discreet.engines.duckdb.sources import (
     Parquet,
     RowStream,
     Source,
-    frozen,
+    freeze_columns,
     source_of,
 )
-from discreet.engines.duckdb.stored_tables import attached_table, copied_table, is_locked
-from discreet.engines.sources.file_set import PACKINGS, FileSet, Listing
-from discreet.engines.sources.lake_table import LakeTable, SnapshotGone
+from discreet.engines.lakes.lake_table import LakeTable, SnapshotGone
+from discreet.engines.objects.object_address import EVERYWHERE, AllowedPlaces
+from discreet.engines.objects.object_set import ObjectSet
+from discreet.engines.sources.file_set import PACKINGS, FileSet, Listing, size_of
 from discreet.engines.sources.query_view import QueryView, query_view
 from discreet.engines.sources.sqlite_table import SqliteSnapshot, SqliteTable
 from discreet.engines.sql.contribution_bounds import SORTED_ROWS
@@ -62,6 +65,7 @@ from discreet.engines.sql.relation_printer import StoredTable
 from discreet.engines.sql.statement import Fetched, FetchedRows, FetchedTable, Presort, Statement, translate_reading
 from discreet.engines.unit_sort import LEFT_OUT, MOST_ROWS, decide_rows
 from discreet.errors import InternalError, InvalidParameter, UnsupportedQuery
+from discreet.lazy import load
 from discreet.plan.model.group_columns import GroupColumns
 from discreet.plan.model.nodes import Expression
 from discreet.plan.model.readings import Reading
@@ -73,9 +77,9 @@ from discreet.progress import stoppable
 _FEW, _MANY, _BYTES_A_PLACE = 12, 22, 64
 _BYTES_KEPT = 1 << 29  # of a text file, whose cells take eight times as much at most where they are kept
 _UNPACKED = 16  # how much longer a packed file may be
-_FOUND_BY_QUERY = (FileSet, FileTable, LakeTable, SqliteTable)
+_FOUND_BY_QUERY = (FileSet, ObjectSet, FileTable, LakeTable, SqliteTable)
 """Sources that are found after the charge: which files there are, and what a database holds."""
-_OPENED_LATE = (FileSet, LakeTable, SqliteTable)
+_OPENED_LATE = (FileSet, ObjectSet, LakeTable, SqliteTable)
 """Those of them of which DuckDB describes nothing."""
 
 _PLACES = 1_000_000  # among which DuckDB looks up a number by its place
@@ -148,16 +152,17 @@ class DuckDB(Engine):
         self._tables: dict[str, _Table] = {}
         self._open: _Database | None = None
         self._snapshots = QueryView()  # what was found of them for the open database
+        self._allowed = EVERYWHERE
         self._lock = threading.RLock()
 
     def schema_of(self, source: Any) -> dict[str, Type]:
         """Returns the columns whose types Parquet, Arrow or the database carries; CSV and object columns carry none."""
-        kind = source_of(source)
+        kind = self._checked_source(source)
         if isinstance(kind, Csv | SqliteTable | RowList):
             return {}
         if isinstance(kind, LakeTable):
             return kind.schema()
-        if isinstance(kind, FileSet):
+        if isinstance(kind, FileSet | ObjectSet):
             return {name: told for name, told in describe_files(kind).items() if told is not None}
         untyped = kind.texts if isinstance(kind, ArrowFrame) else ()
         return {name: column.type for name, column in describe_source(kind).items() if name not in untyped}
@@ -165,7 +170,7 @@ class DuckDB(Engine):
     def freeze(self, source: Any, columns: Mapping[str, Type]) -> Any:
         """Returns a copy of the columns of what lies in memory; everything else is read where it is."""
         kind = source_of(source)
-        return frozen(source, kind, columns) if isinstance(kind, ArrowFrame | RowList) else source
+        return freeze_columns(source, kind, columns) if isinstance(kind, ArrowFrame | RowList) else source
 
     def check(self, names: Collection[str], expressions: Collection[Expression]) -> None:
         """Refuses tables of a database that another program writes to, and of snapshots that are gone.
@@ -189,8 +194,26 @@ class DuckDB(Engine):
             self._tables.clear()
             self._columns.clear()
 
+    def allow_objects(self, places: Sequence[str]) -> None:
+        """Refuses, from now on, objects that are not in these places."""
+        self._allowed = AllowedPlaces.of(places)
+
+    def _checked_source(self, given: Any) -> Source:
+        """Returns the kind of a source, which may be read.
+
+        Raises:
+            InvalidParameter: if it is none, or an object in a place that is not listed.
+        """
+        kind = source_of(given)
+        if isinstance(kind, ObjectSet):
+            kind.require_allowed(self._allowed)
+            load("discreet.engines.duckdb.object_files", "A bucket")  # or say what to install
+        return kind
+
     def _attach(self, name: str, source: Any, columns: Mapping[str, Type]) -> None:
-        kind = source_of(self.freeze(source, columns))
+        kind = self._checked_source(self.freeze(source, columns))
+        if isinstance(kind, ObjectSet):
+            kind.require_readable()
         known = declared_columns(columns) if isinstance(kind, _OPENED_LATE) else describe_source(kind)
         if isinstance(kind, SqliteTable):  # whose cells are read as whatever they are declared
             known = {column: known[column] for column in columns if column in kind.columns()}
@@ -266,7 +289,9 @@ class DuckDB(Engine):
             def read(stopped: threading.Event) -> Fetched:
                 with cursor:
                     try:
-                        return fetch(cursor, database, stopped)
+                        found = fetch(cursor, database, stopped)
+                        _require_unchanged(database)
+                        return found
                     except FATAL:
                         self._forget()
                         raise
@@ -335,10 +360,16 @@ class DuckDB(Engine):
         if isinstance(source, LakeTable):
             listing = view.once((id(self), name), source.list_files, Listing.close)
             return union_of_lake(name, source.read_snapshot(), listing, declared)
+        if isinstance(source, ObjectSet):
+            listing = view.once((id(self), name), lambda: self._listed_objects(source), Listing.close)
+            return union_of_files(name, listing, declared)
         if isinstance(source, SqliteTable):
             snapshot = view.once((id(self), name), lambda: SqliteSnapshot(source), SqliteSnapshot.close)
             return copied_table(name, source, snapshot, declared)
         return attached_table(name, source, declared) if isinstance(source, FileTable) else source
+
+    def _listed_objects(self, source: ObjectSet) -> Listing:
+        return stoppable(source.list_files, lambda: None, deadline=self._deadline)
 
     def _shared_database(self) -> _Database:
         with self._lock:
@@ -381,12 +412,19 @@ class DuckDB(Engine):
 
 def _fill(connection: duckdb.DuckDBPyConnection, readable: Mapping[str, Readable]) -> None:
     """Makes tables readable, and then everything else unreachable."""
-    paths = sorted({str(path) for source, _ in readable.values() for path in paths_of(source)})
-    connection.execute(f"SET allowed_paths = [{', '.join(DIALECT.text_literal(path) for path in paths)}]")
+    found = {path for source, _ in readable.values() for path in paths_of(source)}
+    paths = sorted(map(str, found))
+    reach(connection, found).execute(f"SET allowed_paths = [{', '.join(DIALECT.text_literal(path) for path in paths)}]")
     for name, table in readable.items():
         put(connection, table, name)
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
+
+
+def _require_unchanged(database: _Database) -> None:
+    for source, _ in database.readable.values():
+        if isinstance(source, ComposedTable):
+            source.require_unchanged()
 
 
 def _close_database(database: _Database) -> None:
@@ -450,13 +488,13 @@ def _bits(source: Source) -> int:
     Places for a million people are ten times faster than a hash table where there are ten million rows, and ten times
     slower where there are a thousand: a place for every so many bytes of a file is little next to reading it.
     """
-    size = source.size if isinstance(source, ComposedTable) else sum(path.stat().st_size for path in paths_of(source))
+    size = source.size if isinstance(source, ComposedTable) else sum(size_of(path) for path in paths_of(source))
     return min(max((size // _BYTES_A_PLACE).bit_length(), _FEW), _MANY)
 
 
 def _is_long_text(source: Source) -> bool:
     """Returns whether a text file has many rows, as far as its length shows."""
-    return isinstance(source, Csv) and sum(path.stat().st_size for path in source.paths) >= _BYTES_SORTED
+    return isinstance(source, Csv) and sum(size_of(path) for path in source.paths) >= _BYTES_SORTED
 
 
 def _is_short(source: Source) -> bool:
@@ -467,7 +505,5 @@ def _is_short(source: Source) -> bool:
     if isinstance(source, ComposedTable):
         return source.size * source.unpacked <= _BYTES_KEPT
     factor = 2 if isinstance(source, Parquet) else 1  # numbers may be longer than where they are stored
-    sizes = (
-        path.stat().st_size * (_UNPACKED if path.suffix.lower() in PACKINGS else factor) for path in paths_of(source)
-    )
+    sizes = (size_of(path) * (_UNPACKED if path.suffix.lower() in PACKINGS else factor) for path in paths_of(source))
     return sum(sizes) <= _BYTES_KEPT

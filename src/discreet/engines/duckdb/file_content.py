@@ -16,9 +16,9 @@ import duckdb
 
 from discreet.dataclass import dataclass
 from discreet.engines.duckdb.cell_forms import IS_MARK, CellFormat, Mend, form_of, mend_cell, reads, strip_signs
-from discreet.engines.duckdb.declared_columns import declared_columns
+from discreet.engines.duckdb.composed.declared_columns import declared_columns
+from discreet.engines.duckdb.composed.file_parts import steward_table
 from discreet.engines.duckdb.dialect import DIALECT, ID_FUNCTION
-from discreet.engines.duckdb.file_parts import steward_table
 from discreet.engines.duckdb.source_tables import csv_scan, describe_source, fetch_rows, open_database, put
 from discreet.engines.duckdb.sources import Csv, Source, named_table, rename_columns, source_of
 from discreet.engines.sources.file_set import FileSet, Listing

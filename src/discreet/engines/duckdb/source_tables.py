@@ -12,7 +12,6 @@ import os
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import Any, TypeVar
 
 import duckdb
@@ -32,7 +31,10 @@ from discreet.engines.duckdb.sources import (
     columns_of,
     csv_columns,
 )
+from discreet.engines.sources.file_set import ReadableFile
+from discreet.engines.sources.open_object import OpenObject
 from discreet.errors import InvalidParameter
+from discreet.lazy import load
 
 _HARDENED: dict[str, Any] = {
     "autoinstall_known_extensions": False,
@@ -63,16 +65,30 @@ def open_database(**settings: Any) -> duckdb.DuckDBPyConnection:
     return connection
 
 
-def describer() -> duckdb.DuckDBPyConnection:
+def describer(paths: Iterable[ReadableFile] = ()) -> duckdb.DuckDBPyConnection:
     """Returns the database that describes frames and files: one for each process, since opening it costs most.
 
     What is registered there is seen by no other caller, and nothing is read from it. It is never closed: after a fork
-    it would wait for threads that only the parent has.
+    it would wait for threads that only the parent has. Objects have one of their own: opening it costs little next to
+    what is asked over a network.
     """
+    if any(isinstance(path, OpenObject) for path in paths):
+        return reach(open_database(), paths)
     process = os.getpid()
     if process not in _DESCRIBERS:
         _DESCRIBERS[process] = open_database()
     return _DESCRIBERS[process].cursor()
+
+
+def reach(connection: duckdb.DuckDBPyConnection, paths: Iterable[ReadableFile]) -> duckdb.DuckDBPyConnection:
+    """Returns a database that can read the objects among some paths.
+
+    Raises:
+        MissingExtra: if what it needs for that is not installed.
+    """
+    if any(isinstance(path, OpenObject) for path in paths):
+        load("discreet.engines.duckdb.object_files", "A bucket").register(connection)
+    return connection
 
 
 def describe_source(source: Source) -> dict[str, DuckDBColumn]:
@@ -83,7 +99,7 @@ def describe_source(source: Source) -> dict[str, DuckDBColumn]:
     """
     if isinstance(source, Csv):  # which was found readable with its header; to open a database takes much longer
         return csv_columns(source)
-    with open_database() if isinstance(source, FileTable) else describer() as connection:
+    with open_database() if isinstance(source, FileTable) else describer(paths_of(source)) as connection:
         try:
             if isinstance(source, Parquet):
                 return _described_parquet(connection, source)
@@ -107,7 +123,7 @@ def _check_is_table(connection: duckdb.DuckDBPyConnection, source: FileTable) ->
         raise InvalidParameter("source", source.table, "to be a table, not a view", hint)
 
 
-def paths_of(source: Source) -> tuple[Path, ...]:
+def paths_of(source: Source) -> tuple[ReadableFile, ...]:
     """Returns the files that a source is read from; what lies in memory has none."""
     if isinstance(source, Parquet | Csv | ComposedTable):
         return source.paths
@@ -237,7 +253,7 @@ def csv_scan(source: Csv, options: str = _TOLERANT) -> str:
     )
 
 
-def _write_list(paths: Iterable[Path]) -> str:
+def _write_list(paths: Iterable[ReadableFile]) -> str:
     return f"[{', '.join(DIALECT.text_literal(str(path)) for path in paths)}]"
 
 
@@ -245,7 +261,7 @@ def _write_packing(packing: str) -> str:
     return f"compression = '{packing}', " if packing else ""
 
 
-def _line_scan(paths: Iterable[Path], packing: str) -> str:
+def _line_scan(paths: Iterable[ReadableFile], packing: str) -> str:
     return (
         f"read_csv({_write_list(paths)}, "
         "auto_detect = false, header = false, delim = '\x01', quote = '', escape = '', "
@@ -253,7 +269,7 @@ def _line_scan(paths: Iterable[Path], packing: str) -> str:
     )
 
 
-def json_names(paths: Sequence[Path], packing: str) -> list[str]:
+def json_names(paths: Sequence[ReadableFile], packing: str) -> list[str]:
     """Returns the names that objects in lines of JSON have, for a steward: no query looks at content for names.
 
     Raises:
@@ -261,7 +277,7 @@ def json_names(paths: Sequence[Path], packing: str) -> list[str]:
     """
     objects = f"SELECT line FROM {_line_scan(paths, packing)} WHERE json_valid(line)"
     keys = f"SELECT unnest(CASE WHEN json_type(line) = 'OBJECT' THEN json_keys(line) END) AS name FROM ({objects})"
-    with describer() as connection, suppress(duckdb.Error):
+    with describer(paths) as connection, suppress(duckdb.Error):
         found = connection.execute(f"SELECT DISTINCT name FROM ({keys}) ORDER BY name").fetchall()
         return [name for (name,) in found]
     raise InvalidParameter("source", "an NDJSON file", "to be readable to its end", "Write it again.")
@@ -346,7 +362,7 @@ class _Leaf:
         return _BYTES.get(self.physical, self.length)
 
 
-def scan(paths: Iterable[Path], utf8: str = "strict") -> str:
+def scan(paths: Iterable[ReadableFile], utf8: str = "strict") -> str:
     """Writes what comes after FROM to read files."""
     return f"read_parquet({_write_list(paths)}, hive_partitioning = false, utf8_validation = '{utf8}')"
 
@@ -434,7 +450,7 @@ def _without_broken_texts(
     )
 
 
-def _leaves(connection: duckdb.DuckDBPyConnection, path: Path) -> dict[str, _Leaf]:
+def _leaves(connection: duckdb.DuckDBPyConnection, path: ReadableFile) -> dict[str, _Leaf]:
     """Returns the columns of a file that have no parts, from its footer."""
     asked = "name, num_children, duckdb_type, type, type_length, precision, converted_type, logical_type"
     rows = connection.execute(f"SELECT {asked} FROM parquet_schema({DIALECT.text_literal(str(path))})").fetchall()
@@ -447,7 +463,7 @@ def _leaves(connection: duckdb.DuckDBPyConnection, path: Path) -> dict[str, _Lea
     return found
 
 
-def footers(paths: Sequence[Path], *, ids: bool = False) -> dict[str, tuple[tuple[Any, ...], ...]]:
+def footers(paths: Sequence[ReadableFile], *, ids: bool = False) -> dict[str, tuple[tuple[Any, ...], ...]]:
     """Returns how each file stores its columns, by its path; files that say the same are read by one scan.
 
     Each row is about a column or a part of one: its name, the number of its parts, its types; at the end the id of its
@@ -460,8 +476,8 @@ def footers(paths: Sequence[Path], *, ids: bool = False) -> dict[str, tuple[tupl
     described += ", field_id" if ids else ""
     found: dict[str, list[tuple[Any, ...]]] = {str(path): [] for path in paths}
     try:
-        with describer() as connection:
-            sql = f"SELECT file_name, {described} FROM parquet_schema({_write_list(map(Path, found))})"
+        with describer(paths) as connection:
+            sql = f"SELECT file_name, {described} FROM parquet_schema({_write_list(dict.fromkeys(paths))})"
             for path, *facts in connection.execute(sql).fetchall():
                 found[path].append(tuple(facts))
     except duckdb.Error:

@@ -1,6 +1,7 @@
 """What an embedded engine can be given, and which types its format carries; contents are never looked at for types.
 
-A path ending in .parquet, .csv, .tsv or .csv.gz, many files (a folder, a pattern or a list, see `FileSet`), a frame
+A path ending in .parquet, .csv, .tsv or .csv.gz, many files (a folder, a pattern or a list, see
+`FileSet`; or addresses of objects, see `ObjectSet`), a frame
 (pandas, polars, Arrow: whatever narwhals or the Arrow PyCapsule interface can read), or `FileTable`, a table of a
 .duckdb file.
 
@@ -21,8 +22,9 @@ from discreet.engines.duckdb.csv_header import first_record, read_header, split_
 from discreet.engines.duckdb.dialect import DIALECT
 from discreet.engines.duckdb.python_tables import RowList, column_stream, columns_in, is_row_list, row_stream
 from discreet.engines.folders.folder import Folder
-from discreet.engines.sources.file_set import FileSet, format_of
-from discreet.engines.sources.lake_table import LakeTable, SnapshotGone, lake_place, newest_snapshot
+from discreet.engines.lakes.lake_table import LakeTable, SnapshotGone, newest_snapshot
+from discreet.engines.objects.object_set import ObjectSet
+from discreet.engines.sources.file_set import FileSet, ReadableFile, format_of
 from discreet.engines.sources.sqlite_table import SqliteTable
 from discreet.engines.sources.stored_frames import StoredFrame
 from discreet.errors import InternalError, InvalidParameter
@@ -47,7 +49,7 @@ class FileTable:
 class Parquet:
     """Parquet files with the same columns."""
 
-    paths: tuple[Path, ...]
+    paths: tuple[ReadableFile, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,7 @@ class Csv:
     where the column that has them is read; cells beyond the header are left out, missing cells are NULL.
     """
 
-    paths: tuple[Path, ...]
+    paths: tuple[ReadableFile, ...]
     header: tuple[str, ...]
     delimiter: str
     packing: str = ""
@@ -73,7 +75,7 @@ class JsonLines:
     of over two million bytes, is left out. Of a name that an object has twice, the first value counts.
     """
 
-    paths: tuple[Path, ...]
+    paths: tuple[ReadableFile, ...]
     names: tuple[str, ...]
     packing: str
 
@@ -109,20 +111,32 @@ class ComposedTable:
         unpacked: how much longer rows may be in memory.
         is_slow: whether cells are texts.
         is_measured: whether it says how many rows there are without being read.
+        require_unchanged: refuses what was read of something that has changed since it was found.
     """
 
     sql: str
     parts: Mapping[str, tuple[Any, Mapping[str, DuckDBColumn]]]
     careful: Callable[[], ComposedTable] | None
-    paths: tuple[Path, ...]
+    paths: tuple[ReadableFile, ...]
     size: int
     unpacked: int
     is_slow: bool = False
     is_measured: bool = False
+    require_unchanged: Callable[[], None] = lambda: None
 
 
 Source = (
-    Parquet | Csv | JsonLines | ArrowFrame | RowList | FileTable | SqliteTable | FileSet | LakeTable | ComposedTable
+    Parquet
+    | Csv
+    | JsonLines
+    | ArrowFrame
+    | RowList
+    | FileTable
+    | SqliteTable
+    | FileSet
+    | ObjectSet
+    | LakeTable
+    | ComposedTable
 )
 
 
@@ -134,8 +148,9 @@ def source_of(given: Any) -> Source:
     """
     if isinstance(given, FileTable):
         return FileTable(path=existing(given.path), table=given.table, schema=given.schema)
-    if isinstance(given, FileSet | LakeTable | ArrowFrame):
-        return given
+    known = given if isinstance(given, FileSet | ObjectSet | LakeTable | ArrowFrame) else ObjectSet.of(given)
+    if known is not None:
+        return known
     if isinstance(given, SqliteTable):
         return SqliteTable(path=existing(given.path), table=given.table)
     if isinstance(given, str | Path) and is_database(given):
@@ -290,7 +305,7 @@ def _unreadable(given: Any) -> InvalidParameter:
     return InvalidParameter("source", type(given).__name__, "to be a table that can be read to its end", hint)
 
 
-def frozen(given: Any, kind: ArrowFrame | RowList, declared: Mapping[str, Type]) -> ArrowFrame:
+def freeze_columns(given: Any, kind: ArrowFrame | RowList, declared: Mapping[str, Type]) -> ArrowFrame:
     """Returns columns of what lies in memory as it is now: later changes do not change what queries read.
 
     Raises:
@@ -343,11 +358,10 @@ def files_of(source: Any) -> dict[str, str]:
     Raises:
         InvalidParameter: if a file is not there.
     """
-    if isinstance(source, Folder | FileSet | LakeTable):
-        return source.origins
-    if lake_place(source) is not None:
-        lake = newest_snapshot(source)
-        return {} if lake is None else lake.origins
+    known = source if isinstance(source, Folder | FileSet | ObjectSet | LakeTable) else ObjectSet.of(source)
+    known = newest_snapshot(source) if known is None else known
+    if known is not None:
+        return known.origins
     if isinstance(source, FileTable | SqliteTable):
         schema = f"{source.schema}." if isinstance(source, FileTable) else ""
         table = f"#{schema}{source.table}".casefold()  # neither tells letter cases apart

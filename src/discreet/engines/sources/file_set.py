@@ -18,6 +18,7 @@ from typing import Self
 from urllib.parse import unquote
 
 from discreet.dataclass import dataclass
+from discreet.engines.sources.open_object import OpenObject
 from discreet.errors import InvalidParameter
 from discreet.plan.validation import is_unicode
 from discreet.server_address import check_is_file
@@ -28,6 +29,9 @@ PACKINGS: Mapping[str, str] = {".gz": "gzip", ".zst": "zstd"}
 PATTERN = frozenset("*?[")
 """Signs that make a path a pattern."""
 
+ANYWHERE = ("**", "*")
+"""The pattern of a folder: all that is in it and below it."""
+
 _FORMATS: Mapping[str, tuple[str, ...]] = {
     "parquet": (".parquet", ".pq"),
     "csv": (".csv", ".tsv"),
@@ -36,9 +40,6 @@ _FORMATS: Mapping[str, tuple[str, ...]] = {
 }
 _PACKED = ("csv", "ndjson")
 _NAMED_ONLY = ".txt"  # a folder's README.txt is no table
-ANYWHERE = ("**", "*")
-"""The pattern of a folder: all files in it and below it."""
-
 _NO_VALUE = ("", "__HIVE_DEFAULT_PARTITION__")
 _ODD = PATTERN | {"{"}  # which DuckDB would take for a pattern
 _HINT = "Name a folder, a file, or a pattern such as 'visits/**/*.parquet'."
@@ -47,6 +48,14 @@ Partitions = Mapping[str, str | None]
 
 ChosenColumns = Mapping[str, str]
 """For each column of a table the name that it has in the files."""
+
+ReadableFile = Path | OpenObject
+"""What a file is read by."""
+
+
+def size_of(path: ReadableFile) -> int:
+    """Returns the bytes of a file."""
+    return path.size if isinstance(path, OpenObject) else path.stat().st_size
 
 
 def format_of(name: str, *, named: bool = True) -> tuple[str, str] | None:
@@ -64,17 +73,24 @@ def format_of(name: str, *, named: bool = True) -> tuple[str, str] | None:
     return None if found is None or (packing and found not in _PACKED) else (found, packing)
 
 
+def names_texts(pattern: Sequence[str]) -> bool:
+    """Returns whether a pattern is about texts without a known format, which are CSV then."""
+    return pattern[-1].lower().endswith((_NAMED_ONLY, *(f"{_NAMED_ONLY}{one}" for one in PACKINGS)))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedFile:
     """A file as one query finds it.
 
     Args:
-        place: where it is read: its path, or an open descriptor if its name would be taken for a pattern.
+        place: what DuckDB reads: its path, or an open descriptor if its name would be taken for a pattern, or the
+            number of an open object.
         format: of its content.
         packing: of its bytes; empty if it is not packed.
         partitions: the values that its folders are named after.
         size: in bytes.
-        inode: the device and the inode.
+        inode: the device and the inode; of an object its address.
+        opened: the object, if it is one.
     """
 
     place: str
@@ -83,6 +99,12 @@ class ListedFile:
     partitions: Partitions
     size: int
     inode: str
+    opened: OpenObject | None = None
+
+    @property
+    def path(self) -> ReadableFile:
+        """What its content is read by."""
+        return Path(self.place) if self.opened is None else self.opened
 
 
 class Listing:
@@ -97,6 +119,9 @@ class Listing:
     def size(self) -> int:
         """Returns the bytes of all files."""
         return sum(file.size for file in self.files)
+
+    def require_unchanged(self) -> None:
+        """Refuses what was read of objects that have another version by now; files are read as they are."""
 
     def close(self) -> None:
         """Closes files that were opened for their names."""
@@ -206,7 +231,7 @@ class FileSet:
         if self.paths:
             yield from ((path, True) for path in self.paths)
             return
-        named = self.pattern[-1].lower().endswith((_NAMED_ONLY, *(f"{_NAMED_ONLY}{one}" for one in PACKINGS)))
+        named = names_texts(self.pattern)
         yield from ((path, named) for path in sorted(set(_matching(self.root, self.pattern))))
 
     def _partitions_of(self, path: Path) -> Partitions:
@@ -264,7 +289,7 @@ def _matching(folder: Path, pattern: Sequence[str]) -> Iterator[Path]:
     if head == "**":
         yield from _matching(folder, rest)
     with os.scandir(folder) as entries:
-        shown = [entry for entry in entries if not _is_hidden(entry.name) and not entry.is_symlink()]
+        shown = [entry for entry in entries if not is_hidden(entry.name) and not entry.is_symlink()]
     for entry in shown:
         path = folder / entry.name
         if entry.is_dir(follow_symlinks=False):
@@ -281,7 +306,8 @@ def _is_odd(place: str) -> bool:
     return bool(_ODD & set(place)) or not is_unicode(place)
 
 
-def _is_hidden(name: str) -> bool:
+def is_hidden(name: str) -> bool:
+    """Returns whether a file or a folder is passed over for its name."""
     return name.startswith(".") or (name.startswith("_") and "=" not in name)
 
 

@@ -24,7 +24,7 @@ def table_of(given: Any) -> Any:
     operations = load("ibis.expr.operations", "A table of ibis")
     node, chosen = given.op(), {name: name for name in given.columns}
     while type(node) in (operations.Project, operations.DropColumns):
-        below = _chosen(node, operations)
+        below = _names_below(node, operations)
         if below is None:
             raise computes(given, _PLAIN)
         chosen = {name: below[stored] for name, stored in chosen.items()}
@@ -34,7 +34,7 @@ def table_of(given: Any) -> Any:
     return StoredFrame(given.schema().to_pyarrow(), partial(_rows, node, chosen))
 
 
-def _chosen(node: Any, operations: Any) -> Mapping[str, str] | None:
+def _names_below(node: Any, operations: Any) -> Mapping[str, str] | None:
     """Returns for each column of a node its name below; None if one is computed."""
     if type(node) is operations.DropColumns:
         return {name: name for name in node.schema.names}

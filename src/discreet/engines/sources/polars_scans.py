@@ -119,13 +119,13 @@ def _select(columns: _Columns, node: Node) -> _Columns:
         elif kind == "Alias" and set(content[0]) == {"Column"}:
             shown.append((content[1], columns.find(content[0]["Column"])))
         elif kind == "Selector" and len(node["expr"]) == 1:
-            return _selected(columns, content)
+            return _select_some(columns, content)
         else:
             raise _OtherPlan
     return _Columns(dict(shown), is_all=False)
 
 
-def _selected(columns: _Columns, selector: Any) -> _Columns:
+def _select_some(columns: _Columns, selector: Any) -> _Columns:
     if selector == "Wildcard":
         return columns
     ((kind, content),) = selector.items()

@@ -76,6 +76,16 @@ OFFERED: tuple[OfferedSource, ...] = (
         classes=(),
     ),
     OfferedSource(
+        name="Objects of a bucket, files of a web server",
+        example='`"s3://lake/visits/"`, `"gs://lake/**/*.csv"`, `"az://lake/visits.parquet"`, '
+        '`"https://data.example/visits.csv"`',
+        types="as those of files",
+        pushed_down=f"{_CHOSEN} and row groups of Parquet; partitions are not left out",
+        refused="http; redirects; addresses with a user, a password or a query string, for the ledger keeps them; "
+        "folders and patterns of a web server, which has no lists",
+        classes=("ObjectSet",),
+    ),
+    OfferedSource(
         name="A frame in memory",
         example="a pandas, polars or Arrow table, or another one with `__arrow_c_stream__`",
         types="carried; those of Python objects are declared",
@@ -122,6 +132,14 @@ OFFERED: tuple[OfferedSource, ...] = (
         pushed_down="the whole query, on the server",
         refused="views and foreign tables, whose expressions may fail",
         classes=("ServerTable",),
+    ),
+    OfferedSource(
+        name="A table of a MariaDB server",
+        example='`"mysql://db.example/clinic/visits"`',
+        types="carried",
+        pushed_down="the whole query, on the server",
+        refused="views, whose expressions may fail; tables that InnoDB does not store, which have no snapshot; MySQL",
+        classes=("MariaDBTable",),
     ),
     OfferedSource(
         name="A table of a Spark cluster",

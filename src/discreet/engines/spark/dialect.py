@@ -14,8 +14,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from discreet.engines.row_choice import BUCKET, P
-from discreet.engines.spark.java_patterns import found_quickly, like
+from discreet.engines.spark.java_patterns import found_quickly
 from discreet.engines.sql.dialect import Dialect, Templates, struct_extremes
+from discreet.engines.sql.pattern_ways import write_like
 from discreet.errors import InvalidParameter
 from discreet.plan.expressions.functions import Template
 from discreet.plan.expressions.letter_case import LOWER, UPPER
@@ -176,7 +177,7 @@ class SparkDialect(Dialect):
     def with_pattern(self, function: str, written: str) -> tuple[str, str]:
         """Gives Java patterns that it finds in time proportional to the text, and all others to Python."""
         if function == "like":
-            return function, like(written)
+            return function, write_like(written)
         quick = found_quickly(written)
         return (function, quick) if quick is not None else (f"{function}_by_function", written)
 

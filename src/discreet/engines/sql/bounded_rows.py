@@ -93,9 +93,10 @@ class BoundedRows:
         if self.numbered is not None:
             yield self.numbered.place
             return
-        by_code_points = self.parts.dialect.by_code_points
+        dialect = self.parts.dialect
         for k, (_, kind) in zip(self.parts.k, self.parts.keys, strict=True):
-            yield f"{by_code_points.format(k) if kind is Type.TEXT else k} NULLS FIRST"
+            key = dialect.by_code_points.format(k) if kind is Type.TEXT else k
+            yield dialect.sort_key(key, nulls_first=True)
 
     def same_group(self, one: str, other: str) -> list[str]:
         """Returns conditions that rows of two tables are of the same group."""
@@ -106,7 +107,7 @@ class BoundedRows:
         order: list[str] = []
         told: set[str] = set()
         for t, (kind, _) in zip(self.parts.t, self.parts.terms, strict=True):
-            by = present(t) if kind == "values" else f"{t} NULLS FIRST"
+            by = present(t) if kind == "values" else self.parts.dialect.sort_key(t, nulls_first=True)
             order += [] if by in told else [by]
             told |= {by, present(t)}
         return ", ".join(order)
@@ -197,8 +198,9 @@ def unit_of_period(printer: Printer, column: str, period: RowPeriod) -> Term:
 
 def _put_together(printer: Printer, parts: Sequence[tuple[Term, Type]]) -> Term:
     texts = [printer.name(printer.fill(printer.dialect.id_parts[kind], part)) for part, kind in parts]
-    lengths = (printer.dialect.cast(f"length({{{i}}})", Type.TEXT) for i in range(len(texts)))
-    pieces = " || ".join(f"{length} || ':' || {{{i}}}" for i, length in enumerate(lengths))
+    length = printer.dialect.length
+    lengths = (printer.dialect.cast(length.format(f"{{{i}}}"), Type.TEXT) for i in range(len(texts)))
+    pieces = " || ".join(f"{counted} || ':' || {{{i}}}" for i, counted in enumerate(lengths))
     return printer.name(printer.fill(pieces, *texts))
 
 

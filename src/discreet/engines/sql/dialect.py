@@ -11,7 +11,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
 from discreet.engines.abstract_engine import FALSE, TRUE
@@ -105,6 +105,9 @@ class Dialect(ABC):
     is_id: ClassVar[str]
     """Whether a TEXT is an id."""
 
+    length: ClassVar[str] = "length({0})"
+    """The number of code points of a TEXT."""
+
     by_code_points: ClassVar[str] = "{0}"
     """A TEXT as it is sorted by its code points."""
 
@@ -140,7 +143,10 @@ class Dialect(ABC):
     """An aggregate: the values {0} in the order of {1}."""
 
     run: ClassVar[str]
-    """A row for each whole number from one to another."""
+    """A row for each whole number from one to another; empty where a column cannot make rows."""
+
+    pairwise: ClassVar[Collection[str]] = ()
+    """Functions of any number of arguments whose templates take two at a time."""
 
     extremes: ClassVar[Extremes]
     """For each kind of extreme terms of a value {0} and what it is ordered by {1}, and the aggregate of the terms.
@@ -287,6 +293,15 @@ class Dialect(ABC):
     def fold(self, kind: str, argument: Type) -> str | None:
         """Returns the aggregate of a kind, of terms {0} of a type; None if it needs more than the values."""
         return self.folds.get((kind, argument)) or self.folds.get(kind)
+
+    def extreme(self, kind: str, value: Type) -> tuple[tuple[str, ...], str]:
+        """Returns the terms and the aggregate of a kind of extreme, of a value of a type."""
+        del value
+        return self.extremes[kind]
+
+    def sort_key(self, sql: str, *, descending: bool = False, nulls_first: bool = False) -> str:
+        """Writes a value as a part of ORDER BY; where NULL comes does not depend on the direction."""
+        return f"{sql}{' DESC' if descending else ''} NULLS {'FIRST' if nulls_first else 'LAST'}"
 
     def total(self, sql: str, *, distinct: bool = False) -> str:
         """Writes an aggregate: the exact sum of INTs, or of those that differ, without overflow up to 10^19 rows."""

@@ -9,11 +9,13 @@ and not with its depth's power, and the database computes it once.
 
 from __future__ import annotations
 
+import math
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from fractions import Fraction
+from functools import reduce
 from typing import Any
 from typing import Literal as Choice
 
@@ -31,7 +33,6 @@ from discreet.plan.model.types import Type
 from discreet.plan.validation import find_argument_types
 
 _NAME = re.compile(r"\b[cv][0-9]+\b")
-
 
 _Layers = list[tuple[list[str], dict[str, str]]]
 
@@ -202,6 +203,8 @@ class Printer:
         terms = [self._argument(argument, kind) for argument, kind in zip(given, kinds, strict=True)]
         if call.function in _ANY_NUMBER:
             terms = list(dict.fromkeys(terms))
+        if call.function in self.dialect.pairwise:
+            return reduce(lambda one, other: self._apply(function, kinds[0], [one, other]), terms)
         return self._apply(function, kinds[0], terms)
 
     def _argument(self, argument: Expression, kind: Type) -> Term:
@@ -294,8 +297,12 @@ def _double(printer: Printer, statistic: Statistic, x: Term) -> Term:
     is beyond one of them. NaN is above all numbers, and neither it nor an infinite one is in any case of the CASE.
     """
     low, high = _ends(statistic)
-    ends = [printer.dialect.literal(end, Type.FLOAT) for end in (float_above(low), float_below(high))]
+    first, last = float_above(low), float_below(high)
     most, least = (printer.dialect.literal(end, Type.FLOAT) for end in (_LARGEST, -_LARGEST))
+    if math.isinf(first) or math.isinf(last):  # no double is as large as the bounds, and not each database has infinity
+        beyond = statistic.low if math.isinf(first) else statistic.high
+        return printer.fill(f"CASE WHEN {{0}} BETWEEN {least} AND {most} THEN {beyond} END", printer.unchecked_term(x))
+    ends = [printer.dialect.literal(end, Type.FLOAT) for end in (first, last)]
     scaled = printer.dialect.scaled_within(1 - statistic.exponent).text
     inside = printer.dialect.nearest_to_half.format(f"({scaled})")
     text = (

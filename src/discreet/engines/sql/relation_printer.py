@@ -115,9 +115,12 @@ class CutSide:
             text = select(*carried, *squared, source=dialect.write_subquery(text))
         order = [
             *(f"z{i}" for i in places[:-1]),
-            *(f"{name} NULLS LAST" for name in doubles),
+            *map(dialect.sort_key, doubles),
             f"z{places[-1]}",
-            *(f"{dialect.by_code_points.format(n) if of is Type.TEXT else n} NULLS FIRST" for n, of in self.columns),
+            *(
+                dialect.sort_key(dialect.by_code_points.format(n) if of is Type.TEXT else n, nulls_first=True)
+                for n, of in self.columns
+            ),
         ]
         place = f"ROW_NUMBER() OVER (PARTITION BY {unit} ORDER BY {', '.join(order)}) AS cut_place"
         return select(*names, place, source=dialect.write_subquery(text))
@@ -187,12 +190,12 @@ class WindowPrinter:
 
     def _over(self, unit: str, columns: Sequence[str]) -> str:
         partition = ", ".join([unit, *(f"w{self.place}p{i}" for i in range(len(self.window.partition)))])
+        sort_key = self.printer.dialect.sort_key
         terms = [
-            f"w{self.place}o{i} {'DESC' if order.descending else 'ASC'} NULLS LAST"
-            for i, order in enumerate(self.window.order)
+            sort_key(f"w{self.place}o{i}", descending=order.descending) for i, order in enumerate(self.window.order)
         ]
         if self.window.kind not in _PEERS:
-            terms += [f"{column} ASC NULLS LAST" for column in columns]
+            terms += map(sort_key, columns)
         ordered = f" ORDER BY {', '.join(terms)}" if terms else ""
         frame = f" {_ALL_ROWS}" if self.window.kind in ("first", "last") else ""
         return f" OVER (PARTITION BY {partition}{ordered}{frame})"
@@ -321,7 +324,7 @@ class RelationPrinter:
     def _first(self, side: ComparedRelation) -> str:
         """Returns the smallest of the rows that are equal in all that is compared."""
         compared = ", ".join(f"j{i}" for i in range(side.pairs))
-        order = ", ".join(f"{name} NULLS LAST" for name in side.columns)
+        order = ", ".join(map(self.dialect.sort_key, side.columns))
         ranked = f"SELECT *, ROW_NUMBER() OVER (PARTITION BY {compared} ORDER BY {order}) AS r FROM ({side.sql}) AS c"
         return f"SELECT * FROM {self.dialect.write_subquery(ranked)} WHERE r = 1"
 
@@ -454,17 +457,20 @@ def _fold(printer: Printer, fold: Fold) -> tuple[str, tuple[Term, ...]]:
         return "COUNT(*)", (Term("1", 0, simple=True),)
     argument = printer.name(printer.print(fold.argument))
     if fold.by is not None:
-        return _extreme(printer, fold.kind, argument, printer.name(printer.print(fold.by)))
+        form = printer.dialect.extreme(fold.kind, fold.argument.type)
+        return _extreme(printer, form, argument, printer.name(printer.print(fold.by)))
     made = printer.dialect.fold(fold.kind, fold.argument.type) or print_sum(printer, fold)
     return made, (term_of(printer, fold, argument),)
 
 
-def _extreme(printer: Printer, kind: str, value: Term, by: Term) -> tuple[str, tuple[Term, ...]]:
+def _extreme(
+    printer: Printer, form: tuple[tuple[str, ...], str], value: Term, by: Term
+) -> tuple[str, tuple[Term, ...]]:
     """Prints the value of the smallest or largest pair, none with NULL; in *first* and *last* a value may be NULL.
 
     Of pairs with the same first part one with a value comes first: a NULL is never compared with a value.
     """
-    terms, aggregate = printer.dialect.extremes[kind]
+    terms, aggregate = form
     return aggregate, tuple(printer.name(printer.fill(term, value, by)) for term in terms)
 
 

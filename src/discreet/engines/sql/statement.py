@@ -126,13 +126,22 @@ def _only(parts: PrintedReading, only: CellSelection, rows: str) -> str:
     table = parts.dialect.public_table(lists, kinds, parts.printer.parameters)
     keys = [f"p{i}" for i in range(len(parts.keys))]
     first, last = f"p{len(keys)}", f"p{len(keys) + 1}"
+    place = parts.dialect.shifted.format("z.s", only.shift)
+    if not parts.dialect.run:
+        on = " AND ".join([*_equal_keys(parts, keys, lists), f"{place} BETWEEN q.{first} AND q.{last}"])
+        listed = select("1", source=print_subquery(table, "q"), where=on)
+        return print_subquery(select("*", source=rows, where=f"EXISTS ({listed})"), "z")
     cells = select(*keys, parts.dialect.run.format(first, last) + " AS w", source=print_subquery(table))
-    same = [
+    on = " AND ".join([*_equal_keys(parts, keys, lists), f"q.w = {place}"])
+    return f"{rows} JOIN {print_subquery(select('DISTINCT *', source=print_subquery(cells)), 'q')} ON {on}"
+
+
+def _equal_keys(parts: PrintedReading, keys: Sequence[str], lists: Sequence[Sequence[Any]]) -> list[str]:
+    """Prints conditions that listed keys are those of a row, NULL being like NULL."""
+    return [
         parts.dialect.same(f"q.{p}", f"z.{k}") if None in values else f"q.{p} = z.{k}"
         for p, k, values in zip(keys, parts.k, lists, strict=False)
     ]
-    on = " AND ".join([*same, f"q.w = {parts.dialect.shifted.format('z.s', only.shift)}"])
-    return f"{rows} JOIN {print_subquery(select('DISTINCT *', source=print_subquery(cells)), 'q')} ON {on}"
 
 
 _STRATEGIES: Mapping[Strategy, type[BoundedQuery | OneSort | GroupSort]] = {

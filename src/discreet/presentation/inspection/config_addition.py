@@ -113,7 +113,7 @@ def _place(present: Mapping[str, Any], found: FileCheck, folder: Path, name: str
     for kind, called, told in declared:
         if called == name or (name is None and _is_read_from(told, found.path, folder, found.table)):
             return kind, called
-    return "tables", name or table_name(found.called)
+    return "tables", name or table_name(found.named_after)
 
 
 def _is_read_from(told: Any, path: Path, folder: Path, table: str | None = None) -> bool:

@@ -69,7 +69,7 @@ class FileCheck(DisplayMixin):
     table: str | None = None
 
     @property
-    def called(self) -> Path:
+    def named_after(self) -> Path:
         """Returns what the table may be called after: its name in a database, or its file."""
         return self.path if self.table is None else Path(self.table.rpartition(".")[2])
 

@@ -192,9 +192,9 @@ class LedgerGateway:
         """Returns what the ledger says of every table."""
         return {table: dict(told) for table, told in self._ledger.origins().items()}
 
-    def declared(self, table: str) -> Any:
+    def declared_table(self, table: str) -> Any:
         """Returns how a table is declared now, and its versions."""
-        return self._ledger.declared(table)
+        return self._ledger.declared_table(table)
 
     def balance(self, account: str, whose: str) -> dict[str, Any]:
         """Returns the balance of an account, or of the caller or their project on it."""
@@ -423,7 +423,7 @@ _READING: tuple[str, ...] = (
     "accounts",
     "origins",
 )
-_READING += ("read_answer", "balance", "role", "project_cap", "analyst_cap", "declared")
+_READING += ("read_answer", "balance", "role", "project_cap", "analyst_cap", "declared_table")
 _SPENDING: tuple[str, ...] = (
     "charge",
     "charge_limits",

@@ -186,9 +186,9 @@ class LedgerClient(Ledger):
         """Returns the ledger's record of every table."""
         return dict(self.call("origins"))
 
-    def declared(self, table: str) -> DeclaredTable | None:
+    def declared_table(self, table: str) -> DeclaredTable | None:
         """Returns how a table is declared now and its versions; None if it was never attached."""
-        return DeclaredTable.read(self.call("declared", table=table))
+        return DeclaredTable.read(self.call("declared_table", table=table))
 
     def balance(
         self, account: str, *, analyst: str | None = None, project: str | None = None, team: str | None = None

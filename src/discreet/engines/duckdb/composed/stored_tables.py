@@ -12,7 +12,7 @@ import duckdb
 
 from discreet.engines.abstract_engine import READS
 from discreet.engines.duckdb.arrow import ROWS, PlainBatchStream
-from discreet.engines.duckdb.declared_columns import select_declared
+from discreet.engines.duckdb.composed.declared_columns import select_declared
 from discreet.engines.duckdb.dialect import DIALECT
 from discreet.engines.duckdb.source_tables import describe_source, describer
 from discreet.engines.duckdb.sources import UNCHECKED_TEXT, ArrowFrame, ComposedTable, DuckDBColumn, FileTable

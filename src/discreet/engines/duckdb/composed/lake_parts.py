@@ -16,9 +16,8 @@ from typing import Any
 from discreet.dataclass import dataclass
 from discreet.engines.abstract_engine import stored_value
 from discreet.engines.duckdb import arrow
-from discreet.engines.duckdb.declared_columns import select_declared
-from discreet.engines.duckdb.dialect import DIALECT
-from discreet.engines.duckdb.file_parts import (
+from discreet.engines.duckdb.composed.declared_columns import select_declared
+from discreet.engines.duckdb.composed.file_parts import (
     Columns,
     FileGroup,
     constant,
@@ -29,10 +28,11 @@ from discreet.engines.duckdb.file_parts import (
     paths_of_files,
     value_by_file,
 )
+from discreet.engines.duckdb.dialect import DIALECT
 from discreet.engines.duckdb.source_tables import PLACE, columns_in, footers, from_text
 from discreet.engines.duckdb.sources import ArrowFrame, ComposedTable, DuckDBColumn
+from discreet.engines.lakes.lake_table import LakeColumn, LakeFile, LakeSnapshot
 from discreet.engines.sources.file_set import ListedFile, Listing
-from discreet.engines.sources.lake_table import LakeColumn, LakeFile, LakeSnapshot
 from discreet.lazy import pa
 from discreet.plan.model.types import Type
 

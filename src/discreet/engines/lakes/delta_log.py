@@ -19,8 +19,8 @@ import numpy as np
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
+from discreet.engines.lakes.lake_table import LakeColumn, LakeFile, LakeSnapshot, SnapshotGone, checked_files
 from discreet.engines.sources.file_set import check_plain
-from discreet.engines.sources.lake_table import LakeColumn, LakeFile, LakeSnapshot, SnapshotGone, checked_files
 from discreet.errors import InvalidParameter
 from discreet.lazy import pa
 from discreet.plan.model.types import Type

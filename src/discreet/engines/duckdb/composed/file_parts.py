@@ -11,13 +11,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from discreet.dataclass import dataclass
 from discreet.engines.duckdb import arrow
+from discreet.engines.duckdb.composed.declared_columns import select_declared
 from discreet.engines.duckdb.csv_header import first_record, split_header
-from discreet.engines.duckdb.declared_columns import select_declared
 from discreet.engines.duckdb.dialect import DIALECT
 from discreet.engines.duckdb.source_tables import PLACE, describe_source, footers, from_text, json_names
 from discreet.engines.duckdb.sources import (
@@ -29,7 +28,8 @@ from discreet.engines.duckdb.sources import (
     JsonLines,
     Parquet,
 )
-from discreet.engines.sources.file_set import FileSet, ListedFile, Listing
+from discreet.engines.objects.object_set import ObjectSet
+from discreet.engines.sources.file_set import FileSet, ListedFile, Listing, ReadableFile
 from discreet.errors import InvalidParameter
 from discreet.plan.model.types import Type
 
@@ -73,9 +73,9 @@ class FileFormat:
 # -------------------------------------------------------------------------------------------------------------- formats
 
 
-def paths_of_files(files: Iterable[ListedFile]) -> tuple[Path, ...]:
-    """Returns where files are read."""
-    return tuple(Path(file.place) for file in files)
+def paths_of_files(files: Iterable[ListedFile]) -> tuple[ReadableFile, ...]:
+    """Returns what files are read by."""
+    return tuple(file.path for file in files)
 
 
 def _text_column(sql: str) -> DuckDBColumn:
@@ -102,14 +102,14 @@ def parquet_files(files: Sequence[ListedFile], names: Collection[str]) -> FileGr
 
 
 def _csv_shapes(files: Sequence[ListedFile]) -> Sequence[Hashable]:
-    records = (first_record(Path(file.place), file.packing) for file in files)
+    records = (first_record(file.path, file.packing) for file in files)
     return [(record, file.packing) for record, file in zip(records, files, strict=True)]
 
 
 def _csv(files: Sequence[ListedFile], names: Collection[str]) -> FileGroup:
     """Columns are found by their places: of two with one name, the first one counts."""
     del names
-    header = split_header(first_record(Path(files[0].place), files[0].packing))
+    header = split_header(first_record(files[0].path, files[0].packing))
     places = tuple(f"#{place}" for place, _ in enumerate(header.names))
     columns = dict[str, DuckDBColumn]()
     for name, place in zip(header.names, places, strict=True):
@@ -167,7 +167,7 @@ def _group_files(files: Sequence[ListedFile], names: Collection[str], *, split: 
 # ---------------------------------------------------------------------------------------------------------- description
 
 
-def describe_files(source: FileSet) -> dict[str, Type | None]:
+def describe_files(source: FileSet | ObjectSet) -> dict[str, Type | None]:
     """Returns the columns of the files that are there now, for their steward; None for a type that must be declared.
 
     A text has no types, a partition's values are texts, and a column that two files store as different types has none.
@@ -204,7 +204,9 @@ def steward_table(name: str, source: FileSet) -> tuple[Listing, ComposedTable, d
     return listing, union_of_files(name, listing, columns), columns
 
 
-def _list_for_steward(source: FileSet) -> Listing:
+def _list_for_steward(source: FileSet | ObjectSet) -> Listing:
+    if isinstance(source, ObjectSet):
+        return source.list_for_steward()
     try:
         return source.list_files()
     except OSError:
@@ -258,6 +260,7 @@ def _union(name: str, listing: Listing, columns: Mapping[str, Type], *, careful:
         unpacked=max((_PACKED if file.packing else _STORED for file in listing.files), default=1),
         is_slow=any(FORMATS[file.format].is_slow for file in listing.files),
         is_measured=all(file.format == "parquet" for file in listing.files),
+        require_unchanged=listing.require_unchanged,
     )
 
 

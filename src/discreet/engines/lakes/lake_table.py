@@ -270,9 +270,9 @@ def _pin_of(place: str, version: str) -> str:
 
 def _format_of(place: str) -> LakeFormat:
     if place.startswith(ICEBERG) or place.endswith(_METADATA):
-        found: LakeFormat = load("discreet.engines.sources.iceberg_metadata", "An Iceberg table")
+        found: LakeFormat = load("discreet.engines.lakes.iceberg_metadata", "An Iceberg table")
         return found
-    made: LakeFormat = load("discreet.engines.sources.delta_log", "A Delta table")
+    made: LakeFormat = load("discreet.engines.lakes.delta_log", "A Delta table")
     return made
 
 

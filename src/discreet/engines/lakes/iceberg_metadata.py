@@ -21,7 +21,7 @@ from pyiceberg.table import StaticTable, Table
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.utils.config import Config
 
-from discreet.engines.sources.lake_table import (
+from discreet.engines.lakes.lake_table import (
     ICEBERG,
     LakeColumn,
     LakeFile,

@@ -1,0 +1,1 @@
+"""What one query reads as one table: many files, a snapshot, a table of a database."""

@@ -1,0 +1,1 @@
+"""Tables of lakehouses, Delta and Iceberg, at a snapshot."""

@@ -1,0 +1,1 @@
+"""Objects of buckets and files of web servers, by their addresses."""
