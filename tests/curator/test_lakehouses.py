@@ -17,8 +17,10 @@ from discreet.curator.config.declared_changes import declared_changes
 from discreet.curator.config.toml_file import load
 from discreet.engines import DuckDB
 from discreet.engines.lakes import lake_table
-from discreet.errors import DeclarationChanged, InvalidParameter, QueryFailed, UnsupportedQuery
+from discreet.errors import DeclarationChanged, InvalidParameter, NotPermitted, QueryFailed, UnsupportedQuery
+from discreet.ledger import Caller
 from discreet.privacy import Budget
+from discreet.requests.version_requests import Advance, advance
 from tests.curator.clinic import DECLARED, Row
 from tests.curator.test_many_files import QUESTIONS, ROWS, clinic, told
 from tests.engines.lakehouses import address_of, catalog, delta, iceberg, vacuum
@@ -154,6 +156,37 @@ def test_declaring_a_table_anew_keeps_its_snapshot(tmp_path: Path) -> None:
         assert "snapshot" not in str(caught.value)
         curator.protect(lake, name="visits", unit="patient", change=True, **options)
         assert curator._catalog.source("visits").snapshot.endswith(":0")
+
+
+def test_an_advance_reads_the_snapshot_that_was_newest_then_in_all_curators(tmp_path: Path) -> None:
+    lake, ledger = delta(tmp_path / "lake", table(ROWS)), tmp_path / "book.ledger"
+    with clinic(lake, ledger, types=None, version="1") as first:
+        assert first.ask(COUNT, epsilon=1)
+        delta(lake, table(ROWS))
+        first.advance("visits", version="2")
+        delta(lake, table(ROWS))
+        spent = first.budget("visits").spent
+        assert first.ask(COUNT, epsilon=1)
+        assert first.budget("visits").spent != spent
+        with clinic(lake, ledger, types=None, version="1") as second:
+            assert second.ask(COUNT, epsilon=1)
+            for curator in (first, second):
+                assert curator._catalog.source("visits").snapshot.endswith(":1")
+        assert first.verify()
+
+
+def test_only_a_steward_learns_whether_the_newest_snapshot_can_be_read(tmp_path: Path) -> None:
+    lake, ledger = delta(tmp_path / "CANARY", table(ROWS)), tmp_path / "book.ledger"
+    with clinic(lake, ledger, types=None, version="1") as curator:
+        for file in lake.glob("*.parquet"):
+            file.unlink()
+        with pytest.raises(InvalidParameter, match="all the files"):
+            curator.advance("visits", version="2")
+        request = Advance(table="visits", version="2")
+        with pytest.raises(NotPermitted) as caught:
+            advance(curator._ledger, request, Caller(analyst="ana"))
+        assert "CANARY" not in str(caught.value)
+        assert {entry.kind for entry in curator.entries()} <= {"open", "attach"}
 
 
 # ------------------------------------------------------------------------------------------------------------- refusals

@@ -269,7 +269,8 @@ def _advance(states: StateStore, entry: Entry) -> None:
     _check_attachment(states, known, entry, declared)
     advanced = {"entry": entry.sequence, "since": entry.time, "version": version}
     moved = {"advanced": advanced, "declaration": declared, "versions": [*versions, version]}
-    states.put((("table", content["table"]), canonical({**known, **moved})))
+    more = {"files": {**known.get("files", {}), **content["files"]}} if "files" in content else {}
+    states.put((("table", content["table"]), canonical({**known, **moved, **more})))
 
 
 def _check_attachment(states: StateStore, known: dict[str, Any], entry: Entry, after: str) -> None:

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Annotated, Any, ClassVar
 
 from discreet.dataclass import dataclass
+from discreet.engines.lakes.lake_table import newest_pins
 from discreet.ledger import Caller, Entry, Ledger
 from discreet.ledger.account import describe_share
 from discreet.ledger.acts.table_versions import TableVersion
@@ -77,10 +78,15 @@ def advance(ledger: Ledger, request: Advance, caller: Caller) -> TableAdvance:
     Raises:
         UnknownTable: if it is not in the ledger.
         NotPermitted: if the caller is no steward.
-        InvalidParameter: if the label is not new, or the table lies in memory.
+        InvalidParameter: if the label is not new, or the table lies in memory, or its newest snapshot cannot be read.
     """
-    # A source with snapshots gets its newest one here: pass the declaration that names it, and the one it replaces.
-    entry = ledger.versions.advance(request.table, version=request.version, by=caller.analyst, note=request.note)
+    entry = ledger.versions.advance(
+        request.table,
+        version=request.version,
+        files=lambda recorded: newest_pins(recorded, request.version),
+        by=caller.analyst,
+        note=request.note,
+    )
     account = account_of(ledger, request.table)
     anew, free = count_answers(ledger.history(), account, entry)
     whole = ledger.balance(account)

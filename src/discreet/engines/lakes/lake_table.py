@@ -234,6 +234,27 @@ def pin(source: Any, version: str) -> dict[str, str]:
     return {_pin_of(source.place, version): source.snapshot} if isinstance(source, LakeTable) else {}
 
 
+def newest_pins(recorded: Mapping[str, str], version: str) -> dict[str, str]:
+    """Returns what the ledger keeps of the newest snapshot when a table moves on to a version; {} of any other source.
+
+    Args:
+        recorded: what the ledger says of where the data of the table are, with snapshots of earlier versions.
+        version: the new one.
+
+    Raises:
+        InvalidParameter: if no snapshot can be read where the table was, or is.
+    """
+    found, refused = dict[str, str](), list[InvalidParameter]()
+    for place in {key.partition(_MARK)[0]: None for key in recorded if is_pin(key)}:
+        try:
+            found |= pin(newest_snapshot(place), version)
+        except InvalidParameter as error:  # a table that was moved is no longer where it was
+            refused.append(error)
+    if refused and not found:
+        raise refused[-1]
+    return found
+
+
 def is_pin(place: str) -> bool:
     """Returns whether a place in the ledger stands for a snapshot.
 

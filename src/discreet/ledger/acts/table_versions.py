@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 from discreet import check
@@ -85,6 +85,10 @@ class DeclaredTable(NamedTuple):
         return self.advanced if self.labels.index(declared) < self.labels.index(self.advanced) else declared
 
 
+def _no_files(_: Mapping[str, str]) -> Mapping[str, str]:
+    return {}
+
+
 class TableVersions:
     """Reads and moves on the versions of the tables of a ledger.
 
@@ -120,6 +124,7 @@ class TableVersions:
         version: str,
         declaration: str | None = None,
         replacing: str | None = None,
+        files: Callable[[Mapping[str, str]], Mapping[str, str]] = _no_files,
         by: str = policy.OWNER,
         note: str = "",
     ) -> Entry:
@@ -130,6 +135,8 @@ class TableVersions:
             version: a label that the table never had.
             declaration: another declaration that comes with the version, such as one that names another snapshot.
             replacing: the declaration in the ledger that it takes the place of, as the steward has seen it.
+            files: returns, of the files of the table that the ledger has, what more it keeps with the version, such as
+                a snapshot; it is called when all else is checked.
             by: the steward.
             note: why.
 
@@ -152,6 +159,8 @@ class TableVersions:
             if declaration is not None and declaration != told["declaration"]:
                 body |= replace_declaration(known, called, declaration, replacing)
                 body |= {"declaration": text(declaration=declaration)}
+            more = dict(files(told["files"]))
+            body |= {"files": more} if more else {}
             rows.require_version(VERSIONS["advance"])
             entry = rows.add("advance", body, who=steward, account=account)
             changes.apply(rows, entry)
