@@ -140,7 +140,7 @@ def test_a_catalog_that_reads_the_newest_snapshot_instead_is_caught(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "discreet.curator.catalog.catalog.pinned", lambda source, *_: lake_table.newest_snapshot(source)
+        "discreet.curator.catalog.catalog.pin_snapshot", lambda source, *_: lake_table.newest_snapshot(source)
     )
     with pytest.raises(AssertionError):
         test_the_ledger_decides_and_not_the_order_of_curators(tmp_path)

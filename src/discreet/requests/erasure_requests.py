@@ -115,7 +115,7 @@ def erase_check(ledger: Ledger, request: EraseCheck, caller: Caller) -> ErasureR
             _entries_with(person, ledger, entries),
             *_COPIES,
         ),
-        kept=tuple(_kept(entries)),
+        kept=tuple(_kept_records(entries)),
     )
 
 
@@ -247,7 +247,7 @@ _COPIES = (
 )
 
 
-def _kept(entries: Iterable[Entry]) -> Iterator[KeptRecord]:
+def _kept_records(entries: Iterable[Entry]) -> Iterator[KeptRecord]:
     """Yields what may stay: what was released under the budget, and what was spent."""
     listed = list(entries)
     released = sum(entry.kind == "answer" for entry in listed)

@@ -51,16 +51,16 @@ def plain_projection(text: str) -> PlainProjection | None:
     return _select(found[0]) if len(found) == 1 else None
 
 
-def _given(node: exp.Expression) -> dict[str, object]:
+def _arguments_given(node: exp.Expression) -> dict[str, object]:
     """Returns the parts of a node that are there."""
     return {name: part for name, part in node.args.items() if part is not None and part is not False and part != []}
 
 
 def _select(node: object) -> PlainProjection | None:
-    if not isinstance(node, exp.Select) or _given(node).keys() != {"expressions", "from_"}:
+    if not isinstance(node, exp.Select) or _arguments_given(node).keys() != {"expressions", "from_"}:
         return None
     source = node.args["from_"]
-    below = _source(source.this) if _given(source).keys() == {"this"} else None
+    below = _source(source.this) if _arguments_given(source).keys() == {"this"} else None
     columns = _columns(node.expressions)
     if below is None or columns is None:
         return None
@@ -82,12 +82,12 @@ def _on_top(columns: Mapping[str, str], below: PlainProjection) -> PlainProjecti
 
 def _columns(shown: list[exp.Expression]) -> dict[str, str] | None:
     """Returns columns by their new names, none for a star; None if something else is shown."""
-    if len(shown) == 1 and isinstance(shown[0], exp.Star) and not _given(shown[0]):
+    if len(shown) == 1 and isinstance(shown[0], exp.Star) and not _arguments_given(shown[0]):
         return {}
     found = dict[str, str]()
     for one in shown:
         column, name = (one.this, one.alias) if isinstance(one, exp.Alias) else (one, None)
-        if not isinstance(column, exp.Column) or _given(column).keys() != {"this"}:
+        if not isinstance(column, exp.Column) or _arguments_given(column).keys() != {"this"}:
             return None
         if not isinstance(column.this, exp.Identifier):
             return None
@@ -97,8 +97,8 @@ def _columns(shown: list[exp.Expression]) -> dict[str, str] | None:
 
 def _source(node: object) -> PlainProjection | None:
     if isinstance(node, exp.Subquery):
-        return _select(node.this) if _given(node).keys() <= {"this", "alias"} and _is_name(node) else None
-    if not isinstance(node, exp.Table) or not _given(node).keys() <= {"this", "db", "catalog", "alias"}:
+        return _select(node.this) if _arguments_given(node).keys() <= {"this", "alias"} and _is_name(node) else None
+    if not isinstance(node, exp.Table) or not _arguments_given(node).keys() <= {"this", "db", "catalog", "alias"}:
         return None
     if not _is_name(node):
         return None
@@ -111,7 +111,7 @@ def _source(node: object) -> PlainProjection | None:
 def _is_name(node: exp.Expression) -> bool:
     """Returns whether an alias is a name, and does not name columns."""
     alias = node.args.get("alias")
-    return alias is None or _given(alias).keys() == {"this"}
+    return alias is None or _arguments_given(alias).keys() == {"this"}
 
 
 def _scan(node: exp.Expression) -> PlainProjection | None:

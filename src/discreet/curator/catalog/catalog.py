@@ -32,7 +32,7 @@ from discreet.dataclass import dataclass
 from discreet.engines.abstract_engine import Engine
 from discreet.engines.duckdb.sources import files_of, named_table
 from discreet.engines.folders.folder import Folder
-from discreet.engines.lakes.lake_table import lake_place, pin, pinned
+from discreet.engines.lakes.lake_table import lake_place, pin, pin_snapshot
 from discreet.errors import DeclarationChanged, InvalidParameter, UnknownTable, UnsupportedQuery
 from discreet.ledger import Ledger
 from discreet.ledger.redeclaration import differences
@@ -174,7 +174,7 @@ class Catalog:
         source = self._lazy.resolve(named_table(source, table))
         self._check_name(name, others=self._public)
         version, known = self._version_of(name, version)
-        source = self._pinned(source, name, version)
+        source = self._at_snapshot(source, name, version)
         recorded = None if replacing or known is None else recorded_columns(source, types, known)
         columns = recorded or columns_of(self._engine, source, types)
         whose = owner(name, unit, columns, self._protected)
@@ -214,12 +214,12 @@ class Catalog:
         self._sources[name], self._kept[name], self._protected[name] = (source, columns), kept, schema
         self.versions.note_source(name, source)
 
-    def _pinned(self, source: Any, name: str, version: str) -> Any:
+    def _at_snapshot(self, source: Any, name: str, version: str) -> Any:
         """Returns a table of a lakehouse at the snapshot of a version; every other source as it is."""
         if lake_place(source) is None:
             return source
         recorded = self._ledger.origins() if self._recorded is None else self._recorded
-        return pinned(source, version, recorded.get(name, {}).get("files", {}))
+        return pin_snapshot(source, version, recorded.get(name, {}).get("files", {}))
 
     def _version_of(self, name: str, version: str) -> tuple[str, str | None]:
         """Returns the version of a table at which this curator asks, and its declaration in the ledger."""
@@ -353,7 +353,7 @@ class Catalog:
     def _read_snapshot_of(self, schema: TableSchema) -> None:
         """Reads a table of a lakehouse from now on at the snapshot that the ledger has for its version."""
         before, columns = self._sources[schema.name]
-        source = self._pinned(before, schema.name, schema.version)
+        source = self._at_snapshot(before, schema.name, schema.version)
         if source != before:
             self._engine.register(schema.name, source, columns)
             self._sources[schema.name], self._kept[schema.name] = (source, columns), source

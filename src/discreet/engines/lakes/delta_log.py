@@ -57,7 +57,7 @@ def newest(place: str) -> str:
         InvalidParameter: if the log cannot be read.
     """
     check_plain(Path(place))
-    table = _opened(place, None)
+    table = _open_table(place, None)
     if table is None:
         hint = "Open it with another program to see what is wrong, or write its rows to Parquet."
         raise InvalidParameter("source", place, "to be a Delta table that can be read", hint)
@@ -71,7 +71,7 @@ def read_snapshot(place: str, snapshot: str) -> LakeSnapshot:
         SnapshotGone: if the log does not have it, or is that of another table.
         InvalidParameter: if it has what cannot be read.
     """
-    table = _opened(place, int(snapshot.rpartition(":")[2]))
+    table = _open_table(place, int(snapshot.rpartition(":")[2]))
     if table is None or _name(table) != snapshot:
         raise SnapshotGone
     features = frozenset(table.protocol().reader_features or ())
@@ -89,7 +89,7 @@ def read_snapshot(place: str, snapshot: str) -> LakeSnapshot:
     )
 
 
-def _opened(place: str, version: int | None) -> DeltaTable | None:
+def _open_table(place: str, version: int | None) -> DeltaTable | None:
     try:
         return DeltaTable(place, version=version)
     except DeltaError:

@@ -59,7 +59,7 @@ def newest(place: str) -> str:
     Raises:
         InvalidParameter: if the metadata cannot be read.
     """
-    table = _opened(place)
+    table = _open_table(place)
     if table is None:
         hint = "Name a catalog of .pyiceberg.yaml, as in iceberg://CATALOG/NAMESPACE.TABLE, or a file of metadata."
         raise InvalidParameter("source", place, "to be an Iceberg table that can be read", hint)
@@ -75,7 +75,7 @@ def read_snapshot(place: str, snapshot: str) -> LakeSnapshot:
         SnapshotGone: if they do not have it, or are those of another table.
         InvalidParameter: if it has what cannot be read.
     """
-    table = _opened(place)
+    table = _open_table(place)
     _, uuid, number, schema_id = snapshot.split(":")
     if table is None or str(table.metadata.table_uuid) != uuid:
         raise SnapshotGone
@@ -94,7 +94,7 @@ def read_snapshot(place: str, snapshot: str) -> LakeSnapshot:
     return LakeSnapshot(root=root, columns=columns, files=checked_files(root, files))
 
 
-def _opened(place: str) -> Table | None:
+def _open_table(place: str) -> Table | None:
     """Returns a table as its catalog has it now; what a catalog says of a failure may name servers and roles."""
     try:
         if not place.startswith(ICEBERG):

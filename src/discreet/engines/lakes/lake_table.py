@@ -1,9 +1,9 @@
 """A table of a lakehouse, Delta or Iceberg, at one snapshot: which Parquet files it has, and which columns they store.
 
 Such a table is a log over files: what is read is what one entry of the log lists. The entry is chosen once, when a
-steward protects the table, and the ledger keeps it for the version that the steward named (`pinned`). So a commit, a
-compaction or the erasure of one person's rows changes no answer, and turns no replay into another question. Which files
-a snapshot has is private, as are its number and theirs.
+steward protects the table, and the ledger keeps it for the version that the steward named (`pin_snapshot`). So a
+commit, a compaction or the erasure of one person's rows changes no answer, and turns no replay into another question.
+Which files a snapshot has is private, as are its number and theirs.
 
 The libraries of the two formats are only asked for the list. The files are read as any other Parquet files are.
 """
@@ -198,7 +198,7 @@ def lake_place(given: object) -> str | None:
 
 
 def newest_snapshot(source: object) -> LakeTable | None:
-    """Returns a table of a lakehouse at its newest snapshot, wherever it was pinned; None of any other source.
+    """Returns a table of a lakehouse at its newest snapshot, whatever snapshot is given; None of any other source.
 
     Raises:
         InvalidParameter: if it cannot be read, or has files or rows that cannot.
@@ -214,7 +214,7 @@ def newest_snapshot(source: object) -> LakeTable | None:
     return found
 
 
-def pinned(source: Any, version: str, recorded: Mapping[str, str]) -> Any:
+def pin_snapshot(source: Any, version: str, recorded: Mapping[str, str]) -> Any:
     """Returns a table of a lakehouse at the snapshot that the ledger has for a version, or at the newest one.
 
     Args:
@@ -230,7 +230,7 @@ def pinned(source: Any, version: str, recorded: Mapping[str, str]) -> Any:
 
 
 def pin(source: Any, version: str) -> dict[str, str]:
-    """Returns what the ledger keeps so that `pinned` finds the same snapshot again; {} of any other source."""
+    """Returns what the ledger keeps so that `pin_snapshot` finds the same snapshot again; {} of any other source."""
     return {_pin_of(source.place, version): source.snapshot} if isinstance(source, LakeTable) else {}
 
 

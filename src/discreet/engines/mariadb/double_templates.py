@@ -144,7 +144,7 @@ _COSH = "(EXP({0}) + EXP(-{0})) / 2e0"
 _HELD = f"ABS({{0}}) < {_NULL_ABOVE}"
 
 
-def _gridded(text: str) -> Template:
+def _put_on_grid(text: str) -> Template:
     return Template(text, repeats=(0,), gridded=True)
 
 
@@ -170,7 +170,7 @@ DOUBLES: Templates = {
         repeats=(0,),
     ),
     ("to_float", Type.TEXT): _from_text(),
-    "exp": _gridded(f"CASE WHEN {{0}} < {_NULL_ABOVE} THEN EXP({{0}}) END"),
+    "exp": _put_on_grid(f"CASE WHEN {{0}} < {_NULL_ABOVE} THEN EXP({{0}}) END"),
     "power": _powers(),
     "cube_root": Template(  # with one step of Newton's, for a third is no double
         "CASE WHEN {0} = 0 THEN 0e0 ELSE SIGN({0}) * ({1} - ({1} - ABS({0}) / ({1} * {1})) / 3e0) END",
@@ -178,9 +178,9 @@ DOUBLES: Templates = {
         steps=("POW(ABS({0}), 1e0 / 3e0)",),
         gridded=True,
     ),
-    "sinh": _gridded(f"CASE WHEN ABS({{0}}) <= 1 THEN {_series()} WHEN {_HELD} THEN {_SINH} END"),
-    "cosh": _gridded(f"CASE WHEN {_HELD} THEN {_COSH} END"),
-    "tanh": _gridded(
+    "sinh": _put_on_grid(f"CASE WHEN ABS({{0}}) <= 1 THEN {_series()} WHEN {_HELD} THEN {_SINH} END"),
+    "cosh": _put_on_grid(f"CASE WHEN {_HELD} THEN {_COSH} END"),
+    "tanh": _put_on_grid(
         f"CASE WHEN ABS({{0}}) <= 1 THEN {_series()} / ({_COSH}) WHEN ABS({{0}}) > 20 THEN SIGN({{0}}) + 0e0 "
         "ELSE 1e0 - 2e0 / (EXP(2e0 * {0}) + 1e0) END"
     ),

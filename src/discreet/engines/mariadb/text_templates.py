@@ -39,7 +39,7 @@ def literal(text: str) -> str:
     return write_text(f"X'{text.encode().hex()}'")
 
 
-def _made(sql: str) -> str:
+def _make_text(sql: str) -> str:
     return f"({sql}) COLLATE {COLLATION}"
 
 
@@ -65,7 +65,7 @@ IS_DOUBTFUL = rf"{_IS_ASCII.replace('=', '<>')} AND NOT ({{0}} REGEXP '\A[{_clas
 ID_PART = f"CASE WHEN CHAR_LENGTH({{0}}) <= {_LONGEST_PART} THEN {{0}} END"
 """A text {0} as a part of an id; a longer one makes none, for no sort would hold what is put together of several."""
 
-NORMALISED_ID = _made(
+NORMALISED_ID = _make_text(
     f"CASE WHEN {_IS_ASCII} AND {{0}} >= '!' AND RIGHT({{0}}, 1) >= '!' THEN {{0}} "
     f"WHEN {_IS_ASCII} THEN NULLIF({_TRIMMED}, '') ELSE NULLIF(COALESCE("
     f"(SELECT i.made FROM {IDS} AS i WHERE i.digest = MD5({{0}}) AND i.given = {{0}}), {_TRIMMED}), '') END"
@@ -80,7 +80,7 @@ def _ascii_case(function: str, letters: str, others: str) -> Template:
     text = "{0}"
     for one, other in zip(letters, others, strict=True):
         text = f"REPLACE({text}, '{one}', '{other}')"
-    return Template(_made(f"CASE WHEN {_IS_ASCII} THEN {function}({{0}}) ELSE {text} END"), repeats=(0,))
+    return Template(_make_text(f"CASE WHEN {_IS_ASCII} THEN {function}({{0}}) ELSE {text} END"), repeats=(0,))
 
 
 _SMALL, _LARGE = "abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -99,7 +99,7 @@ def _strip(*sides: str) -> Template:
             rf"'\A[' || {_SET} || ']++'" if side == "left" else rf"'(?<![' || {_SET} || '])[' || {_SET} || ']++\z'"
         )
         text = f"REGEXP_REPLACE({text}, {pattern}, '')"
-    return Template(_made(f"CASE WHEN {{1}} = '' THEN {{0}} WHEN {{1}} <> '' THEN {text} END"), repeats=(0, 1))
+    return Template(_make_text(f"CASE WHEN {{1}} = '' THEN {{0}} WHEN {{1}} <> '' THEN {text} END"), repeats=(0, 1))
 
 
 # ---------------------------------------------------------------------------------------------------------------- parts
@@ -122,7 +122,7 @@ def _split_part() -> Template:
         f"WHEN {{4}} BETWEEN 2 AND {{3}} THEN SUBSTR(SUBSTRING_INDEX({{0}}, {{1}}, {{4}}), {before}) ELSE '' END"
     )
     return Template(
-        _made(
+        _make_text(
             "CASE WHEN {0} IS NULL OR {1} IS NULL OR {2} IS NULL THEN NULL "
             f"WHEN {{1}} = '' THEN CASE WHEN {{2}} IN (1, -1) THEN {{0}} ELSE '' END ELSE {found} END"
         ),
@@ -139,25 +139,25 @@ _LENGTH = "CAST(CHAR_LENGTH({0}) AS SIGNED)"
 TEXTS: Templates = {
     "upper": _ascii_case("UPPER", _SMALL, _LARGE),
     "lower": _ascii_case("LOWER", _LARGE, _SMALL),
-    "upper_case": Template(_made(f"UPPER(REPLACE({{0}}, 'ß', 'ẞ') COLLATE {_LETTERS})")),
-    "lower_case": Template(_made(f"LOWER({{0}} COLLATE {_LETTERS})")),
+    "upper_case": Template(_make_text(f"UPPER(REPLACE({{0}}, 'ß', 'ẞ') COLLATE {_LETTERS})")),
+    "lower_case": Template(_make_text(f"LOWER({{0}} COLLATE {_LETTERS})")),
     "strip": _strip("left", "right"),
     "strip_left": _strip("left"),
     "strip_right": _strip("right"),
-    "trim": Template(_made("TRIM(BOTH ' ' FROM {0})")),
-    "trim_left": Template(_made("LTRIM({0})")),
-    "trim_right": Template(_made("RTRIM({0})")),
+    "trim": Template(_make_text("TRIM(BOTH ' ' FROM {0})")),
+    "trim_left": Template(_make_text("LTRIM({0})")),
+    "trim_right": Template(_make_text("RTRIM({0})")),
     "length": Template(_LENGTH),
     "substring": Template(
-        _made(f"CASE WHEN {{1}} IS NOT NULL AND {{2}} IS NOT NULL THEN SUBSTR({{0}}, {_FIRST}, {_COUNT}) END"),
+        _make_text(f"CASE WHEN {{1}} IS NOT NULL AND {{2}} IS NOT NULL THEN SUBSTR({{0}}, {_FIRST}, {_COUNT}) END"),
         repeats=(1, 2),
     ),
     "concat": Template(
-        _made(f"CASE WHEN CHAR_LENGTH({{0}}) + CHAR_LENGTH({{1}}) <= {LONGEST_TEXT} THEN {{0}} || {{1}} END"),
+        _make_text(f"CASE WHEN CHAR_LENGTH({{0}}) + CHAR_LENGTH({{1}}) <= {LONGEST_TEXT} THEN {{0}} || {{1}} END"),
         repeats=(0, 1),
     ),
     "replace": Template(
-        _made(
+        _make_text(
             "REPLACE(CASE WHEN CHAR_LENGTH({2}) <= CHAR_LENGTH({1}) "
             f"OR CHAR_LENGTH({{0}}) * CHAR_LENGTH({{2}}) <= {LONGEST_TEXT} THEN {{0}} END, {{1}}, {{2}})"
         ),
@@ -172,13 +172,15 @@ TEXTS: Templates = {
     "matches": Template("{0} REGEXP {1}"),
     # Without a match the whole text would stay.
     "extract": Template(
-        _made(
+        _make_text(
             "CASE WHEN {0} REGEXP {1} THEN "
             r"REGEXP_REPLACE({0}, '(?s)\A.*?(?:' || {1} || ').*\z', '\1') "
             "WHEN {0} IS NOT NULL THEN '' END"
         ),
         repeats=(0, 1),
     ),
-    ("to_text", Type.BOOL): Template(_made("CASE WHEN {0} THEN 'true' WHEN NOT {0} THEN 'false' END"), repeats=(0,)),
+    ("to_text", Type.BOOL): Template(
+        _make_text("CASE WHEN {0} THEN 'true' WHEN NOT {0} THEN 'false' END"), repeats=(0,)
+    ),
 }
 """The templates of what reads texts."""

@@ -167,7 +167,7 @@ class ObjectSet:
         Raises:
             ObjectUnavailable: if the bucket or one of the objects cannot be read.
         """
-        chosen = [*self._chosen()]
+        chosen = [*self._choose_objects()]
         found = _at_once([address for address, _, _ in chosen], _find, stopped)
         keeps_tails = len(chosen) * TAIL <= _TAILS_KEPT
         files = [
@@ -185,7 +185,7 @@ class ObjectSet:
         names: list[str] = object_store.RETRIES.run(lambda: store.names(self.root.path))
         return sorted(names)
 
-    def _chosen(self) -> Iterator[tuple[ObjectAddress, dict[str, str | None], tuple[str, str]]]:
+    def _choose_objects(self) -> Iterator[tuple[ObjectAddress, dict[str, str | None], tuple[str, str]]]:
         """Yields the objects that belong to the table, their partitions and their formats."""
         for address in self.objects:
             known = format_of(address.path.rpartition("/")[2])

@@ -213,20 +213,20 @@ def _check_label(table: str, told: TableRecord, version: str) -> None:
         raise InvalidParameter("version", label[:LONGEST_NAME], condition, hint)
     if label == labels[-1]:
         raise InvalidParameter("version", label, f"to be a new one: table {table!r} is at it already", hint)
-    if _folded(label) in map(_folded, labels):
+    if _fold_case(label) in map(_fold_case, labels):
         raise InvalidParameter("version", label, f"to be a new one: table {table!r} had it before", hint)
 
 
 def _propose(labels: list[str]) -> Hint:
     """Returns the hint to choose another label, with one that is free."""
     stem = re.sub(r"[^A-Za-z0-9.]+", "-", labels[-1]).strip("-")[:100] or "version"
-    taken, number = set(map(_folded, labels)), 2
-    while _folded(f"{stem}-{number}") in taken:
+    taken, number = set(map(_fold_case, labels)), 2
+    while _fold_case(f"{stem}-{number}") in taken:
         number += 1
     return Hint(f"Choose a label that it never had, e.g. {{version:{stem}-{number}}}.")
 
 
-def _folded(label: str) -> str:
+def _fold_case(label: str) -> str:
     return unicodedata.normalize("NFKC", label).strip().casefold()
 
 
