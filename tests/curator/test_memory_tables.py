@@ -161,7 +161,7 @@ SHAPES: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize("source", SHAPES, ids=repr)
+@pytest.mark.parametrize("source", SHAPES, ids=lambda source: type(source).__name__)
 def test_what_is_no_table_is_refused(source: Any) -> None:
     with pytest.raises(InvalidParameter) as caught:
         empty_curator().protect(
