@@ -13,7 +13,7 @@ import pytest
 
 from discreet.errors import DeclarationChanged, InvalidParameter, LedgerTampered, NotPermitted, UnknownTable
 from discreet.ledger import Ledger, Role
-from discreet.ledger.acts.table_versions import DeclaredTable
+from discreet.ledger.journal import DeclaredTable
 from discreet.ledger.serialization import canonical
 from discreet.ledger.stewardship import DataOrigin
 from discreet.ledger.store import ledger_store
@@ -52,7 +52,8 @@ def test_an_advance_is_one_entry_that_verifies() -> None:
     assert entry.content == {"from": "1", "note": "the file of December", "table": "visits", "version": "2"}
     assert declared(ledger) == DeclaredTable(FIRST, ("1", "2"), "2", {"2": entry.time})
     assert ledger.verify().sequence == before + 1
-    assert DeclaredTable.read(json.loads(json.dumps(declared(ledger)))) == declared(ledger)
+    told = json.loads(json.dumps(declared(ledger)))
+    assert DeclaredTable(told[0], tuple(told[1]), *told[2:]) == declared(ledger)
 
 
 def test_labels_are_ordered_as_the_ledger_met_them() -> None:

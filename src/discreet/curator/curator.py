@@ -18,6 +18,7 @@ from discreet.curator.asking.performer import PaidQuestion, ProfileRequest, Rele
 from discreet.curator.asking.planner import Planner, refuse_profile
 from discreet.curator.asking.profiler import Profiler
 from discreet.curator.catalog.catalog import Catalog, Day
+from discreet.curator.catalog.data_versions import UNDESCRIBED
 from discreet.curator.catalog.declarations import End
 from discreet.curator.catalog.declared_limits import DeclaredLimits
 from discreet.curator.catalog.public_tables import Keys, Unique
@@ -234,7 +235,7 @@ class Curator(Verbs):
             if bought.found:  # a profile that is wanted with an answer that is kept is bought alone
                 self._profiler.buy_missing(wanted, caller)
             profile = self._replay.profile_for(measurement, terms)
-            read = measurement.tables(bought.result.facts)
+            read, versions = measurement.tables(bought.result.facts), self._catalog.versions
             answer = Answer.of(
                 bought.result,
                 request.confidence,
@@ -243,7 +244,7 @@ class Curator(Verbs):
                 profile=profile,
                 schemas=measurement.bounded_schemas(bought.result.facts),
                 interval=request.interval,
-                data=self._catalog.versions.describe(read, replayed=bought.cost is None),
+                data=versions.describe(read, replayed=bought.cost is None) if versions.is_told else UNDESCRIBED,
             )
             return replace(answer, notes=(*answer.notes, *limits)) if limits else answer
 

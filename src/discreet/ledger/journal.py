@@ -10,9 +10,10 @@ sum of its charges. It cannot see that the end of the ledger is missing together
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from types import TracebackType
+from typing import Any, NamedTuple
 
 from discreet.errors import LedgerError, LedgerTampered
 from discreet.ledger import changes, policy
@@ -20,6 +21,39 @@ from discreet.ledger.entry import GENESIS, Entry, Head, compute_entry_hash
 from discreet.ledger.serialization import parse_canonical
 from discreet.ledger.store.ledger_store import BLOCKS, Places, Store, StoredAnswer, Transaction
 from discreet.ledger.tallies import Tallies
+
+
+class DeclaredTable(NamedTuple):
+    """How a table is in the ledger.
+
+    Attributes:
+        declaration: everything that was declared about it, as JSON.
+        labels: the versions in their order; that of a table without one is empty.
+        advanced: the version that a steward moved it on to last; empty if nobody did.
+        times: since when it is at a version, for each one that a curator can be at.
+    """
+
+    declaration: str
+    labels: tuple[str, ...]
+    advanced: str
+    times: Mapping[str, str]
+
+    def current(self, declared: str) -> str:
+        """Returns the version at which a curator asks that was opened with a declared one.
+
+        >>> table = DeclaredTable("{}", ("1", "2", "3"), "2", {})
+        >>> [table.current(label) for label in ("1", "2", "3", "not attached")]
+        ['2', '2', '3', 'not attached']
+        """
+        if not self.advanced or declared == self.advanced or declared not in self.labels:
+            return declared
+        return self.advanced if self.labels.index(declared) < self.labels.index(self.advanced) else declared
+
+
+def current_facts(find: Callable[[str], DeclaredTable | None], facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the public facts about a table, at the version that a curator with these facts asks at now."""
+    known = find(facts["name"])
+    return {**facts, **({} if known is None else {"version": known.current(facts["version"])})}
 
 
 class _Act:
@@ -51,11 +85,24 @@ class Journal:
         self._seen = self._acted = Head(0, GENESIS)
         self._stopped: LedgerTampered | None = None
         self._lock = threading.Lock()
+        self._declared: dict[str, tuple[str | None, DeclaredTable | None]] = {}
 
     @property
     def is_stopped(self) -> bool:
         """Returns whether this process writes no more: the ledger was found altered, or a commit failed."""
         return self._stopped is not None or self.store.is_stopped
+
+    def declared_table(self, table: str) -> DeclaredTable | None:
+        """Returns how a table is declared now, and its versions; None if it was never attached.
+
+        What was read stays known until the table changes in the ledger: a declaration may hold very many keys.
+        """
+        with self.reading() as rows:
+            seal = rows.seal("table", table)
+            known = self._declared.get(table)
+            if seal is None or known is None or known[0] != seal:
+                known = self._declared[table] = seal, None if seal is None else _read_declared(rows, table)
+        return known[1]
 
     def writing(self) -> _Act:
         """Opens one durable transaction on a ledger that is no older than what was seen before."""
@@ -246,3 +293,22 @@ def _difference(rows: Transaction, states: changes.InMemoryStateStore) -> str | 
         if stored.get(place) != computed.get(place):
             return place[0]
     return None
+
+
+def _read_declared(rows: Transaction, table: str) -> DeclaredTable | None:
+    told = changes.table(rows, table)
+    if told is None:
+        return None
+    advanced = told.get("advanced", {"entry": 0, "since": "", "version": ""})
+    labels, moved = tuple(told["versions"]), advanced["version"]
+    times = {moved: advanced["since"]} if moved else {}
+    later = labels[labels.index(moved) + 1 :] if moved else labels
+    missing = {label for label in later if label}
+    for entry in rows.entries(advanced["entry"], told["account"], "attach") if missing else ():
+        content = entry.content
+        if content["table"] == table and content["version"] in missing:
+            times[content["version"]] = entry.time
+            missing.discard(content["version"])
+        if not missing:
+            break
+    return DeclaredTable(str(told["declaration"]), labels, moved, times)

@@ -10,11 +10,11 @@ from discreet.errors import AccountLocked, DiscreetError, InsufficientBudget, Le
 from discreet.ledger import changes, charges, outcomes, policy, standings
 from discreet.ledger.account import Account, AccountState, Balance, Role
 from discreet.ledger.acts.cap_actions import CapActions
-from discreet.ledger.acts.table_versions import DeclaredTable, TableVersions
+from discreet.ledger.acts.table_versions import TableVersions
 from discreet.ledger.caps import period_budgets
 from discreet.ledger.charges import Receipt
 from discreet.ledger.entry import Entry, Head
-from discreet.ledger.journal import Journal
+from discreet.ledger.journal import DeclaredTable, Journal
 from discreet.ledger.serialization import name, text
 from discreet.ledger.stewardship import Stewardship, TableRecord, tables
 from discreet.ledger.store import place
@@ -385,7 +385,7 @@ class Ledger:
 
     def declared_table(self, table: str) -> DeclaredTable | None:
         """Returns how a table is declared now and its versions; None if it was never attached."""
-        return self.versions.read(table)
+        return self._journal.declared_table(table)
 
     def standing(self, account: str) -> standings.Standing:
         """Returns the figures of an account, and below it each person's and each project's cap and spending."""

@@ -120,7 +120,7 @@ class BatchExecutor:
             found = "one question" if isinstance(questions, str | Question) else f"{len(questions)} questions"
             hint = f"Pass a list of 1 to {MOST} questions. For one question, use ask."
             raise InvalidParameter("questions", found, "to be a list of questions", hint)
-        found_plans = self._catalog.versions.read_at_once(lambda: self._plan_questions(asked))
+        found_plans = self._catalog.read_at_once(lambda: self._plan_questions(asked))
         known = [self._limits.known(one) for one in found_plans]
         return self._measurements(asked) if any(known) else found_plans
 

@@ -16,7 +16,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from discreet.curator.catalog.catalog import Catalog, folds_in
+from discreet.curator.catalog.catalog import Catalog
 from discreet.curator.catalog.declarations import declaration
 from discreet.curator.catalog.declared_limits import attempts, limits_epsilon, limits_place
 from discreet.curator.measurement_plan import MeasurementPlan, QueryBudget
@@ -29,7 +29,7 @@ from discreet.measurement.probes.probes import describe_counted_rows
 from discreet.measurement.probes.total_limit import TotalLimit
 from discreet.measurement.program.execution import Reader
 from discreet.measurement.releases.releaser import Releaser
-from discreet.plan.analysis.relation_schema import describe
+from discreet.plan.analysis.relation_schema import describe, folds_in
 from discreet.plan.canonical import canonical
 from discreet.plan.model.schema import Limits, TableSchema
 from discreet.privacy import events

@@ -6,11 +6,11 @@ A question is bound to the catalog: parsed with what is declared about its table
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from copy import copy
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from discreet import check
 from discreet.check import Number
@@ -39,11 +39,10 @@ from discreet.ledger.redeclaration import differences
 from discreet.ledger.stewardship import DataOrigin, TableRecord
 from discreet.measurement.probes.magnitudes import supposing
 from discreet.plan.analysis.join_rows import cut_rows, with_cuts
-from discreet.plan.analysis.relation_schema import add_source, describe
+from discreet.plan.analysis.relation_schema import add_source, describe, folds_in, lacks_bounds
 from discreet.plan.analysis.row_periods import name_all_periods, name_row_periods
-from discreet.plan.analysis.value_bounds import bounds
 from discreet.plan.model.nodes import Question, Relation, expressions_in
-from discreet.plan.model.relations import UnitAggregation, WindowedRelation, children, tables
+from discreet.plan.model.relations import tables
 from discreet.plan.model.sample import Sample
 from discreet.plan.model.schema import FileSchema, Limits, TableSchema
 from discreet.plan.model.types import Type
@@ -58,23 +57,10 @@ from discreet.sql.training_rows import TrainingRows, training_rows
 
 _ID = "id"
 
+Found = TypeVar("Found")
+
 Day = dt.date | None
 """The public day that CURRENT_DATE stands for; None if the word is refused."""
-
-
-def folds_in(relation: Relation) -> Iterator[UnitAggregation | WindowedRelation]:
-    """Yields what computes something of one person's rows, in a relation."""
-    if isinstance(relation, UnitAggregation | WindowedRelation):
-        yield relation
-    for child in children(relation):
-        yield from folds_in(child)
-
-
-def _lacks_bounds(folded: UnitAggregation | WindowedRelation, schemas: Mapping[str, TableSchema]) -> bool:
-    rows = describe(folded.source, schemas)
-    made = folded.folds if isinstance(folded, UnitAggregation) else folded.windows
-    added = [fold.argument for fold in made if fold.kind in ("sum", "mean")]
-    return any(x is not None and bounds(x, rows) is None for x in added)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -345,7 +331,7 @@ class Catalog:
             if present.declaration != own:
                 hint = "The declaration changed after this curator was opened. Protect the table as it is declared now."
                 raise DeclarationChanged(name, differences(own, present.declaration), hint)
-            moved = self.versions.follow(schema, present)
+            moved = self.versions.follow(schema, present) if present.times else schema
             if moved is not schema:  # a question that began before keeps the table as it was planned with it
                 self._protected[name] = moved
                 self._read_snapshot_of(moved)
@@ -385,7 +371,12 @@ class Catalog:
         """Returns a question as a plan, with what is declared about its tables and the account that pays."""
         stage("Reading the question")
         sql = "" if not isinstance(question, str) else as_asked(question, parameters) if parameters else question
-        return self.versions.plan_once(lambda: self.bind(self.parse(question, parameters), sql=sql))
+        return self.read_at_once(lambda: self.bind(self.parse(question, parameters), sql=sql))
+
+    def read_at_once(self, read: Callable[[], Found]) -> Found:
+        """Returns what is read of tables or questions, once more if a table moved on: all are at one version."""
+        moves, found = self.versions.moves, read()
+        return found if moves == self.versions.moves else self.read_at_once(read)
 
     def parse(self, question: str | Question, parameters: Parameters = None) -> Question:
         """Returns a question as a plan.
@@ -416,7 +407,7 @@ class Catalog:
             UnsupportedQuery: if they cannot be learned from privately.
             UnknownTable: if it names a table that is not here.
         """
-        return self.versions.read_at_once(lambda: self._parse_rows(question))
+        return self.read_at_once(lambda: self._parse_rows(question))
 
     def _parse_rows(self, question: str) -> TrainingRows:
         try:
@@ -495,6 +486,6 @@ class Catalog:
         except UnsupportedQuery:
             raise refused from None
         sources = [one.source for one in (plan, *plan.beside) if one.source is not None]
-        if any(_lacks_bounds(fold, self.schemas) for source in sources for fold in folds_in(source)):
+        if any(lacks_bounds(fold, self.schemas) for source in sources for fold in folds_in(source)):
             raise refused from None
         return plan

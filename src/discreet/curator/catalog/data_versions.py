@@ -6,18 +6,17 @@ All of it follows from declarations and from the ledger. Nothing is read: not ev
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from discreet.curator.catalog.declared_limits import SUPPOSED
 from discreet.engines.folders.folder import Folder
 from discreet.engines.sources.file_set import FileSet
-from discreet.ledger.acts.table_versions import DeclaredTable, TableVersion
+from discreet.ledger.acts.table_versions import TableVersion
+from discreet.ledger.journal import DeclaredTable
 from discreet.plan.model.schema import TableSchema
-
-Found = TypeVar("Found")
 
 
 class DataDescription(NamedTuple):
@@ -40,37 +39,29 @@ class FollowedVersions:
 
     Attributes:
         moves: how often a table moved on to another version.
-        forgotten: how often it forgot limits by that, which a plan may hold.
+        is_told: whether answers may have something to say about their data.
     """
 
     def __init__(self) -> None:
-        self.moves = self.forgotten = 0
+        self.moves = 0
+        self.is_told = False
         self._times: dict[tuple[str, str], str] = {}
         self._growing = set[str]()
 
     def note_source(self, table: str, source: Any) -> None:
         """Remembers whether a table is made of many files, which may change while nothing is declared anew."""
         (self._growing.add if may_grow(source) else self._growing.discard)(table)
+        self.is_told = self.is_told or bool(self._growing)
 
     def follow(self, schema: TableSchema, present: DeclaredTable) -> TableSchema:
         """Returns a table at the version that the ledger has for this curator; the same one if it is at that."""
         version = present.current(schema.version)
         self._times[schema.name, version] = present.times.get(version, "")
+        self.is_told = True
         if version == schema.version:
             return schema
         self.moves += 1
-        self.forgotten += schema.private_limits is not None
         return at_version(schema, version)
-
-    def plan_once(self, read: Callable[[], Found]) -> Found:
-        """Returns a question as it is read, once more if a table forgot its limits meanwhile."""
-        before, found = self.forgotten, read()
-        return found if before == self.forgotten else self.plan_once(read)
-
-    def read_at_once(self, read: Callable[[], Found]) -> Found:
-        """Returns what is read of several tables or questions, once more if one moved on: all are at one state."""
-        before, found = self.moves, read()
-        return found if before == self.moves else self.read_at_once(read)
 
     def describe(self, tables: Iterable[TableSchema], *, replayed: bool) -> DataDescription:
         """Returns what an answer says about the data of the tables that it read: their versions, and since when.

@@ -37,6 +37,7 @@ from discreet.engines.duckdb.source_tables import (
     paths_of,
     put,
     reach,
+    size_of,
 )
 from discreet.engines.duckdb.sources import (
     ArrowFrame,
@@ -50,10 +51,11 @@ from discreet.engines.duckdb.sources import (
     freeze_columns,
     source_of,
 )
+from discreet.engines.folders.folder import Folder
 from discreet.engines.lakes.lake_table import LakeTable, SnapshotGone
 from discreet.engines.objects.object_address import EVERYWHERE, AllowedPlaces
 from discreet.engines.objects.object_set import ObjectSet
-from discreet.engines.sources.file_set import PACKINGS, FileSet, Listing, size_of
+from discreet.engines.sources.file_set import PACKINGS, FileSet, Listing
 from discreet.engines.sources.query_view import QueryView, query_view
 from discreet.engines.sources.sqlite_table import SqliteSnapshot, SqliteTable
 from discreet.engines.sql.contribution_bounds import SORTED_ROWS
@@ -167,6 +169,8 @@ class DuckDB(Engine):
 
     def freeze(self, source: Any, columns: Mapping[str, Type]) -> Any:
         """Returns a copy of the columns of what lies in memory; everything else is read where it is."""
+        if isinstance(source, Folder):  # whose files each query lists after its charge
+            return source
         kind = source_of(source)
         return freeze_columns(source, kind, columns) if isinstance(kind, ArrowFrame | RowList) else source
 

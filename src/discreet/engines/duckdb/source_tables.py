@@ -130,6 +130,11 @@ def paths_of(source: Source) -> tuple[ReadableFile, ...]:
     return (source.path,) if isinstance(source, FileTable) else ()
 
 
+def size_of(path: ReadableFile) -> int:
+    """Returns the bytes of a file."""
+    return path.size if isinstance(path, OpenObject) else path.stat().st_size
+
+
 def write_select_list(chosen: Iterable[tuple[str, DuckDBColumn]]) -> str:
     """Writes what comes after SELECT to read columns under their names; rows count also where none is read."""
     return ", ".join(f"{column.sql} AS {DIALECT.quote_name(name)}" for name, column in chosen) or "NULL"

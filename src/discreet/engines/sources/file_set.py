@@ -53,11 +53,6 @@ ReadableFile = Path | OpenObject
 """What a file is read by."""
 
 
-def size_of(path: ReadableFile) -> int:
-    """Returns the bytes of a file."""
-    return path.size if isinstance(path, OpenObject) else path.stat().st_size
-
-
 def format_of(name: str, *, named: bool = True) -> tuple[str, str] | None:
     """Returns the format of a file and its packing, by its name.
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Self
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from discreet import check
 from discreet.dataclass import dataclass
@@ -25,7 +25,7 @@ from discreet.ledger.journal import Journal
 from discreet.ledger.redeclaration import differences
 from discreet.ledger.serialization import LONGEST_NAME, name, text
 from discreet.ledger.stewardship import TableRecord, replace_declaration, tables
-from discreet.ledger.store.ledger_store import VERSIONS, Transaction
+from discreet.ledger.store.ledger_store import VERSIONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,41 +50,6 @@ class TableVersion:
         return f"{self.table} {self.version}{moment}"
 
 
-class DeclaredTable(NamedTuple):
-    """How a table is in the ledger.
-
-    Attributes:
-        declaration: everything that was declared about it, as JSON.
-        labels: the versions in their order; that of a table without one is empty.
-        advanced: the version that a steward moved it on to last; empty if nobody did.
-        times: since when it is at a version, for each one that a curator can be at.
-    """
-
-    declaration: str
-    labels: tuple[str, ...]
-    advanced: str
-    times: Mapping[str, str]
-
-    @classmethod
-    def read(cls, fields: Sequence[Any] | None) -> Self | None:
-        """Returns what another process wrote as a JSON list; None for a table that is not in the ledger."""
-        if fields is None:
-            return None
-        declaration, labels, advanced, times = fields
-        return cls(declaration, tuple(labels), advanced, times)
-
-    def current(self, declared: str) -> str:
-        """Returns the version at which a curator asks that was opened with a declared one.
-
-        >>> table = DeclaredTable("{}", ("1", "2", "3"), "2", {})
-        >>> [table.current(label) for label in ("1", "2", "3", "not attached")]
-        ['2', '2', '3', 'not attached']
-        """
-        if not self.advanced or declared == self.advanced or declared not in self.labels:
-            return declared
-        return self.advanced if self.labels.index(declared) < self.labels.index(self.advanced) else declared
-
-
 def _no_files(_: Mapping[str, str]) -> Mapping[str, str]:
     return {}
 
@@ -98,24 +63,6 @@ class TableVersions:
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
-        self._known: dict[str, tuple[str | None, DeclaredTable | None]] = {}
-
-    def read(self, table: str) -> DeclaredTable | None:
-        """Returns how a table is declared now, and its versions; None if it was never attached.
-
-        What was read stays known until the table changes in the ledger: a declaration may hold very many keys.
-        """
-        with self._journal.reading() as rows:
-            seal = rows.seal("table", table)
-            known = self._known.get(table)
-            if seal is None or known is None or known[0] != seal:
-                known = self._known[table] = seal, None if seal is None else _read(rows, table)
-        return known[1]
-
-    def update_facts(self, facts: Mapping[str, Any]) -> dict[str, Any]:
-        """Returns the public facts about a table, at the version that a curator with these facts asks at now."""
-        known = self.read(facts["name"])
-        return {**facts, **({} if known is None else {"version": known.current(facts["version"])})}
 
     def advance(
         self,
@@ -165,25 +112,6 @@ class TableVersions:
             entry = rows.add("advance", body, who=steward, account=account)
             changes.apply(rows, entry)
         return entry
-
-
-def _read(rows: Transaction, table: str) -> DeclaredTable | None:
-    told = changes.table(rows, table)
-    if told is None:
-        return None
-    advanced = told.get("advanced", {"entry": 0, "since": "", "version": ""})
-    labels, moved = tuple(told["versions"]), advanced["version"]
-    times = {moved: advanced["since"]} if moved else {}
-    later = labels[labels.index(moved) + 1 :] if moved else labels
-    missing = {label for label in later if label}
-    for entry in rows.entries(advanced["entry"], told["account"], "attach") if missing else ():
-        content = entry.content
-        if content["table"] == table and content["version"] in missing:
-            times[content["version"]] = entry.time
-            missing.discard(content["version"])
-        if not missing:
-            break
-    return DeclaredTable(str(told["declaration"]), labels, moved, times)
 
 
 def describe_advance(content: Mapping[str, Any]) -> str:

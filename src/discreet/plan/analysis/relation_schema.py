@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from fractions import Fraction
@@ -26,6 +26,7 @@ from discreet.plan.model.relations import (
     UnitAggregation,
     Window,
     WindowedRelation,
+    children,
 )
 from discreet.plan.model.schema import ColumnBounds, ColumnSchema, Limits, Lookup, TableSchema
 from discreet.plan.model.types import Type
@@ -458,3 +459,19 @@ def _hull(columns: list[ColumnSchema]) -> ColumnSchema:
         present=all(column.present for column in columns),
         files=columns[0].files if len({column.files for column in columns}) == 1 else None,
     )
+
+
+def folds_in(relation: Relation) -> Iterator[UnitAggregation | WindowedRelation]:
+    """Yields what computes something of one person's rows, in a relation."""
+    if isinstance(relation, UnitAggregation | WindowedRelation):
+        yield relation
+    for child in children(relation):
+        yield from folds_in(child)
+
+
+def lacks_bounds(folded: UnitAggregation | WindowedRelation, schemas: Mapping[str, TableSchema]) -> bool:
+    """Returns whether it adds up a column that has no bounds."""
+    rows = describe(folded.source, schemas)
+    made = folded.folds if isinstance(folded, UnitAggregation) else folded.windows
+    added = [fold.argument for fold in made if fold.kind in ("sum", "mean")]
+    return any(x is not None and bounds(x, rows) is None for x in added)

@@ -53,13 +53,6 @@ COVERAGE = DocumentForm(
     make=Coverage,
     parts={**types_of(Coverage), "text": str},
 ).declare()
-VERSION = DocumentForm(
-    kind="version",
-    says_kind=False,
-    about="The version of a table's data that an answer is about, and since when a steward has it at that.",
-    make=TableVersion,
-    parts={**types_of(TableVersion), "text": str},
-).declare()
 
 
 def write_columns(kinds: Mapping[str, Type]) -> list[Document]:

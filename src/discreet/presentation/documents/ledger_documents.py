@@ -18,8 +18,6 @@ from discreet.presentation.documents.result_documents import (
     write_plain,
 )
 from discreet.presentation.ledger_view.entry_view import view_entry
-from discreet.requests.erasure_requests import ErasureReport
-from discreet.requests.version_requests import TableAdvance
 
 BALANCE = DocumentForm(
     kind="balance",
@@ -142,18 +140,6 @@ ENTRIES: DocumentForm[LedgerEntries] = DocumentForm(
     parts={"entries": tuple[Entry, ...], "next": int | None},
     writes=history_document,
 )
-ADVANCE = DocumentForm(
-    kind="advance",
-    about="What an advance of a table has changed.",
-    make=TableAdvance,
-    parts={**types_of(TableAdvance), "text": str},
-).declare()
-ERASURE_REPORT = DocumentForm(
-    kind="erasure report",
-    about="Where a person may still be, and what may stay when they are erased.",
-    make=ErasureReport,
-    parts={**types_of(ErasureReport), "text": str},
-).declare()
 APPROVAL = DocumentForm(
     kind="approval",
     about="A request for one query beyond a cap, and who approved it.",

@@ -151,18 +151,7 @@ _MODULES: Mapping[str, tuple[str, ...]] = {
     "plan_documents": ("explanation", "choices", "profile"),
     "model_documents": ("model", "fit plan"),
     "synthesis_documents": ("synthetic table", "synthetic tables", "synthesis plan"),
-    "ledger_documents": (
-        "advance",
-        "approval",
-        "approvals",
-        "balance",
-        "share",
-        "appointment",
-        "standing",
-        "entries",
-        "erasure report",
-        "head",
-    ),
+    "ledger_documents": ("approval", "approvals", "balance", "share", "appointment", "standing", "entries", "head"),
 }
 RESULTS: Mapping[str, str] = {kind: module for module, kinds in _MODULES.items() for kind in kinds}
 """The modules that declare the forms of results, by the names that `VERBS` has for them; loaded when first needed."""

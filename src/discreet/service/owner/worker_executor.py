@@ -20,6 +20,7 @@ from discreet.curator.config.toml_file import load
 from discreet.dataclass import dataclass
 from discreet.errors import DiscreetError, InternalError, InvalidParameter, NotPermitted, ServiceUnavailable, UnknownJob
 from discreet.ledger import OWNER, Ledger
+from discreet.ledger.journal import current_facts
 from discreet.noise import system_bits
 from discreet.requests.verb_table import Queue
 from discreet.service.admission import check_least
@@ -280,7 +281,7 @@ class WorkerExecutor:
 
     def tables(self, caller: ServiceCaller) -> list[Document]:
         """Returns the public facts about the tables that the caller may see."""
-        return [self._ledger.versions.update_facts(each) for each in self._facts if caller.sees(each["name"])]
+        return [current_facts(self._ledger.declared_table, each) for each in self._facts if caller.sees(each["name"])]
 
     def _own(self, caller: ServiceCaller, job: str) -> OpenRequest:
         found = self._jobs.get(job)

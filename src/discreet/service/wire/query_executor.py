@@ -13,6 +13,7 @@ from typing import Any
 
 from discreet.dataclass import dataclass
 from discreet.errors import DiscreetError, UnsupportedQuery
+from discreet.ledger.acts.table_versions import TableVersion
 from discreet.requests.question_requests import Explain
 from discreet.service.caller import Permission, ServiceCaller
 from discreet.service.identity import Identities, RateLimits
@@ -233,7 +234,10 @@ def _build_result(document: Mapping[str, Any]) -> Result:
     told = f"Cost: {cost}; remaining: {amount_text(document['remaining'])}"
     if not document.get("private", True):
         told += "; the noise is seeded: NOT PRIVATE"
-    said = [*(f"Data version: {one['text']}" for one in document.get("versions", ())), *document.get("notes", ())]
+    said = [
+        *(f"Data version: {TableVersion(**one)}" for one in document.get("versions", ())),
+        *document.get("notes", ()),
+    ]
     return Result(
         tag="SELECT",
         fields=_fields(document),

@@ -14,8 +14,8 @@ from discreet.errors import DeclarationChanged, DiscreetError, InternalError
 from discreet.ledger import Account, Balance, Ledger, Receipt, Role, policy
 from discreet.ledger.account import AccountState
 from discreet.ledger.acts.cap_actions import CapActions, Team
-from discreet.ledger.acts.table_versions import DeclaredTable
 from discreet.ledger.caps.approvals import ApprovalRequest
+from discreet.ledger.journal import DeclaredTable
 from discreet.ledger.outcomes import read_receipt
 from discreet.ledger.redeclaration import differences, named_keys
 from discreet.ledger.serialization import write_budget, write_unit
@@ -188,7 +188,8 @@ class LedgerClient(Ledger):
 
     def declared_table(self, table: str) -> DeclaredTable | None:
         """Returns how a table is declared now and its versions; None if it was never attached."""
-        return DeclaredTable.read(self.call("declared_table", table=table))
+        told = self.call("declared_table", table=table)
+        return None if told is None else DeclaredTable(told[0], tuple(told[1]), *told[2:])
 
     def balance(
         self, account: str, *, analyst: str | None = None, project: str | None = None, team: str | None = None
