@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import nullcontext as ok
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +90,19 @@ def test_a_relation_is_copied_when_it_is_protected(folder: Path, of_one_file: li
         connection.execute("DELETE FROM visits")
         connection.close()
         assert list(curator.ask(ASKED[0], epsilon=2)) == of_one_file[0][0]
+
+
+def test_a_relation_of_a_database_in_a_file_is_that_file(folder: Path, tmp_path: Path) -> None:
+    """Its rows are copied, and they are the same data wherever they are read."""
+    connection = duckdb.connect(tmp_path / "clinic.duckdb")
+    connection.execute(f"CREATE TABLE visits AS FROM '{folder}/one.parquet'")
+    with clinic(connection.sql("SELECT * FROM visits")) as curator:
+        connection.close()
+        for name, account in (("again", None), ("shared", "visits")):
+            with pytest.raises(InvalidParameter, match="not to be the data of table 'visits'") if not account else ok():
+                curator.protect(
+                    tmp_path / "clinic.duckdb", table="visits", name=name, unit="patient", max_rows=1, account=account
+                )
 
 
 def test_types_of_texts_are_declared_under_the_new_names(folder: Path) -> None:

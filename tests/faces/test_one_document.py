@@ -231,7 +231,7 @@ def test_a_result_is_the_same_document_on_every_face(service: Served, name: str)
     if name == "advance":
         versions = [found.pop("version") for found in told.values()]
         assert [found.pop("before") for found in told.values()][1:] == versions[:-1]
-        assert len({found.pop("since")[:10] for found in told.values()}) == 1
+        assert all(found.pop("since")[:10] in found.pop("text") for found in told.values())
         assert {found.pop("asked_anew") for found in list(told.values())[1:]} == {0}
         told["python"].pop("asked_anew")
     if name == "renew":

@@ -8,9 +8,11 @@ protected, as a frame is: its connection may be closed later, or change the tabl
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from discreet.engines.duckdb.stored_rows import stored_rows
+from discreet.engines.duckdb.sources import FileTable, files_of
+from discreet.engines.duckdb.stored_rows import database_files, stored_rows
 from discreet.engines.sources.file_set import FileSet, format_of
 from discreet.engines.sources.stored_frames import computes
 from discreet.errors import InvalidParameter
@@ -42,6 +44,9 @@ def table_of(given: Any) -> Any:
         found = stored_rows(given, plain.table, plain.columns)
         if found is None and len(plain.table) == 1 and format_of(plain.table[0]) is not None:
             return _files(replace(plain, table=(), paths=plain.table))
+        if found is not None:
+            for path, schema, table in database_files(given, plain.table):
+                found.origins |= files_of(FileTable(path=Path(path), table=table, schema=schema))
     except InvalidParameter:
         raise
     except Exception:  # noqa: BLE001 - of DuckDB, whose messages may hold what is in the table

@@ -346,6 +346,10 @@ def _source_error(given: Any, hint: str = "") -> InvalidParameter:
     return InvalidParameter("source", type(given).__name__, "to be a table", hint or usual)
 
 
+_SAY_WHERE = (Folder, FileSet, ObjectSet, LakeTable, StoredFrame)
+"""Sources that know where their rows are."""
+
+
 def files_of(source: Any) -> dict[str, str]:
     """Returns for each file of a source its path, links followed, and what is there now, as device and inode.
 
@@ -358,7 +362,7 @@ def files_of(source: Any) -> dict[str, str]:
     Raises:
         InvalidParameter: if a file is not there.
     """
-    known = source if isinstance(source, Folder | FileSet | ObjectSet | LakeTable) else ObjectSet.of(source)
+    known = source if isinstance(source, _SAY_WHERE) else ObjectSet.of(source)
     known = newest_snapshot(source) if known is None else known
     if known is not None:
         return known.origins

@@ -41,5 +41,15 @@ def stored_rows(relation: Any, table: Sequence[str], columns: Mapping[str, str] 
     return StoredFrame(chosen.limit(0).to_arrow_table().schema, partial(_rows, chosen))
 
 
+def database_files(relation: Any, table: Sequence[str]) -> list[tuple[str, str, str]]:
+    """Returns the databases in files that have a table of such a name: of each the path, the schema and the table."""
+    named = f"lower(table_name) = lower({DIALECT.text_literal(table[-1])})"
+    shown = "path, schema_name, table_name FROM duckdb_tables() JOIN duckdb_databases() USING (database_name)"
+    found: list[tuple[str, str, str]] = relation.query(
+        _VIEW, f"SELECT {shown} WHERE {named} AND path IS NOT NULL"
+    ).fetchall()
+    return found
+
+
 def _rows(chosen: Any) -> Any:
     return chosen.to_arrow_table()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from discreet.errors import InvalidParameter
@@ -17,10 +17,11 @@ class StoredFrame:
     Args:
         schema: in Arrow.
         read: returns a table of Arrow with this schema.
+        origins: the files that the rows are kept in, as those of other sources are written; none for rows in memory.
     """
 
-    def __init__(self, schema: Any, read: Callable[[], Any]) -> None:
-        self.schema, self._read = schema, read
+    def __init__(self, schema: Any, read: Callable[[], Any], origins: Mapping[str, str] | None = None) -> None:
+        self.schema, self._read, self.origins = schema, read, dict(origins or {})
 
     def batches(self) -> Any:
         """Returns the rows in batches."""

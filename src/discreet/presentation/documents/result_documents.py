@@ -179,7 +179,8 @@ def result_of(verb: Verb) -> DocumentForm[Any]:
         return form_named(verb.document)
     about, form = f"What {verb.name} returns.", form_of(verb.result)
     if form is not None:
-        return replace(form, kind=verb.name, about=about, says_kind=True)
+        printed = {"text": str} if hasattr(verb.result, "_display") else {}
+        return replace(form, kind=verb.name, about=about, says_kind=True, parts={**form.parts, **printed})
     return DocumentForm(
         kind=verb.name,
         about=about,
