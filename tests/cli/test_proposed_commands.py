@@ -422,6 +422,22 @@ def _attacks(folder: Path) -> Iterator[Outcome]:
 
 
 @scenario
+def _a_folder_that_grows(folder: Path) -> Iterator[Outcome]:
+    write(folder, TOML.replace('"visits.csv"', '"days/"'))
+    (folder / "days").mkdir()
+    (folder / "days" / "1.csv").write_text(CSV)
+    succeed("protect")
+    succeed("ask", COUNT, "--epsilon", "0.1")
+    (folder / "days" / "2.csv").write_text(CSV)
+    told = succeed("ask", COUNT, "--epsilon", "0.1")
+    yield told
+    ((*command, _),) = proposed(told)
+    succeed(*command, "2")
+    assert "is stored" not in succeed("ask", COUNT, "--epsilon", "0.1").out
+    yield succeed("erase-check", "visits", "--id", "p1")
+
+
+@scenario
 def _audits(folder: Path) -> Iterator[Outcome]:
     staff = (
         '\n[tables.staff]\nsource = "staff.csv"\nunit = "patient_id"\nmax_rows = 1\ntypes = { patient_id = "text" }\n'

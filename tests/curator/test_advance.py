@@ -458,7 +458,7 @@ def test_what_is_proposed_for_a_table_in_memory_works(folder: Path) -> None:
     curator.ask(COUNT, epsilon=1)
     with pytest.raises(InvalidParameter) as refused:
         curator.advance("visits", version="2")
-    assert "Protect the new data under the same name, with version='2'" in str(refused.value)
+    assert "Protect the new data under the same name, at this version" in str(refused.value)
     curator.protect(pa.table({"patient": [*range(900)], "age": [40] * 900}), name="visits", version="2", **declared)
     answer = curator.ask(COUNT, epsilon=1)
     assert (answer.replayed, answer[0]["n"] > 500) == (False, True)

@@ -171,7 +171,7 @@ def test_states_of_streams_are_listed(tmp_path: Path) -> None:
     places = [place.place for place in curator.erase_check("visits", 1).places if place.kind == "stream states"]
     assert places[0] == str(tmp_path / "book.streams")
     assert Path(places[0]).is_dir()
-    assert "--state" in places[1]
+    assert "other files" in places[1]
 
 
 def test_what_may_stay_is_counted(clinic: Curator) -> None:

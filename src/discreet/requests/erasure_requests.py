@@ -183,7 +183,7 @@ def _stream_states(ledger: Ledger, entries: Iterable[Entry]) -> Iterator[PersonP
     remedy = "Keep a state while its stream runs, which cannot go on without it. Delete it when the stream has ended."
     if not (ledger.in_memory or is_postgres(ledger.path)):
         yield PersonPlace("stream states", str(Path(f"{ledger.path}.streams").absolute()), holds, remedy)
-    yield PersonPlace("stream states", "the files that --state named, if any", holds, remedy)
+    yield PersonPlace("stream states", "other files that streams were given for their states, if any", holds, remedy)
 
 
 def _entries_with(person: str, ledger: Ledger, entries: Iterable[Entry]) -> PersonPlace:

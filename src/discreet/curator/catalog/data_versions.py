@@ -98,5 +98,5 @@ def describe_growing(table: str) -> str:
     """Returns the note of an answer that is given again, about a table of many files."""
     return (
         f"This answer is stored. The files of {table} may have changed since. To have queries about it asked anew, a "
-        f"steward runs: discreet advance {shlex.quote(table)} --version LABEL"
+        f"steward can run: discreet advance {shlex.quote(table)} --version LABEL"
     )

@@ -101,7 +101,7 @@ class TableVersions:
             told, account = known[called], known[called]["account"]
             policy.require_steward(rows, account, steward, f"advance table {called!r}")
             _check_label(called, told, version)
-            _check_stored(called, told, version)
+            _check_stored(called, told)
             body: dict[str, Any] = {"from": told["versions"][-1], "note": why, "table": called, "version": version}
             if declaration is not None and declaration != told["declaration"]:
                 body |= replace_declaration(known, called, declaration, replacing)
@@ -158,8 +158,8 @@ def _fold_case(label: str) -> str:
     return unicodedata.normalize("NFKC", label).strip().casefold()
 
 
-def _check_stored(table: str, told: TableRecord, version: str) -> None:
+def _check_stored(table: str, told: TableRecord) -> None:
     if not told.get("files"):
         condition = "to be in files or on a server, so that its rows can change where they are"
-        hint = f"Protect the new data under the same name, with version={version!r}: a table in memory stays as it is."
+        hint = "A table in memory stays as it is. Protect the new data under the same name, at this version."
         raise InvalidParameter("table", table, condition, hint)
