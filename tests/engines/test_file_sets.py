@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet.engines import DuckDB
+from discreet.engines.duckdb import engine as module
 from discreet.engines.sources.file_set import FileSet, partitions_of
 from discreet.engines.sources.query_view import query_view
 from discreet.errors import InvalidParameter, QueryFailed
@@ -23,7 +24,7 @@ from discreet.plan.model.types import Type
 from discreet.presentation.inspection.file_check import check_file, mend_file
 from tests.engines.lakes import WRITERS, scattered
 from tests.engines.raw_arrow import text_array
-from tests.engines.tables import B, D, F, N, S, T, call, col, lit, witnesses
+from tests.engines.tables import B, D, F, N, S, T, bounding, call, col, lit, witnesses
 from tests.open_groups import unsealed
 
 ROWS = Reading(table="t", statistics=(Statistic(kind="rows"),))
@@ -390,3 +391,35 @@ def test_files_without_rows_do_not_shift_partitions(tmp_path: Path, ending: str)
         for where in (call("equal", B, col("ward", T), lit("D", T)), call("equal", B, col("age", N), lit(ord("D"), N))):
             asked = Reading(table="t", where=where, keys=(col("ward", T),), statistics=ROWS.statistics)
             assert unsealed(engine.read(asked)) == {("D",): (1,)}
+
+
+# ------------------------------------------------------------------------------------------- what footers say of ids
+
+OTHERS = [(pa.array([None, None], pa.int64()), 3), (pa.array(["x", "7"]), 4), (pa.array([1.5, None]), 4)]
+
+
+@pytest.mark.parametrize(("other", "people"), OTHERS)
+def test_footers_that_say_nothing_of_ids_change_no_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, other: Any, people: int
+) -> None:
+    """Files with ids that are missing, texts or no whole numbers, among others; the footer of one says nothing."""
+    monkeypatch.setattr(module, "_FEW", 0)  # small tables are measured, too
+    numbers, measured = pa.array([3, 3, 4, 1 << 62]), list[tuple[int, int, int]]()
+    honest = module._size
+
+    def size(*told: Any) -> tuple[int, int, int]:
+        measured.append(honest(*told))
+        return measured[-1]
+
+    monkeypatch.setattr(module, "_size", size)
+    pq.write_table(pa.table({"u": numbers, "w": ["a"] * 4}), tmp_path / "1.parquet")
+    limits, statistics = bounding(1, 1, unit="u"), (Statistic(kind="rows"),)
+    asked = Reading(table="t", keys=(col("w", T),), bounding=limits, statistics=statistics)
+    with DuckDB(threads=1) as engine:
+        engine.register("t", tmp_path, {"u": N, "w": T})
+        assert unsealed(engine.read(asked)) == {("a",): (3,)}
+        pq.write_table(pa.table({"u": other, "w": ["a"] * 2}), tmp_path / "2.parquet")
+        assert unsealed(engine.read(asked)) == {("a",): (people,)}
+        pq.write_table(pa.table({"u": numbers, "w": ["a"] * 4}), tmp_path / "1.parquet", write_statistics=False)
+        assert unsealed(engine.read(asked)) == {("a",): (people,)}
+    assert (measured[0], measured[-1]) == ((3, 1 << 62, 4), module._UNKNOWN)

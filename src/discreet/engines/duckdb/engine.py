@@ -448,14 +448,17 @@ def _size(
         return _UNKNOWN
     if (table, unit) not in database.sizes:
         column = DIALECT.quote_name(unit)
+        sql = f"SELECT min({column}), max({column}), count(*) FROM {table}"
+        if isinstance(source, ComposedTable) and source.statistics is not None and source.paths:
+            sql = source.statistics(unit)
         try:
-            found = cursor.execute(f"SELECT min({column}), max({column}), count(*) FROM {table}").fetchall()
+            found = cursor.execute(sql).fetchall()
         except FATAL:
             raise
         except duckdb.Error:  # at what a file says of another column, such as milliseconds that are no microseconds
             return _UNKNOWN
         ((least, most, rows),) = found
-        database.sizes[table, unit] = _UNKNOWN if least is None else (least, most, rows)
+        database.sizes[table, unit] = _UNKNOWN if least is None or most is None else (least, most, rows)
     return database.sizes[table, unit]
 
 

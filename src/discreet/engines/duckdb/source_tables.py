@@ -340,6 +340,14 @@ _ALIKE = {
 """Types of DuckDB's reader and of plain Arrow that hold the same moments."""
 
 
+def write_statistics(paths: Sequence[ReadableFile], names: Mapping[str, str], column: str) -> str:
+    """Writes a query for the ends of a column of whole numbers, and its rows, as footers say; NULL if one does not."""
+    least, most = (f"TRY_CAST(coalesce(stats_{end}_value, stats_{end}) AS BIGINT)" for end in ("min", "max"))
+    known = f"CASE WHEN count({least}) = count(*) THEN min({least}) END"
+    chosen = f"WHERE path_in_schema = {DIALECT.text_literal(names[column])}"
+    return f"SELECT {known}, max({most}), sum(num_values) FROM parquet_metadata({_write_list(paths)}) {chosen}"
+
+
 def scan(paths: Iterable[ReadableFile], utf8: str = "strict") -> str:
     """Writes what comes after FROM to read files."""
     return f"read_parquet({_write_list(paths)}, hive_partitioning = false, utf8_validation = '{utf8}')"

@@ -111,6 +111,8 @@ class ComposedTable:
         unpacked: how much longer rows may be in memory.
         is_slow: whether cells are texts.
         is_measured: whether it says how many rows there are without being read.
+        statistics: writes the query for what files say of a column: its least and its largest number, and how many rows
+            there are; None if the table itself is asked.
         require_unchanged: refuses what was read of something that has changed since it was found.
     """
 
@@ -122,6 +124,7 @@ class ComposedTable:
     unpacked: int
     is_slow: bool = False
     is_measured: bool = False
+    statistics: Callable[[str], str] | None = None
     require_unchanged: Callable[[], None] = lambda: None
 
 

@@ -18,7 +18,14 @@ from discreet.engines.duckdb import arrow
 from discreet.engines.duckdb.composed.declared_columns import select_declared
 from discreet.engines.duckdb.csv_header import first_record, split_header
 from discreet.engines.duckdb.dialect import DIALECT
-from discreet.engines.duckdb.source_tables import PLACE, describe_source, footers, from_text, json_names
+from discreet.engines.duckdb.source_tables import (
+    PLACE,
+    describe_source,
+    footers,
+    from_text,
+    json_names,
+    write_statistics,
+)
 from discreet.engines.duckdb.sources import (
     STORED,
     ArrowFrame,
@@ -252,6 +259,7 @@ def _union(name: str, listing: Listing, columns: Mapping[str, Type], *, careful:
         stored |= {n: (Type.TEXT, _partition(group.files, n)) for n in group.partitions & set(asked)}
         read = {name: stored[n] for name, n in names.items() if n in stored}
         queries.append(select_declared(part, read, columns))
+    is_measured = all(file.format == "parquet" for file in listing.files)
     return ComposedTable(
         sql=" UNION ALL ".join(queries) or empty(columns),
         parts=parts,
@@ -260,7 +268,8 @@ def _union(name: str, listing: Listing, columns: Mapping[str, Type], *, careful:
         size=listing.size,
         unpacked=max((_PACKED if file.packing else _STORED for file in listing.files), default=1),
         is_slow=any(FORMATS[file.format].is_slow for file in listing.files),
-        is_measured=all(file.format == "parquet" for file in listing.files),
+        is_measured=is_measured,
+        statistics=partial(write_statistics, paths_of_files(listing.files), names) if is_measured else None,
         require_unchanged=listing.require_unchanged,
     )
 
