@@ -45,6 +45,7 @@ def config(tmp_path: Path) -> Path:
     return tmp_path / "discreet.toml"
 
 
+@pytest.mark.ci
 def test_a_list_of_files_is_one_table(config: Path) -> None:
     declared = parse(TOML, config.parent)
     assert as_given(declared.tables[0].source) == [str(config.parent / "a.csv"), str(config.parent / "more/b.ndjson")]

@@ -65,6 +65,7 @@ def farthest(fit: Fit, seeds: Sequence[int]) -> int:
 each = pytest.mark.parametrize("fit", FITS, ids=[question for _, question, _ in FITS])
 
 
+@pytest.mark.ci
 @pytest.mark.sampled(3)
 @each
 def test_a_person_is_one_row_of_a_learners_input(fit: Fit) -> None:

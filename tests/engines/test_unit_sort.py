@@ -200,6 +200,7 @@ def test_the_referee_notices(monkeypatch: pytest.MonkeyPatch, mutate: Callable[[
 ROWS = 60_000
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("ids", ["few rows each", "far apart", "missing"])
 def test_long_tables_are_sorted(tmp_path: Path, ids: str) -> None:
     """A long file is read in batches by several threads; the other way of bounding is the judge of it."""
