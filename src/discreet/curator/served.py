@@ -30,7 +30,7 @@ def open_curator(path: File, ledger: Ledger, *, engine: Engine) -> Curator:
     """Returns a curator of what a discreet.toml declares, with a ledger and an engine of the caller's own.
 
     Budgets and caps are those of the ledger, where it has any. Of buckets and web servers it reads those that the file
-    lists, whoever declares a table.
+    lists, also for tables that are declared later.
 
     Raises:
         InvalidParameter: if something in the file does not fit.

@@ -29,7 +29,7 @@ class DeclaredTable(NamedTuple):
     Attributes:
         declaration: everything that was declared about it, as JSON.
         labels: the versions in their order; that of a table without one is empty.
-        advanced: the version that a steward moved it on to last; empty if nobody did.
+        advanced: the version that a steward moved it on to last; empty if it was never moved on.
         times: since when it is at a version, for each one that a curator can be at.
     """
 

@@ -67,7 +67,7 @@ class PlainBatchStream:
         return sum(batch.num_rows for batch in self._batches())
 
     def freeze(self) -> Any:
-        """Returns a table with all that is read now, of which nothing else holds the memory."""
+        """Returns a table with all that is read now, in memory of its own."""
         return pa.Table.from_batches([_copy_batch(batch) for batch in self._convert_batches()], self.schema)
 
     def _convert_batches(self) -> Iterator[Any]:

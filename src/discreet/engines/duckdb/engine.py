@@ -80,7 +80,7 @@ _UNPACKED = 16  # how much longer a packed file may be
 _FOUND_BY_QUERY = (FileSet, ObjectSet, FileTable, LakeTable, SqliteTable)
 """Sources that are found after the charge: which files there are, and what a database holds."""
 _OPENED_LATE = (FileSet, ObjectSet, LakeTable, SqliteTable)
-"""Those of them of which DuckDB describes nothing."""
+"""Those that DuckDB does not describe: their columns are as declared."""
 
 _PLACES = 1_000_000  # among which DuckDB looks up a number by its place
 _FEW_ROWS = 10_000  # are not worth another statement

@@ -48,7 +48,7 @@ _FUNCTIONS: Templates = {
         steps=(r"CASE WHEN {0} REGEXP '\A[+-]?[0-9]{{1,19}}\z' THEN CAST({0} AS DECIMAL(20,0)) END",),
     ),
     ("to_int", Type.BOOL): Template("CAST({0} AS SIGNED)"),
-    # Of several values, one of which is NULL, its own functions are NULL.
+    # Where one of several values is NULL, the functions of MariaDB return NULL.
     **{
         name: Template(f"CASE WHEN {{0}} {sign} {{1}} OR {{1}} IS NULL THEN {{0}} ELSE {{1}} END", repeats=(0, 1))
         for name, sign in (("greatest", ">="), ("least", "<="))

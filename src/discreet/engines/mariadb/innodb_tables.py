@@ -43,10 +43,10 @@ _TRUTH: Mapping[str, tuple[Type, str]] = {
     "bit(1)": (Type.BOOL, "CAST({0} + 0 AS SIGNED)"),
     "tinyint(1)": (Type.BOOL, "CAST({0} <> 0 AS SIGNED)"),
 }
-"""Types that hold truth values; numbers of the second one are numbers where nobody declares otherwise."""
+"""Types that hold truth values; values of the second one are numbers unless declared as truth values."""
 
 _LETTERS = ("utf8mb4", "utf8mb3", "utf8", "latin1", "ascii")
-"""Character sets of which every text is one of Unicode."""
+"""Character sets whose texts are all Unicode."""
 
 _ROLE = "`discreet.engines.mariadb.reader_account.role_statements` returns the SQL that makes one."
 

@@ -1,7 +1,7 @@
 """Files of web servers, read by ranges over https: each request says which version it wants.
 
 Requests run in a thread of their own, in which the loggers of the libraries are silent: what they log has addresses in
-it. Redirects are refused, since they could lead to a host that nobody listed.
+it. Redirects are refused, since they could lead to a host that is not listed.
 """
 
 from __future__ import annotations
